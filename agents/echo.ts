@@ -1,0 +1,12 @@
+import { from } from 'rxjs';
+import { defineAgent } from 'rivulet';
+
+/** The smallest agent: every message that comes in goes out. */
+export default defineAgent(
+  {
+    name: 'echo',
+    description: 'Returns each message it receives.',
+    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example'] },
+  },
+  (input) => from(input),
+);

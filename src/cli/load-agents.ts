@@ -1,0 +1,69 @@
+import { readdir } from 'node:fs/promises';
+import { basename, join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isAgent } from '../core/agent.ts';
+import type { Hosted } from '../engine/registry.ts';
+
+const source = /\.(ts|js|mjs)$/;
+const aside = /(^[._])|\.(d|test|spec)\.[a-z]+$/;
+const index = /^index\.(ts|js|mjs)$/;
+
+/**
+ * Loads every agent of a folder: each file's default export, and each folder with an index.
+ * Files that begin with a dot or an underscore, declarations and tests are left aside.
+ * @throws Error with one line that names the file and says why it does not load
+ */
+export async function loadAgents(folder: string): Promise<Hosted[]> {
+  const files = await agentFiles(folder);
+  if (files.length === 0) throw new Error(`${folder}: there is no agent in it; add a .ts or .js file with a default export`);
+  const load = await moduleLoader(files);
+  const hosted: Hosted[] = [];
+  // One after the other, so that the first file in the alphabet is the one that an error names.
+  for (const file of files) hosted.push({ agent: await loadAgent(file, load), source: relative('.', file) });
+  return hosted;
+}
+
+async function agentFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: Error) => {
+    throw new Error(`${folder}: cannot be read as a folder of agents: ${error.message}`);
+  });
+  const files: string[] = [];
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (aside.test(entry.name) || entry.name === 'node_modules') continue;
+    const path = resolve(folder, entry.name);
+    if (entry.isDirectory()) {
+      const found = (await readdir(path)).filter((name) => index.test(name)).sort()[0];
+      if (found !== undefined) files.push(join(path, found));
+    } else if (source.test(entry.name)) {
+      files.push(path);
+    }
+  }
+  return files;
+}
+
+type Load = (url: string) => Promise<{ default?: unknown }>;
+
+/** Plain `import` where that does; TypeScript goes through tsx, which is imported only then. */
+async function moduleLoader(files: readonly string[]): Promise<Load> {
+  if (files.some((file) => file.endsWith('.ts'))) {
+    const { register } = await import('tsx/esm/api');
+    register();
+  }
+  return (url) => import(url);
+}
+
+async function loadAgent(file: string, load: Load): Promise<Hosted['agent']> {
+  const name = relative('.', file);
+  const module = await load(pathToFileURL(file).href).catch((error: unknown) => {
+    throw new Error(`${name}: does not load: ${firstLine(error)}`, { cause: error });
+  });
+  if (!isAgent(module.default)) {
+    throw new Error(`${name}: its default export is no agent; write export default defineAgent(…) in ${basename(file)}`);
+  }
+  return module.default;
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split('\n').find((line) => line.trim() !== '')?.trim() ?? 'no reason given';
+}

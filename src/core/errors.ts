@@ -1,0 +1,156 @@
+import type { ErrorBody } from '../schema/error.ts';
+
+const row = <Args extends unknown[]>(status: number, code: string, text: (...args: Args) => string) => ({
+  status,
+  code,
+  text,
+});
+
+/**
+ * Every error that Rivulet itself answers: HTTP status, the code on the wire, and the words.
+ * The key is what the log and the documentation call it; `docs/errors.md` lists them all.
+ */
+export const errorTable = {
+  body_not_json: row(400, 'invalid_input', (why: string) => `The body is not JSON: ${why}.`),
+  body_too_deep: row(400, 'invalid_input', (limit: number) => `The body is nested deeper than ${limit} levels.`),
+  body_too_large: row(413, 'invalid_input', () => 'The body is larger than this server accepts.'),
+  media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
+  misfit: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
+  bad_request: row(400, 'invalid_input', (why: string) => why),
+  session_mismatch: row(
+    400,
+    'invalid_input',
+    (a: string, b: string) => `session_id is ${a} but session.id is ${b}; send one, or the same twice.`,
+  ),
+  cursor_invalid: row(
+    400,
+    'invalid_input',
+    (name: string, got: string) => `${name} is not a cursor of this run: ${got}. Send the id of an event that you have seen.`,
+  ),
+  route_unknown: row(404, 'not_found', (method: string, path: string) => `There is no ${method} ${path}.`),
+  agent_unknown: row(404, 'not_found', (name: string) => `There is no agent ${name}; GET /agents lists them.`),
+  run_unknown: row(404, 'not_found', (id: string) => `There is no run ${id}.`),
+  session_unknown: row(404, 'not_found', (id: string) => `There is no session ${id}.`),
+  resource_unknown: row(404, 'not_found', (id: string) => `There is no resource ${id}.`),
+  method_unknown: row(
+    405,
+    'invalid_input',
+    (method: string, path: string, allowed: string) => `${path} does not take ${method}, only ${allowed}.`,
+  ),
+  not_awaiting: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`),
+  other_await: row(
+    409,
+    'invalid_input',
+    (wanted: string, got: string) => `The run awaits a resume of type ${wanted}; got ${got}.`,
+  ),
+  already_final: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is already ${status}.`),
+  content_type_refused: row(
+    422,
+    'invalid_input',
+    (path: string, got: string, agent: string, takes: string) => `${path}: agent ${agent} takes ${takes}, not ${got}.`,
+  ),
+  header_overflow: row(431, 'invalid_input', () => 'The request’s headers are larger than this server accepts.'),
+  rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
+  stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
+  unforeseen: row(
+    500,
+    'server_error',
+    (request: string) => `Something went wrong on the server; its log has the cause under request ${request}.`,
+  ),
+  // The ones below end runs; clients see them in `run.error`, never as a status.
+  run_interrupted: row(
+    500,
+    'run_interrupted',
+    () => 'The server stopped while this run was going on. Start it again; a durable agent would have gone on by itself.',
+  ),
+  output_limit: row(
+    500,
+    'output_limit',
+    (what: string, limit: number) => `The agent’s output passed the limit of ${limit} ${what}; emit less, or raise the limit.`,
+  ),
+  output_invalid: row(
+    500,
+    'server_error',
+    (agent: string, problem: string) => `Agent ${agent} emitted something that is no output: ${problem}.`,
+  ),
+  call_depth: row(500, 'server_error', (limit: number) => `Agents call each other more than ${limit} deep; is there a ring?`),
+  store_failed: row(500, 'server_error', () => 'The store did not take the run’s events; the server’s log has the cause.'),
+  resource_refused: row(
+    502,
+    'server_error',
+    (url: string, why: string) => `The session’s resource ${url} could not be read: ${why}.`,
+  ),
+} as const;
+
+export type ErrorName = keyof typeof errorTable;
+
+/** An error of Rivulet’s own, made by `fail`. */
+export class RivuletError extends Error {
+  readonly kind: ErrorName;
+  readonly status: number;
+  readonly code: string;
+
+  constructor(kind: ErrorName, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RivuletError';
+    this.kind = kind;
+    this.status = errorTable[kind].status;
+    this.code = errorTable[kind].code;
+  }
+
+  /** The body as the wire has it. */
+  toJSON(): ErrorBody {
+    return { code: this.code, message: this.message };
+  }
+}
+
+/** Makes (does not throw) the error of a row of the table. */
+export function fail<Name extends ErrorName>(
+  kind: Name,
+  ...args: Parameters<(typeof errorTable)[Name]['text']>
+): RivuletError {
+  // One cast: TypeScript does not correlate a table's key with its row's parameters.
+  const text = errorTable[kind].text as (...args: unknown[]) => string;
+  return new RivuletError(kind, text(...args));
+}
+
+/**
+ * Thrown by an agent, or emitted as an Observable’s error, to fail its run with a code of its own.
+ * `data` is anything that JSON can say.
+ */
+export class AgentError extends Error {
+  readonly code: string;
+  readonly data?: unknown;
+
+  constructor(code: string, message: string, data?: unknown) {
+    super(message);
+    this.name = 'AgentError';
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/**
+ * What a run’s `error` says of whatever its agent threw. Only errors that carry their own code keep it;
+ * duck-typed, because the agent may have loaded another copy of this file.
+ */
+export function errorOf(thrown: unknown): ErrorBody {
+  if (thrown instanceof RivuletError) return thrown.toJSON();
+  if (thrown instanceof Error) {
+    const { code, data } = thrown as { code?: unknown; data?: unknown };
+    if (thrown.name === 'AgentError' && typeof code === 'string') {
+      return { code, message: thrown.message, ...(data !== undefined && { data: plain(data) }) };
+    }
+    return { code: 'server_error', message: thrown.message || thrown.name };
+  }
+  return { code: 'server_error', message: typeof thrown === 'string' ? thrown : 'The agent threw something that is no Error.' };
+}
+
+// `data` comes from anywhere: a ring or a BigInt in it must not break the event that carries it.
+function plain(data: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(data) ?? 'null');
+  } catch {
+    return String(data);
+  }
+}

@@ -1,0 +1,53 @@
+import type { Event } from '../schema/event.ts';
+import type { Message } from '../schema/message.ts';
+import type { Run } from '../schema/run.ts';
+import { joinPart } from './parts.ts';
+
+/** The message that is being written, or undefined: the last one, while it has no `completed_at`. */
+export function openMessage(run: Run): Message | undefined {
+  const last = run.output.at(-1);
+  return last !== undefined && last.completed_at === undefined ? last : undefined;
+}
+
+/**
+ * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run.
+ * The cost of a token does not grow with the run; `reduce` is the same for those who may not change it.
+ */
+export function fold(run: Run, event: Event): Run {
+  switch (event.type) {
+    case 'message.created': {
+      const { completed_at: _, ...open } = event.message;
+      run.output.push({ ...open, parts: [...event.message.parts] });
+      return run;
+    }
+    case 'message.part': {
+      const open = openMessage(run);
+      if (open !== undefined) joinPart(open.parts, event.part);
+      return run;
+    }
+    case 'message.completed':
+      if (openMessage(run) !== undefined) run.output.pop();
+      run.output.push(event.message);
+      return run;
+    case 'generic':
+    case 'error':
+      return run;
+    default:
+      return event.run;
+  }
+}
+
+/** The pure reducer: (Run, Event) → Run. Copies only what the event touches, so a UI can compare by identity. */
+export function reduce(run: Run, event: Event): Run {
+  if (event.type === 'generic' || event.type === 'error') return run;
+  if ('run' in event) return event.run;
+  const output = run.output.slice();
+  const last = output.at(-1);
+  if (last !== undefined) {
+    const parts = last.parts.slice();
+    const part = parts.at(-1);
+    if (part !== undefined) parts[parts.length - 1] = { ...part };
+    output[output.length - 1] = { ...last, parts };
+  }
+  return fold({ ...run, output }, event);
+}

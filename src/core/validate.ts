@@ -1,0 +1,92 @@
+import { KindGuard, type Static, type TSchema } from '@sinclair/typebox';
+import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
+import { fail } from './errors.ts';
+
+/** Checks a value and returns it typed, without the nulls that stand for absent fields. */
+export type Validator<T> = (value: unknown) => T;
+
+/**
+ * Compiles a schema once; what comes back costs about a hundred nanoseconds a call.
+ * `where` names the whole value in messages, such as `body`.
+ * The validator throws RivuletError `misfit`, naming the field.
+ */
+export function compile<S extends TSchema>(schema: S, where = 'body'): Validator<Static<S>> {
+  const check = TypeCompiler.Compile(schema);
+  return (value) => {
+    if (check.Check(value)) return value;
+    // Only now: most clients send no nulls and pay nothing for those that do.
+    const cleaned = withoutNulls(schema, value);
+    if (check.Check(cleaned)) return cleaned;
+    const error = check.Errors(cleaned).First();
+    throw error === undefined ? fail('misfit', where, 'does not fit') : misfit(deepest(error), where);
+  };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Drops null where the schema has an optional field, and only there: free-form objects keep theirs. */
+function withoutNulls(schema: TSchema, value: unknown): unknown {
+  if (KindGuard.IsArray(schema) && Array.isArray(value)) {
+    return value.map((item) => withoutNulls(schema.items, item));
+  }
+  if (KindGuard.IsUnion(schema)) {
+    return schema.anyOf.reduce((rest, variant) => (speaksOf(variant, rest) ? withoutNulls(variant, rest) : rest), value);
+  }
+  if (!KindGuard.IsObject(schema) || !isRecord(value)) return value;
+  const kept: Record<string, unknown> = { ...value };
+  for (const [key, property] of Object.entries(schema.properties)) {
+    if (!Object.hasOwn(kept, key)) continue;
+    if (kept[key] === null && KindGuard.IsOptional(property)) delete kept[key];
+    else kept[key] = withoutNulls(property, kept[key]);
+  }
+  return kept;
+}
+
+/** Whether an object has the literal fields (`kind`, `type`) of one variant of a union. */
+function speaksOf(variant: TSchema, value: unknown): boolean {
+  if (!KindGuard.IsObject(variant) || !isRecord(value)) return false;
+  return Object.entries(variant.properties).every(
+    ([key, property]) => !KindGuard.IsLiteral(property) || value[key] === property.const,
+  );
+}
+
+// A union fails with one error for all its variants; the variant that got furthest is the one that was meant.
+function deepest(error: ValueError): ValueError {
+  let best = error;
+  for (const variant of error.errors) {
+    const first = variant.First();
+    if (first === undefined || KindGuard.IsLiteral(first.schema)) continue;
+    const inner = deepest(first);
+    if (inner.path.length > best.path.length) best = inner;
+  }
+  return best;
+}
+
+function misfit(error: ValueError, where: string) {
+  return fail('misfit', pathOf(error.path, where), problemOf(error));
+}
+
+/** `/input/0/parts` as people write it: `input[0].parts`. */
+function pathOf(pointer: string, where: string): string {
+  const path = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key.replaceAll('~1', '/').replaceAll('~0', '~')}`))
+    .join('');
+  return path === '' ? where : path.replace(/^\./, '');
+}
+
+function problemOf(error: ValueError): string {
+  if (error.message === 'Expected required property') return 'is required';
+  const variants: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];
+  const literals = variants.flatMap((variant) => (KindGuard.IsLiteral(variant) ? [String(variant.const)] : []));
+  if (literals.length > 0 && literals.length === variants.length) return `expected one of ${literals.join(', ')}`;
+  const kinds = variants.flatMap((variant) =>
+    KindGuard.IsObject(variant)
+      ? Object.values(variant.properties).flatMap((property) => (KindGuard.IsLiteral(property) ? [String(property.const)] : []))
+      : [],
+  );
+  if (kinds.length > 0) return `expected one of the kinds ${kinds.join(', ')}`;
+  return `${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
+}

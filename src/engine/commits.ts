@@ -1,0 +1,59 @@
+import type { Store } from '../core/store.ts';
+import type { RunLog } from './run-log.ts';
+
+/**
+ * Group commit: what all runs append in one turn of the event loop goes to the store as one commit,
+ * and what they append while it is under way goes with the next. A reader is shown nothing before.
+ */
+export class Commits {
+  readonly #store: Store;
+  #dirty = new Set<RunLog>();
+  #scheduled = false;
+  #idle: (() => void)[] = [];
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Has the log's pending events committed at the end of this turn. */
+  mark(log: RunLog): void {
+    this.#dirty.add(log);
+    this.#schedule();
+  }
+
+  /** Resolves when nothing is waiting to be kept. */
+  async drained(): Promise<void> {
+    if (this.#scheduled) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    // setImmediate, not a microtask: an async generator yields its tokens in separate microtasks,
+    // and all of them belong into one commit.
+    setImmediate(() => void this.#flush());
+  }
+
+  // Never rejects: what goes wrong is told to the logs that it concerns.
+  async #flush(): Promise<void> {
+    const logs = [...this.#dirty];
+    this.#dirty.clear();
+    const taken = logs.map((log) => log.take());
+    try {
+      const kept = await this.#store.commit(taken.flat());
+      let next = 0;
+      logs.forEach((log, index) => {
+        const count = taken[index]?.length ?? 0;
+        const all = kept.slice(next, next + count).every(Boolean);
+        next += count;
+        if (all) log.committed();
+        else log.broke(new Error(`another execution has written to run ${log.row.run_id}`));
+      });
+    } catch (error) {
+      for (const log of logs) log.broke(error);
+    }
+    this.#scheduled = false;
+    if (this.#dirty.size > 0) this.#schedule();
+    else for (const resolve of this.#idle.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,75 @@
+import { defer, finalize, type Observable } from 'rxjs';
+import type { AgentContext, AgentLog, AgentOutput, AgentSession } from '../core/agent.ts';
+import { fail } from '../core/errors.ts';
+import { fromAgent, type Source } from '../core/from-agent.ts';
+import { receiveMessage, textMessage } from '../core/messages.ts';
+import type { Message } from '../schema/message.ts';
+import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
+import type { Registry } from './registry.ts';
+
+/** What a context needs of the execution that it belongs to. */
+export interface ContextHost {
+  readonly run_id: string;
+  readonly session: AgentSession;
+  readonly registry: Registry;
+  readonly log: AgentLog;
+  readonly source: Source;
+  readonly now: () => string;
+  ask(request: AwaitRequest): Observable<AwaitResume>;
+  use(tokens: number): void;
+}
+
+const maxDepth = 16;
+
+/** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
+export function createContext(host: ContextHost, agent_name: string, signal: AbortSignal, depth = 0): AgentContext {
+  return {
+    run_id: host.run_id,
+    agent_name,
+    signal,
+    session: host.session,
+    log: host.log,
+    await: (request) => host.ask(awaitRequest(request, `agent/${agent_name}`, host.now())),
+    step: (_name, work) => defer(() => fromAgent(work(), host.source)),
+    call: (agent, input) => call(host, agent, input, signal, depth),
+    usage: ({ tokens }) => {
+      if (!Number.isFinite(tokens) || tokens < 0) throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
+      host.use(tokens);
+    },
+  };
+}
+
+// The callee's output is its caller's: it joins the same run, and unsubscribing is what cancels it.
+function call(
+  host: ContextHost,
+  name: string,
+  input: string | Message | readonly Message[],
+  parent: AbortSignal,
+  depth: number,
+): Observable<AgentOutput> {
+  return defer(() => {
+    if (depth >= maxDepth) throw fail('call_depth', maxDepth);
+    const agent = host.registry.get(name);
+    const abort = new AbortController();
+    const cascade = (): void => abort.abort(parent.reason);
+    parent.addEventListener('abort', cascade);
+    if (parent.aborted) cascade();
+    const context = createContext(host, name, abort.signal, depth + 1);
+    const messages = typeof input === 'string' ? [textMessage('user', input, host.now())] : toList(input);
+    return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
+      finalize(() => {
+        parent.removeEventListener('abort', cascade);
+        abort.abort(new Error(`the call of ${name} is over`));
+      }),
+    );
+  });
+}
+
+const toList = (input: Message | readonly Message[]): Message[] => ('parts' in input ? [input] : [...input]);
+
+function awaitRequest(request: string | Message | AwaitRequest, role: string, now: string): AwaitRequest {
+  if (typeof request === 'string') return { type: 'message', message: textMessage(role, request, now) };
+  const { message, ...rest } = 'message' in request ? request : { type: 'message' as const, message: request };
+  const given = { ...message, completed_at: message.completed_at ?? undefined };
+  return { ...rest, message: { ...receiveMessage(given, 'await.message', now), role } };
+}

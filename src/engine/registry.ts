@@ -1,0 +1,38 @@
+import { type Agent, isAgent, nameProblem } from '../core/agent.ts';
+import { fail } from '../core/errors.ts';
+
+/** An agent and where it came from: a file, or a word for code that passed it in. */
+export interface Hosted {
+  readonly agent: Agent;
+  readonly source: string;
+}
+
+/** The agents of a server, by name. */
+export class Registry {
+  readonly #agents = new Map<string, Hosted>();
+
+  /** @throws Error that names agent and source where a name is bad or used twice */
+  constructor(hosted: Iterable<Hosted>) {
+    for (const one of hosted) {
+      if (!isAgent(one.agent)) throw new Error(`${one.source}: is no agent; export default defineAgent(…)`);
+      const { name } = one.agent.manifest;
+      const problem = nameProblem(String(name));
+      if (problem !== undefined) throw new Error(`${one.source}: bad agent name "${name}": ${problem}`);
+      const other = this.#agents.get(name);
+      if (other !== undefined) throw new Error(`${one.source}: agent name "${name}" is already used by ${other.source}`);
+      this.#agents.set(name, one);
+    }
+  }
+
+  /** @throws RivuletError `agent_unknown` */
+  get(name: string): Agent {
+    const hosted = this.#agents.get(name);
+    if (hosted === undefined) throw fail('agent_unknown', name.slice(0, 100));
+    return hosted.agent;
+  }
+
+  /** By name, so that pages of a list never overlap. */
+  list(): Agent[] {
+    return [...this.#agents.keys()].sort().map((name) => this.get(name));
+  }
+}

@@ -1,0 +1,221 @@
+import { EventEmitter } from 'eventemitter3';
+import { runEventOf } from '../core/encode.ts';
+import { fail } from '../core/errors.ts';
+import { isFinal } from '../core/status.ts';
+import type { Batch, RunRow, Write } from '../core/store.ts';
+import type { Message } from '../schema/message.ts';
+import type { RunStatus } from '../schema/run.ts';
+import type { Commits } from './commits.ts';
+
+/** What a write may carry beside events; see `Write`. Attached before the event that it belongs to. */
+export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended'>;
+
+interface Waiter {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+type Draft = { -readonly [Key in keyof Write]: Write[Key] } & { row: RunRow; lines: string[] };
+
+const tailChars = 256 * 1024;
+
+/**
+ * The log of one live run. The execution appends; readers hold cursors and are woken when more is durable.
+ * It keeps a short tail of committed batches while it has readers, so that those who keep up
+ * never ask the store; everybody else reads there. Only the tail and the pending events cost memory.
+ */
+export class RunLog {
+  readonly #commits: Commits;
+  readonly #moved = new EventEmitter<{ moved: []; over: [] }>();
+  #row: RunRow;
+  #durable: RunRow;
+  #pending: Draft[] = [];
+  #pendingChars = 0;
+  #inFlight: Write[] = [];
+  #waiting: Waiter[] = [];
+  #waitingInFlight: Waiter[] = [];
+  #tail: Batch[] = [];
+  #tailChars = 0;
+  #readers = 0;
+  #failure: Error | undefined;
+
+  /** Continues the log where `row` says that it ends; with `input`, the first write makes the run. */
+  constructor(commits: Commits, row: RunRow, input?: readonly Message[]) {
+    this.#commits = commits;
+    this.#row = row;
+    this.#durable = row;
+    if (input !== undefined) this.#draft().input = input;
+  }
+
+  /** The run's row with everything appended, durable or not. */
+  get row(): RunRow {
+    return this.#row;
+  }
+
+  /** Id of the last event that readers may see. */
+  get durable(): number {
+    return this.#durable.last;
+  }
+
+  /** Whether the run is over and all of it is durable. */
+  get ended(): boolean {
+    return isFinal(this.#durable.status);
+  }
+
+  /** Set when the store did not take what was appended; nothing follows. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Characters appended but not yet durable: what holds a fast agent back. */
+  get backlog(): number {
+    return this.#pendingChars;
+  }
+
+  /** Appends the JSON of the next event. A run event brings the status and time that the row then has. */
+  append(line: string, run?: { status: RunStatus; finished_at?: string }): void {
+    if (this.#failure !== undefined) return;
+    const draft = this.#draft();
+    const last = this.#row.last + 1;
+    this.#row =
+      run === undefined
+        ? { ...this.#row, last }
+        : { ...this.#row, last, snapshot: last, status: run.status, finished_at: run.finished_at ?? null };
+    draft.row = this.#row;
+    draft.lines.push(line);
+    this.#pendingChars += line.length;
+  }
+
+  /** Changes the status without an event; `cancelling` has none. */
+  setStatus(status: RunStatus): void {
+    if (this.#failure !== undefined) return;
+    this.#row = { ...this.#row, status };
+    this.#draft().row = this.#row;
+  }
+
+  /** Adds to what the next commit keeps together with the events. */
+  attach(extras: Extras): void {
+    if (this.#failure !== undefined) return;
+    const draft = this.#draft();
+    if (extras.resources) draft.resources = [...(draft.resources ?? []), ...extras.resources];
+    if (extras.history) draft.history = [...(draft.history ?? []), ...extras.history];
+    if (extras.state !== undefined) draft.state = extras.state;
+    if (extras.ended) draft.ended = extras.ended;
+  }
+
+  /** Resolves when everything appended so far is durable; rejects `store_failed`. */
+  flushed(): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const queue = this.#pending.length > 0 ? this.#waiting : this.#waitingInFlight;
+    if (this.#pending.length === 0 && this.#inFlight.length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => queue.push({ resolve, reject }));
+  }
+
+  /** A reader that keeps up: from now on the log keeps a tail. Returns how to leave. */
+  join(): () => void {
+    this.#readers += 1;
+    return () => {
+      this.#readers -= 1;
+      if (this.#readers === 0) this.#forget();
+    };
+  }
+
+  /** The batches after an event, when the tail still has them; undefined sends the reader to the store. */
+  after(id: number): Batch[] | undefined {
+    const oldest = this.#tail[0];
+    if (oldest === undefined || oldest.first > id + 1) return undefined;
+    // From the end: a reader that keeps up wants the last batch.
+    let from = this.#tail.length;
+    while (from > 0 && lastOf(this.#tail[from - 1]) > id) from -= 1;
+    return this.#tail.slice(from);
+  }
+
+  /** Resolves at the next commit, failure or abort. Look first: what happened before is not told. */
+  moved(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#moved.off('moved', done);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#moved.on('moved', done);
+      signal?.addEventListener('abort', done);
+    });
+  }
+
+  /** Calls back once, when the run is over and durable, or the store has failed it. */
+  whenOver(callback: () => void): void {
+    if (this.ended || this.#failure !== undefined) callback();
+    else this.#moved.once('over', callback);
+  }
+
+  /** For Commits: what is pending, now in flight. */
+  take(): Write[] {
+    this.#inFlight = this.#pending;
+    this.#pending = [];
+    this.#pendingChars = 0;
+    this.#waitingInFlight = this.#waiting;
+    this.#waiting = [];
+    return this.#inFlight;
+  }
+
+  /** For Commits: what was in flight is durable. */
+  committed(): void {
+    for (const write of this.#inFlight) {
+      this.#durable = write.row;
+      if (this.#readers > 0 && write.lines.length > 0) this.#remember({ first: write.expect + 1, lines: write.lines });
+    }
+    this.#inFlight = [];
+    for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
+    this.#moved.emit('moved');
+    if (this.ended) this.#moved.emit('over');
+  }
+
+  /** For Commits: the store did not take it. */
+  broke(cause: unknown): void {
+    this.#failure = fail('store_failed');
+    this.#failure.cause = cause;
+    this.#inFlight = [];
+    this.#pending = [];
+    for (const waiter of [...this.#waitingInFlight.splice(0), ...this.#waiting.splice(0)]) waiter.reject(this.#failure);
+    this.#moved.emit('moved');
+    this.#moved.emit('over');
+  }
+
+  // A write ends where a request may be answered (a final event, an await), so that no reader
+  // has to look for that place inside a batch.
+  #draft(): Draft {
+    const current = this.#pending.at(-1);
+    if (current !== undefined && !settles(current.lines.at(-1))) return current;
+    const draft: Draft = { row: this.#row, expect: this.#row.last, lines: [] };
+    this.#pending.push(draft);
+    this.#commits.mark(this);
+    return draft;
+  }
+
+  #remember(batch: Batch): void {
+    this.#tail.push(batch);
+    this.#tailChars += sizeOf(batch);
+    while (this.#tailChars > tailChars && this.#tail.length > 1) {
+      const oldest = this.#tail.shift();
+      if (oldest !== undefined) this.#tailChars -= sizeOf(oldest);
+    }
+  }
+
+  #forget(): void {
+    this.#tail = [];
+    this.#tailChars = 0;
+  }
+}
+
+const settling = new Set(['awaiting', 'completed', 'failed', 'cancelled']);
+
+/** Whether a line is an event at which a waiting request is answered. */
+export function settles(line: string | undefined): boolean {
+  const kind = line === undefined ? undefined : runEventOf(line);
+  return kind !== undefined && settling.has(kind);
+}
+
+export const lastOf = (batch: Batch | undefined): number => (batch === undefined ? 0 : batch.first + batch.lines.length - 1);
+
+const sizeOf = (batch: Batch): number => batch.lines.reduce((sum, line) => sum + line.length, 0);

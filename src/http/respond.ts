@@ -1,0 +1,68 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { runInside } from '../core/encode.ts';
+import { fail } from '../core/errors.ts';
+import type { Begun, Engine } from '../engine/engine.ts';
+import type { WatchOptions } from '../engine/watch.ts';
+import type { RunMode } from '../schema/run.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import { sendStream } from './sse.ts';
+
+const json = 'application/json; charset=utf-8';
+
+/** Answers text that is JSON already. */
+export const sendJson = (reply: FastifyReply, text: string): FastifyReply => reply.type(json).send(text);
+
+/** The three ways to answer a run that has begun: each is a reader of the same log. */
+export class Responder {
+  readonly #engine: Engine;
+  readonly #heartbeat: Heartbeat;
+
+  constructor(engine: Engine, heartbeat: Heartbeat) {
+    this.#engine = engine;
+    this.#heartbeat = heartbeat;
+  }
+
+  async begun(reply: FastifyReply, begun: Begun, mode: RunMode): Promise<FastifyReply> {
+    reply.header('Run-ID', begun.run_id);
+    if (mode === 'async') return sendJson(reply.code(202), begun.run);
+    if (mode === 'sync') return sendJson(reply, await this.#settled(begun));
+    return this.stream(reply, begun.run_id, { after: begun.after, until: 'settled' });
+  }
+
+  /**
+   * Follows a run. A run that is over, with nothing left to tell, answers 204: that ends an EventSource,
+   * which takes the end of any stream for a reason to come back.
+   */
+  async stream(reply: FastifyReply, run_id: string, options: Omit<WatchOptions, 'signal'>): Promise<FastifyReply> {
+    const left = new AbortController();
+    const watch = await this.#engine.watch(run_id, { ...options, signal: left.signal });
+    if (watch.exhausted) return reply.code(204).send();
+    sendStream(reply, watch.batches, this.#heartbeat, () => left.abort());
+    return reply;
+  }
+
+  /** All events so far as `{events: […]}`, passed on as stored, a batch at a time. */
+  async list(reply: FastifyReply, run_id: string, after: number): Promise<FastifyReply> {
+    const { batches } = await this.#engine.watch(run_id, { after, until: 'now' });
+    return reply.type(json).send(Readable.from(listed(batches)));
+  }
+
+  // The last line of a settled log is the event that carries the Run, already as JSON.
+  async #settled({ run_id, after }: Begun): Promise<string> {
+    const { batches } = await this.#engine.watch(run_id, { after, until: 'settled' });
+    let last: string | undefined;
+    for await (const { lines } of batches) last = lines.at(-1);
+    if (last === undefined) throw fail('store_failed');
+    return runInside(last);
+  }
+}
+
+async function* listed(batches: AsyncIterable<{ lines: readonly string[] }>): AsyncGenerator<string> {
+  let before = '{"events":[';
+  for await (const { lines } of batches) {
+    yield `${before}${lines.join(',')}`;
+    before = ',';
+  }
+  yield before === ',' ? ']}' : `${before}]}`;
+}

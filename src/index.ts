@@ -1,0 +1,26 @@
+export type {
+  Agent,
+  AgentContext,
+  AgentLog,
+  AgentManifestInput,
+  AgentOptions,
+  AgentOutput,
+  AgentRun,
+  AgentSession,
+} from './core/agent.ts';
+export { defineAgent } from './core/agent.ts';
+export { AgentError } from './core/errors.ts';
+export { fold, reduce } from './core/reduce.ts';
+export { isFinal, isSettled, transitions } from './core/status.ts';
+export type { Batch, RunRow, Store, Write } from './core/store.ts';
+export * from './schema/agent.ts';
+export * from './schema/api.ts';
+export * from './schema/error.ts';
+export * from './schema/event.ts';
+export * from './schema/message.ts';
+export * from './schema/run.ts';
+export * from './schema/scalars.ts';
+export * from './schema/session.ts';
+export type { RivuletOptions, ServerOptions } from './server.ts';
+export { createServer, rivulet } from './server.ts';
+export { openStore } from './stores/open.ts';

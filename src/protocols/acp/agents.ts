@@ -1,0 +1,40 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Engine } from '../../engine/engine.ts';
+import { AgentManifest } from '../../schema/agent.ts';
+import { AgentParams, AgentsQuery, AgentsResponse, PingResponse } from '../../schema/api.ts';
+import { ErrorBody } from '../../schema/error.ts';
+
+/** What the service is and whom it hosts. */
+export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+  app.get(
+    '/ping',
+    { schema: { summary: 'Is anybody there?', tags: ['service'], response: { 200: PingResponse } } },
+    async () => ({}),
+  );
+
+  app.get(
+    '/agents',
+    {
+      schema: {
+        summary: 'The agents and their manifests, by name',
+        tags: ['agents'],
+        querystring: AgentsQuery,
+        response: { 200: AgentsResponse, 422: ErrorBody },
+      },
+    },
+    async ({ query }) => ({ agents: await engine.manifests(query.limit ?? 10, query.offset ?? 0) }),
+  );
+
+  app.get(
+    '/agents/:name',
+    {
+      schema: {
+        summary: 'One agent’s manifest',
+        tags: ['agents'],
+        params: AgentParams,
+        response: { 200: AgentManifest, 404: ErrorBody },
+      },
+    },
+    ({ params }) => engine.manifest(params.name),
+  );
+};

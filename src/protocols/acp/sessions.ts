@@ -1,0 +1,45 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Engine } from '../../engine/engine.ts';
+import { ResourceParams, SessionParams } from '../../schema/api.ts';
+import { ErrorBody } from '../../schema/error.ts';
+import { Session } from '../../schema/session.ts';
+
+/** Sessions, and the messages and states that their URLs point to. */
+export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+  // Two spellings: the public specification says one in its text and the other in its clients.
+  for (const url of ['/sessions/:session_id', '/session/:session_id']) {
+    app.get(
+      url,
+      {
+        schema: {
+          summary: 'A session: the URLs of its messages and of its state',
+          tags: ['sessions'],
+          params: SessionParams,
+          response: { 200: Session, 404: ErrorBody, 422: ErrorBody },
+        },
+      },
+      ({ params }) => engine.session(params.session_id.toLowerCase()),
+    );
+  }
+
+  app.get(
+    '/resources/:resource_id',
+    {
+      schema: {
+        summary: 'A stored message or state',
+        tags: ['sessions'],
+        params: ResourceParams,
+        response: {
+          200: { description: 'the stored bytes', content: { '*/*': { schema: { type: 'string' } } } },
+          404: ErrorBody,
+          422: ErrorBody,
+        },
+      },
+    },
+    async ({ params }, reply) => {
+      const { content_type, body } = await engine.resource(params.resource_id.toLowerCase());
+      // What agents and clients stored must not run as a page of this server's.
+      return reply.type(content_type).header('X-Content-Type-Options', 'nosniff').send(body);
+    },
+  );
+};

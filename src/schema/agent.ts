@@ -1,0 +1,97 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { DateTime, MediaType } from './scalars.ts';
+
+/** RFC 1123 DNS label, 1 to 63 characters, unique in the service. */
+export const AgentName = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+  description: 'RFC 1123 DNS label',
+});
+export type AgentName = Static<typeof AgentName>;
+
+export const Person = Type.Object(
+  { name: Type.String(), email: Type.Optional(Type.String()), url: Type.Optional(Type.String()) },
+  { $id: 'Person', description: 'author or contributor' },
+);
+export type Person = Static<typeof Person>;
+
+export const Capability = Type.Object(
+  { name: Type.String(), description: Type.String() },
+  { $id: 'Capability', description: 'something the agent can do' },
+);
+export type Capability = Static<typeof Capability>;
+
+export const Link = Type.Object(
+  {
+    type: Type.Union([
+      Type.Literal('source-code'),
+      Type.Literal('container-image'),
+      Type.Literal('homepage'),
+      Type.Literal('documentation'),
+    ]),
+    url: Type.String(),
+  },
+  { $id: 'Link' },
+);
+export type Link = Static<typeof Link>;
+
+export const Dependency = Type.Object(
+  {
+    type: Type.Union([Type.Literal('agent'), Type.Literal('tool'), Type.Literal('model')]),
+    name: Type.String(),
+  },
+  { $id: 'Dependency' },
+);
+export type Dependency = Static<typeof Dependency>;
+
+/** What an agent tells of itself beyond its name; every key is optional and unknown keys pass through. */
+export const AgentMetadata = Type.Object(
+  {
+    annotations: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    documentation: Type.Optional(Type.String({ description: 'Markdown' })),
+    license: Type.Optional(Type.String({ description: 'SPDX identifier' })),
+    programming_language: Type.Optional(Type.String()),
+    natural_languages: Type.Optional(Type.Array(Type.String({ description: 'ISO 639-1 code' }))),
+    framework: Type.Optional(Type.String()),
+    capabilities: Type.Optional(Type.Array(Capability)),
+    domains: Type.Optional(Type.Array(Type.String())),
+    tags: Type.Optional(Type.Array(Type.String())),
+    created_at: Type.Optional(DateTime),
+    updated_at: Type.Optional(DateTime),
+    author: Type.Optional(Person),
+    contributors: Type.Optional(Type.Array(Person)),
+    links: Type.Optional(Type.Array(Link)),
+    dependencies: Type.Optional(Type.Array(Dependency)),
+    recommended_models: Type.Optional(Type.Array(Type.String())),
+  },
+  { $id: 'AgentMetadata', additionalProperties: true },
+);
+export type AgentMetadata = Static<typeof AgentMetadata>;
+
+/** Figures from the runs that this service really executed; absent until the first one ends. */
+export const AgentStatus = Type.Object(
+  {
+    avg_run_tokens: Type.Optional(Type.Number({ minimum: 0, description: 'tokens, mean over ended runs' })),
+    avg_run_time_seconds: Type.Optional(Type.Number({ minimum: 0, description: 'seconds, mean over ended runs' })),
+    success_rate: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 100, description: 'completed / (completed + failed), in per cent' }),
+    ),
+  },
+  { $id: 'AgentStatus' },
+);
+export type AgentStatus = Static<typeof AgentStatus>;
+
+/** What the service publishes of an agent. */
+export const AgentManifest = Type.Object(
+  {
+    name: AgentName,
+    description: Type.String(),
+    input_content_types: Type.Array(MediaType, { minItems: 1, description: 'wildcards allowed: image/*' }),
+    output_content_types: Type.Array(MediaType, { minItems: 1, description: 'wildcards allowed: image/*' }),
+    metadata: Type.Optional(AgentMetadata),
+    status: Type.Optional(AgentStatus),
+  },
+  { $id: 'AgentManifest' },
+);
+export type AgentManifest = Static<typeof AgentManifest>;

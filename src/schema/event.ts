@@ -1,0 +1,47 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { ErrorBody } from './error.ts';
+import { Message, MessagePart } from './message.ts';
+import { Run } from './run.ts';
+
+/** A step in a run's life; it carries the whole Run as it then is. */
+export const RunEvent = Type.Object(
+  {
+    type: Type.Union([
+      Type.Literal('run.created'),
+      Type.Literal('run.in-progress'),
+      Type.Literal('run.awaiting'),
+      Type.Literal('run.completed'),
+      Type.Literal('run.failed'),
+      Type.Literal('run.cancelled'),
+    ]),
+    run: Run,
+  },
+  { $id: 'RunEvent' },
+);
+export type RunEvent = Static<typeof RunEvent>;
+
+export const MessageEvent = Type.Object(
+  { type: Type.Union([Type.Literal('message.created'), Type.Literal('message.completed')]), message: Message },
+  { $id: 'MessageEvent' },
+);
+export type MessageEvent = Static<typeof MessageEvent>;
+
+/** One emission of the agent: a token, or any other part. */
+export const PartEvent = Type.Object(
+  { type: Type.Literal('message.part'), part: MessagePart },
+  { $id: 'PartEvent' },
+);
+export type PartEvent = Static<typeof PartEvent>;
+
+/** Whatever an agent wants its readers to see beside its messages; not part of the Run. */
+export const GenericEvent = Type.Object(
+  { type: Type.Literal('generic'), generic: Type.Record(Type.String(), Type.Unknown()) },
+  { $id: 'GenericEvent' },
+);
+export type GenericEvent = Static<typeof GenericEvent>;
+
+export const ErrorEvent = Type.Object({ type: Type.Literal('error'), error: ErrorBody }, { $id: 'ErrorEvent' });
+export type ErrorEvent = Static<typeof ErrorEvent>;
+
+export const Event = Type.Union([RunEvent, MessageEvent, PartEvent, GenericEvent, ErrorEvent], { $id: 'Event' });
+export type Event = Static<typeof Event>;

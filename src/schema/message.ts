@@ -1,0 +1,75 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { DateTime, MediaType } from './scalars.ts';
+
+/** Where a stretch of a message's text comes from. Indexes count characters over its text parts. */
+export const CitationMetadata = Type.Object(
+  {
+    kind: Type.Literal('citation'),
+    start_index: Type.Optional(Type.Integer({ minimum: 0 })),
+    end_index: Type.Optional(Type.Integer({ minimum: 0 })),
+    url: Type.Optional(Type.String()),
+    title: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+  },
+  { $id: 'CitationMetadata', additionalProperties: true },
+);
+export type CitationMetadata = Static<typeof CitationMetadata>;
+
+/** A step that the agent took on its way, such as a tool call. */
+export const TrajectoryMetadata = Type.Object(
+  {
+    kind: Type.Literal('trajectory'),
+    message: Type.Optional(Type.String()),
+    tool_name: Type.Optional(Type.String()),
+    tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    tool_output: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { $id: 'TrajectoryMetadata', additionalProperties: true },
+);
+export type TrajectoryMetadata = Static<typeof TrajectoryMetadata>;
+
+export const PartMetadata = Type.Union([CitationMetadata, TrajectoryMetadata], { $id: 'PartMetadata' });
+export type PartMetadata = Static<typeof PartMetadata>;
+
+/** A piece of a message. With a name it is an artifact. It has `content` or `content_url`, never both. */
+export const MessagePart = Type.Object(
+  {
+    name: Type.Optional(Type.String({ description: 'makes the part an artifact' })),
+    content_type: Type.Optional(MediaType),
+    content: Type.Optional(Type.String()),
+    content_encoding: Type.Optional(
+      Type.Union([Type.Literal('plain'), Type.Literal('base64')], { default: 'plain' }),
+    ),
+    content_url: Type.Optional(Type.String({ minLength: 1 })),
+    metadata: Type.Optional(PartMetadata),
+  },
+  { $id: 'MessagePart', additionalProperties: true },
+);
+export type MessagePart = Static<typeof MessagePart>;
+
+export const Role = Type.String({ pattern: '^(user|agent(\\/[a-zA-Z0-9_\\-]+)?)$', description: 'user or agent/{name}' });
+export type Role = Static<typeof Role>;
+
+/** A message as Rivulet keeps and answers it. `completed_at` is null only in `message.created`. */
+export const Message = Type.Object(
+  {
+    role: Role,
+    parts: Type.Array(MessagePart),
+    created_at: Type.Optional(DateTime),
+    completed_at: Type.Optional(Type.Union([DateTime, Type.Null()])),
+  },
+  { $id: 'Message', additionalProperties: true },
+);
+export type Message = Static<typeof Message>;
+
+/** A message as a client sends it: the role defaults to `user`, the times to now. */
+export const MessageInput = Type.Object(
+  {
+    role: Type.Optional(Role),
+    parts: Type.Array(MessagePart),
+    created_at: Type.Optional(DateTime),
+    completed_at: Type.Optional(DateTime),
+  },
+  { $id: 'MessageInput', additionalProperties: true },
+);
+export type MessageInput = Static<typeof MessageInput>;

@@ -1,0 +1,63 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { AgentName } from './agent.ts';
+import { ErrorBody } from './error.ts';
+import { Message, MessageInput } from './message.ts';
+import { DateTime, Uuid } from './scalars.ts';
+
+export const RunMode = Type.Union([Type.Literal('sync'), Type.Literal('async'), Type.Literal('stream')], {
+  $id: 'RunMode',
+  description: 'how the run is answered; every mode reads the same log',
+});
+export type RunMode = Static<typeof RunMode>;
+
+export const RunStatus = Type.Union(
+  [
+    Type.Literal('created'),
+    Type.Literal('in-progress'),
+    Type.Literal('awaiting'),
+    Type.Literal('cancelling'),
+    Type.Literal('cancelled'),
+    Type.Literal('completed'),
+    Type.Literal('failed'),
+  ],
+  { $id: 'RunStatus' },
+);
+export type RunStatus = Static<typeof RunStatus>;
+
+/** What a run waits for. `message` is the kind that the protocol knows; others may follow. */
+export const AwaitRequest = Type.Object(
+  { type: Type.Literal('message'), message: Message },
+  { $id: 'AwaitRequest', additionalProperties: true },
+);
+export type AwaitRequest = Static<typeof AwaitRequest>;
+
+/** The answer to an AwaitRequest; its `type` has to be the one that was asked for. */
+export const AwaitResume = Type.Object(
+  { type: Type.Literal('message'), message: Message },
+  { $id: 'AwaitResume', additionalProperties: true },
+);
+export type AwaitResume = Static<typeof AwaitResume>;
+
+/** An AwaitResume as a client sends it; the type is checked against the run, not here. */
+export const AwaitResumeInput = Type.Object(
+  { type: Type.String({ minLength: 1 }), message: Type.Optional(MessageInput) },
+  { $id: 'AwaitResumeInput', additionalProperties: true },
+);
+export type AwaitResumeInput = Static<typeof AwaitResumeInput>;
+
+/** One execution of an agent: the state that its event log folds into. */
+export const Run = Type.Object(
+  {
+    run_id: Uuid,
+    agent_name: AgentName,
+    session_id: Type.Optional(Uuid),
+    status: RunStatus,
+    await_request: Type.Optional(AwaitRequest),
+    output: Type.Array(Message),
+    error: Type.Optional(ErrorBody),
+    created_at: DateTime,
+    finished_at: Type.Optional(DateTime),
+  },
+  { $id: 'Run' },
+);
+export type Run = Static<typeof Run>;

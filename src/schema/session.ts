@@ -1,0 +1,24 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { HttpUrl, Uuid } from './scalars.ts';
+
+/** A conversation: where its messages and its state can be read. Another server can carry it on. */
+export const Session = Type.Object(
+  {
+    id: Uuid,
+    history: Type.Array(HttpUrl, { description: 'URLs of messages, oldest first' }),
+    state: Type.Optional(HttpUrl),
+  },
+  { $id: 'Session' },
+);
+export type Session = Static<typeof Session>;
+
+/** A session as a client sends it: a new one needs no history. */
+export const SessionInput = Type.Object(
+  {
+    id: Uuid,
+    history: Type.Optional(Type.Array(HttpUrl, { maxItems: 10_000 })),
+    state: Type.Optional(HttpUrl),
+  },
+  { $id: 'SessionInput' },
+);
+export type SessionInput = Static<typeof SessionInput>;

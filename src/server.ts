@@ -1,0 +1,112 @@
+import Fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyServerOptions } from 'fastify';
+import { FastifySSEPlugin } from 'fastify-sse-v2';
+import type { Agent } from './core/agent.ts';
+import { fail } from './core/errors.ts';
+import type { Store } from './core/store.ts';
+import { Engine } from './engine/engine.ts';
+import type { Limits } from './engine/limits.ts';
+import type { Hosted } from './engine/registry.ts';
+import { acceptJson } from './http/body.ts';
+import { handleClientError, handleError, handleNotFound } from './http/error-handler.ts';
+import { createFetch, type ForeignOptions } from './http/foreign.ts';
+import { Heartbeat } from './http/heartbeat.ts';
+import { serveOpenApi } from './http/openapi.ts';
+import { Responder } from './http/respond.ts';
+import { validatorCompiler } from './http/validator.ts';
+import { acp } from './protocols/acp/plugin.ts';
+import { openStore } from './stores/open.ts';
+import { version } from './version.ts';
+
+export interface RivuletOptions {
+  /** The agents to host; with a source (a file's path), errors about them name it. */
+  readonly agents: Iterable<Agent | Hosted>;
+  /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
+  readonly store?: Store | string;
+  /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address listened on. */
+  readonly publicUrl?: string;
+  /** Reading other servers' sessions. */
+  readonly foreign?: ForeignOptions;
+  readonly limits?: Partial<Limits>;
+  /** Milliseconds between the comments that keep an idle stream open. Default 15,000. */
+  readonly heartbeat?: number;
+  /** Bytes of a request's body. Default 10 Mi. */
+  readonly bodyLimit?: number;
+  /** Serve `/openapi.json` and `/docs`. Default true. */
+  readonly docs?: boolean;
+}
+
+export interface ServerOptions extends RivuletOptions {
+  /** As Fastify's: false (default), true, or pino's options. */
+  readonly logger?: FastifyServerOptions['logger'];
+}
+
+/**
+ * Rivulet as a Fastify plugin, to host agents inside an existing app:
+ * `await app.register(rivulet, { prefix: '/acp', agents: [echo] })`.
+ * Its error handling, parsers and validators stay inside.
+ */
+export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) => {
+  const store = typeof options.store === 'object' ? options.store : await openStore(options.store ?? 'memory:');
+  const engine = new Engine({
+    agents: [...options.agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` })),
+    store,
+    fetchResource: createFetch(options.foreign ?? {}),
+    publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
+    logFor: (run_id) => app.log.child({ run_id }),
+    ...(options.limits && { limits: options.limits }),
+  });
+  const responder = new Responder(engine, new Heartbeat(options.heartbeat ?? 15_000));
+  let stopping = false;
+
+  app.setValidatorCompiler(validatorCompiler);
+  // Responses are made by us from what the store keeps; a schema could only drop fields from them.
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler(handleNotFound);
+  acceptJson(app);
+  app.addHook('onRoute', (route) => {
+    route.bodyLimit ??= options.bodyLimit ?? 10 * 1024 * 1024;
+  });
+  app.addHook('onRequest', async () => {
+    if (stopping) throw fail('stopping');
+  });
+  app.addHook('onReady', () => engine.start());
+  // Before the server stops listening: open streams would keep it from ever closing.
+  app.addHook('preClose', async () => {
+    stopping = true;
+    await engine.close();
+  });
+  app.addHook('onClose', async () => {
+    if (store !== options.store) await store.close();
+  });
+
+  await app.register(FastifySSEPlugin, { retryDelay: false });
+  if (options.docs !== false) await serveOpenApi(app, version());
+  await app.register(acp, { engine, responder });
+};
+
+/**
+ * A server that hosts agents; call `listen` on what it resolves to.
+ * @throws Error with one line that says which agent or store is wrong, and why
+ */
+export async function createServer({ logger = false, ...options }: ServerOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
+    bodyLimit: options.bodyLimit ?? 10 * 1024 * 1024,
+    // A request that never ends may not hold a socket for ever; streams that we send are not meant.
+    requestTimeout: 60_000,
+    return503OnClosing: false,
+    clientErrorHandler: handleClientError,
+    frameworkErrors: handleError,
+  });
+  await app.register(rivulet, options);
+  return app;
+}
+
+function addressOf(app: FastifyInstance): string {
+  const address = app.server.address();
+  if (address === null || typeof address === 'string') return 'http://127.0.0.1:8000';
+  const host = ['0.0.0.0', '::'].includes(address.address) ? 'localhost' : address.address;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}

@@ -1,0 +1,68 @@
+import type Database from 'better-sqlite3';
+
+/** One step a version; a step that has been released never changes, a new one is added. */
+const steps: readonly string[] = [
+  `
+  CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY,
+    agent_name TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    owner TEXT,
+    epoch INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    finished_at TEXT,
+    last INTEGER NOT NULL,
+    snapshot INTEGER NOT NULL,
+    input TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX runs_unfinished ON runs (created_at) WHERE finished_at IS NULL;
+  -- A row is a batch: the events first..last, one line of JSON each. Found by its last event, so that
+  -- a cursor anywhere is one step down the index.
+  CREATE TABLE events (
+    run_id TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (run_id, last)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE sessions (
+    session_id TEXT PRIMARY KEY,
+    owner TEXT,
+    state TEXT,
+    created_at TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE history (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    UNIQUE (session_id, url)
+  ) STRICT;
+  CREATE TABLE resources (
+    resource_id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE figures (
+    agent_name TEXT PRIMARY KEY,
+    completed INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    tokens REAL NOT NULL,
+    seconds REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+];
+
+/** Brings a file to the newest version, all steps in one transaction. @throws Error for a newer file */
+export function migrate(db: Database.Database): void {
+  const upgrade = db.transaction(() => {
+    const version = Number(db.pragma('user_version', { simple: true }));
+    if (version > steps.length) {
+      throw new Error(`${db.name} was written by a newer Rivulet (version ${version}, this one knows ${steps.length})`);
+    }
+    for (const step of steps.slice(version)) db.exec(step);
+    db.pragma(`user_version = ${steps.length}`);
+  });
+  upgrade.immediate();
+}
