@@ -48,7 +48,9 @@ export interface ServerOptions extends RivuletOptions {
 export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) => {
   const store = typeof options.store === 'object' ? options.store : await openStore(options.store ?? 'memory:');
   const engine = new Engine({
-    agents: [...options.agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` })),
+    agents: [...options.agents].map((one) =>
+      'agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` },
+    ),
     store,
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,

@@ -15,7 +15,8 @@ const index = /^index\.(ts|js|mjs)$/;
  */
 export async function loadAgents(folder: string): Promise<Hosted[]> {
   const files = await agentFiles(folder);
-  if (files.length === 0) throw new Error(`${folder}: there is no agent in it; add a .ts or .js file with a default export`);
+  if (files.length === 0)
+    throw new Error(`${folder}: there is no agent in it; add a .ts or .js file with a default export`);
   const load = await moduleLoader(files);
   const hosted: Hosted[] = [];
   // One after the other, so that the first file in the alphabet is the one that an error names.
@@ -58,12 +59,19 @@ async function loadAgent(file: string, load: Load): Promise<Hosted['agent']> {
     throw new Error(`${name}: does not load: ${firstLine(error)}`, { cause: error });
   });
   if (!isAgent(module.default)) {
-    throw new Error(`${name}: its default export is no agent; write export default defineAgent(…) in ${basename(file)}`);
+    throw new Error(
+      `${name}: its default export is no agent; write export default defineAgent(…) in ${basename(file)}`,
+    );
   }
   return module.default;
 }
 
 function firstLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text.split('\n').find((line) => line.trim() !== '')?.trim() ?? 'no reason given';
+  return (
+    text
+      .split('\n')
+      .find((line) => line.trim() !== '')
+      ?.trim() ?? 'no reason given'
+  );
 }

@@ -15,7 +15,11 @@ const publicUrl = (text: string): string => {
   throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
 };
 
-const list = (text: string): string[] => text.split(',').map((one) => one.trim()).filter(Boolean);
+const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter(Boolean);
 
 /** The command line: every option is an environment variable too, and an option wins over it. */
 export function program(): Command {
@@ -53,10 +57,13 @@ async function run(folders: string[], options: ServeOptions): Promise<void> {
   const app = await serve(folders, options);
   // An agent may throw where no Observable catches it, in a timer of its own, say. Its run does not
   // end by that; all other runs would, if the process did.
-  const stray = (error: unknown): void => app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
+  const stray = (error: unknown): void =>
+    app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
   process.on('uncaughtException', stray);
   process.on('unhandledRejection', stray);
-  closeWithGrace({ delay: 10_000, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
+  closeWithGrace({ delay: 10_000, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () =>
+    app.close(),
+  );
 }
 
 program()

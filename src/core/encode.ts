@@ -4,7 +4,7 @@ const lineBreaks = /[\u2028\u2029\u0085]/;
 const allLineBreaks = /[\u2028\u2029\u0085]/g;
 
 // They can only stand inside JSON strings, so escaping them leaves the value as it is.
-const escape = (json: string): string =>
+const escapeBreaks = (json: string): string =>
   lineBreaks.test(json)
     ? json.replace(allLineBreaks, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
     : json;
@@ -17,15 +17,21 @@ const tokenHead = '{"type":"message.part","part":{"content_type":"text/plain","c
  */
 export function encode(event: Event): string {
   if (event.type === 'message.part' && isToken(event.part)) {
-    return escape(`${tokenHead}${JSON.stringify(event.part.content)}}}`);
+    return escapeBreaks(`${tokenHead}${JSON.stringify(event.part.content)}}}`);
   }
-  return escape(JSON.stringify(event));
+  return escapeBreaks(JSON.stringify(event));
 }
 
 function isToken(part: object): boolean {
   let keys = 0;
   for (const _ in part) keys += 1;
-  return keys === 2 && 'content' in part && 'content_type' in part && part.content_type === 'text/plain' && typeof part.content === 'string';
+  return (
+    keys === 2 &&
+    'content' in part &&
+    'content_type' in part &&
+    part.content_type === 'text/plain' &&
+    typeof part.content === 'string'
+  );
 }
 
 const runHead = /^\{"type":"run\.(created|in-progress|awaiting|completed|failed|cancelled)","run":/;

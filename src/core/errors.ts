@@ -25,7 +25,8 @@ export const errorTable = {
   cursor_invalid: row(
     400,
     'invalid_input',
-    (name: string, got: string) => `${name} is not a cursor of this run: ${got}. Send the id of an event that you have seen.`,
+    (name: string, got: string) =>
+      `${name} is not a cursor of this run: ${got}. Send the id of an event that you have seen.`,
   ),
   route_unknown: row(404, 'not_found', (method: string, path: string) => `There is no ${method} ${path}.`),
   agent_unknown: row(404, 'not_found', (name: string) => `There is no agent ${name}; GET /agents lists them.`),
@@ -37,7 +38,11 @@ export const errorTable = {
     'invalid_input',
     (method: string, path: string, allowed: string) => `${path} does not take ${method}, only ${allowed}.`,
   ),
-  not_awaiting: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`),
+  not_awaiting: row(
+    409,
+    'invalid_input',
+    (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`,
+  ),
   other_await: row(
     409,
     'invalid_input',
@@ -61,20 +66,30 @@ export const errorTable = {
   run_interrupted: row(
     500,
     'run_interrupted',
-    () => 'The server stopped while this run was going on. Start it again; a durable agent would have gone on by itself.',
+    () =>
+      'The server stopped while this run was going on. Start it again; a durable agent would have gone on by itself.',
   ),
   output_limit: row(
     500,
     'output_limit',
-    (what: string, limit: number) => `The agent’s output passed the limit of ${limit} ${what}; emit less, or raise the limit.`,
+    (what: string, limit: number) =>
+      `The agent’s output passed the limit of ${limit} ${what}; emit less, or raise the limit.`,
   ),
   output_invalid: row(
     500,
     'server_error',
     (agent: string, problem: string) => `Agent ${agent} emitted something that is no output: ${problem}.`,
   ),
-  call_depth: row(500, 'server_error', (limit: number) => `Agents call each other more than ${limit} deep; is there a ring?`),
-  store_failed: row(500, 'server_error', () => 'The store did not take the run’s events; the server’s log has the cause.'),
+  call_depth: row(
+    500,
+    'server_error',
+    (limit: number) => `Agents call each other more than ${limit} deep; is there a ring?`,
+  ),
+  store_failed: row(
+    500,
+    'server_error',
+    () => 'The store did not take the run’s events; the server’s log has the cause.',
+  ),
   resource_refused: row(
     502,
     'server_error',
@@ -143,7 +158,10 @@ export function errorOf(thrown: unknown): ErrorBody {
     }
     return { code: 'server_error', message: thrown.message || thrown.name };
   }
-  return { code: 'server_error', message: typeof thrown === 'string' ? thrown : 'The agent threw something that is no Error.' };
+  return {
+    code: 'server_error',
+    message: typeof thrown === 'string' ? thrown : 'The agent threw something that is no Error.',
+  };
 }
 
 // `data` comes from anywhere: a ring or a BigInt in it must not break the event that carries it.

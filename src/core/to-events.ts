@@ -1,5 +1,5 @@
-import { GenericEvent, type Event } from '../schema/event.ts';
-import { Message, MessageInput, MessagePart } from '../schema/message.ts';
+import { type Event, GenericEvent } from '../schema/event.ts';
+import { type Message, MessageInput, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { fail, RivuletError } from './errors.ts';
@@ -26,7 +26,10 @@ export function createToEvents(now: () => string): ToEvents {
 
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {
     if (openMessage(run) === undefined) {
-      emit({ type: 'message.created', message: { role: roleOf(run), parts: [], created_at: now(), completed_at: null } });
+      emit({
+        type: 'message.created',
+        message: { role: roleOf(run), parts: [], created_at: now(), completed_at: null },
+      });
     }
     emit({ type: 'message.part', part });
   };
@@ -79,6 +82,10 @@ function detach(output: unknown): object {
   try {
     return JSON.parse(JSON.stringify(output));
   } catch (error) {
-    throw fail('misfit', 'output', `JSON cannot say it: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'no reason'}`);
+    throw fail(
+      'misfit',
+      'output',
+      `JSON cannot say it: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'no reason'}`,
+    );
   }
 }

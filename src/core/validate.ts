@@ -31,7 +31,10 @@ function withoutNulls(schema: TSchema, value: unknown): unknown {
     return value.map((item) => withoutNulls(schema.items, item));
   }
   if (KindGuard.IsUnion(schema)) {
-    return schema.anyOf.reduce((rest, variant) => (speaksOf(variant, rest) ? withoutNulls(variant, rest) : rest), value);
+    return schema.anyOf.reduce(
+      (rest, variant) => (speaksOf(variant, rest) ? withoutNulls(variant, rest) : rest),
+      value,
+    );
   }
   if (!KindGuard.IsObject(schema) || !isRecord(value)) return value;
   const kept: Record<string, unknown> = { ...value };
@@ -84,7 +87,9 @@ function problemOf(error: ValueError): string {
   if (literals.length > 0 && literals.length === variants.length) return `expected one of ${literals.join(', ')}`;
   const kinds = variants.flatMap((variant) =>
     KindGuard.IsObject(variant)
-      ? Object.values(variant.properties).flatMap((property) => (KindGuard.IsLiteral(property) ? [String(property.const)] : []))
+      ? Object.values(variant.properties).flatMap((property) =>
+          KindGuard.IsLiteral(property) ? [String(property.const)] : [],
+        )
       : [],
   );
   if (kinds.length > 0) return `expected one of the kinds ${kinds.join(', ')}`;

@@ -1,5 +1,14 @@
-import type { Store } from '../core/store.ts';
-import type { RunLog } from './run-log.ts';
+import type { Store, Write } from '../core/store.ts';
+
+/** A log that has something to be kept, as the group commit sees it. */
+export interface Uncommitted {
+  /** What is pending; from now on it is in flight. */
+  take(): Write[];
+  /** What was in flight is durable. */
+  committed(): void;
+  /** The store did not take it. */
+  broke(cause: unknown): void;
+}
 
 /**
  * Group commit: what all runs append in one turn of the event loop goes to the store as one commit,
@@ -7,16 +16,16 @@ import type { RunLog } from './run-log.ts';
  */
 export class Commits {
   readonly #store: Store;
-  #dirty = new Set<RunLog>();
+  readonly #dirty = new Set<Uncommitted>();
   #scheduled = false;
-  #idle: (() => void)[] = [];
+  readonly #idle: (() => void)[] = [];
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   /** Has the log's pending events committed at the end of this turn. */
-  mark(log: RunLog): void {
+  mark(log: Uncommitted): void {
     this.#dirty.add(log);
     this.#schedule();
   }
@@ -47,7 +56,7 @@ export class Commits {
         const all = kept.slice(next, next + count).every(Boolean);
         next += count;
         if (all) log.committed();
-        else log.broke(new Error(`another execution has written to run ${log.row.run_id}`));
+        else log.broke(new Error('another execution has written to the run'));
       });
     } catch (error) {
       for (const log of logs) log.broke(error);

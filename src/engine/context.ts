@@ -33,7 +33,8 @@ export function createContext(host: ContextHost, agent_name: string, signal: Abo
     step: (_name, work) => defer(() => fromAgent(work(), host.source)),
     call: (agent, input) => call(host, agent, input, signal, depth),
     usage: ({ tokens }) => {
-      if (!Number.isFinite(tokens) || tokens < 0) throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
+      if (!Number.isFinite(tokens) || tokens < 0)
+        throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
       host.use(tokens);
     },
   };

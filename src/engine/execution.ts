@@ -181,9 +181,8 @@ export class Execution {
     run.status = status;
     if (status !== 'awaiting') delete run.await_request;
     if (isFinal(status)) run.finished_at = this.#services.now();
-    if (status === 'cancelling') return this.log.setStatus(status);
-    if (status === 'created') return;
-    this.#append({ type: `run.${status}`, run });
+    if (status === 'cancelling') this.log.setStatus(status);
+    else if (status !== 'created') this.#append({ type: `run.${status}`, run });
   }
 
   #end(status: 'completed' | 'failed', error?: ErrorBody): void {

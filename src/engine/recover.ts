@@ -53,4 +53,3 @@ export async function endInterrupted(store: Store, now: () => string): Promise<n
     }
   }
 }
-

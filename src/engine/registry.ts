@@ -19,7 +19,8 @@ export class Registry {
       const problem = nameProblem(String(name));
       if (problem !== undefined) throw new Error(`${one.source}: bad agent name "${name}": ${problem}`);
       const other = this.#agents.get(name);
-      if (other !== undefined) throw new Error(`${one.source}: agent name "${name}" is already used by ${other.source}`);
+      if (other !== undefined)
+        throw new Error(`${one.source}: agent name "${name}" is already used by ${other.source}`);
       this.#agents.set(name, one);
     }
   }

@@ -5,7 +5,7 @@ import { isFinal } from '../core/status.ts';
 import type { Batch, RunRow, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import type { RunStatus } from '../schema/run.ts';
-import type { Commits } from './commits.ts';
+import type { Commits, Uncommitted } from './commits.ts';
 
 /** What a write may carry beside events; see `Write`. Attached before the event that it belongs to. */
 export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended'>;
@@ -24,7 +24,7 @@ const tailChars = 256 * 1024;
  * It keeps a short tail of committed batches while it has readers, so that those who keep up
  * never ask the store; everybody else reads there. Only the tail and the pending events cost memory.
  */
-export class RunLog {
+export class RunLog implements Uncommitted {
   readonly #commits: Commits;
   readonly #moved = new EventEmitter<{ moved: []; over: [] }>();
   #row: RunRow;
@@ -149,7 +149,6 @@ export class RunLog {
     else this.#moved.once('over', callback);
   }
 
-  /** For Commits: what is pending, now in flight. */
   take(): Write[] {
     this.#inFlight = this.#pending;
     this.#pending = [];
@@ -159,7 +158,6 @@ export class RunLog {
     return this.#inFlight;
   }
 
-  /** For Commits: what was in flight is durable. */
   committed(): void {
     for (const write of this.#inFlight) {
       this.#durable = write.row;
@@ -171,7 +169,6 @@ export class RunLog {
     if (this.ended) this.#moved.emit('over');
   }
 
-  /** For Commits: the store did not take it. */
   broke(cause: unknown): void {
     this.#failure = fail('store_failed');
     this.#failure.cause = cause;
@@ -216,6 +213,7 @@ export function settles(line: string | undefined): boolean {
   return kind !== undefined && settling.has(kind);
 }
 
-export const lastOf = (batch: Batch | undefined): number => (batch === undefined ? 0 : batch.first + batch.lines.length - 1);
+export const lastOf = (batch: Batch | undefined): number =>
+  batch === undefined ? 0 : batch.first + batch.lines.length - 1;
 
 const sizeOf = (batch: Batch): number => batch.lines.reduce((sum, line) => sum + line.length, 0);

@@ -34,7 +34,9 @@ export function handleNotFound(request: FastifyRequest, reply: FastifyReply): vo
 export function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const known =
-    error.code === 'HPE_HEADER_OVERFLOW' ? fail('header_overflow') : fail('bad_request', 'The request is not valid HTTP.');
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? fail('header_overflow')
+      : fail('bad_request', 'The request is not valid HTTP.');
   const body = JSON.stringify(known);
   socket.end(
     `HTTP/1.1 ${known.status} Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
@@ -70,4 +72,3 @@ export function collectMethods(app: FastifyInstance): { refuse(): void } {
     },
   };
 }
-

@@ -18,7 +18,11 @@ export interface ForeignOptions {
  * addresses are refused where the connection is made, so a name that resolves to one, now or the second
  * time, gets no further. Redirects are not followed.
  */
-export function createFetch({ allowNetworks = [], maxSize = 4 * 1024 * 1024, timeout = 10_000 }: ForeignOptions): FetchResource {
+export function createFetch({
+  allowNetworks = [],
+  maxSize = 4 * 1024 * 1024,
+  timeout = 10_000,
+}: ForeignOptions): FetchResource {
   const guard = { allowIPAddressList: [...allowNetworks] };
   const agents = { http: new RequestFilteringHttpAgent(guard), https: new RequestFilteringHttpsAgent(guard) };
   return async (url, signal) => {

@@ -14,14 +14,16 @@ export async function serveOpenApi(app: FastifyInstance, version: string): Promi
       openapi: '3.1.0',
       info: {
         title: 'Rivulet',
-        description: 'Hosts agents and streams their runs. Agent Communication Protocol, with streams that can be resumed.',
+        description:
+          'Hosts agents and streams their runs. Agent Communication Protocol, with streams that can be resumed.',
         version,
         license: { name: 'MIT', identifier: 'MIT' },
       },
     },
     // The plugin would resolve `$id` by itself, into names like def-0.
     transform: ({ schema, url }) => ({ schema: named(schema), url }),
-    transformObject: (document) => ('openapiObject' in document ? hoist(document.openapiObject) : document.swaggerObject),
+    transformObject: (document) =>
+      'openapiObject' in document ? hoist(document.openapiObject) : document.swaggerObject,
   });
   await app.register(swaggerUi, { routePrefix: '/docs' });
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
@@ -30,11 +32,11 @@ export async function serveOpenApi(app: FastifyInstance, version: string): Promi
 const nameKey = 'x-schema-name';
 
 /** A copy, through JSON since TypeBox keeps symbols on its schemas, in which `$id` is put away under another key. */
-const named = <T>(schema: T): T =>
-  schema === undefined ? schema : JSON.parse(JSON.stringify(schema), rename);
+const named = <T>(schema: T): T => (schema === undefined ? schema : JSON.parse(JSON.stringify(schema), rename));
 
 function rename(this: unknown, _key: string, value: Json): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || typeof value.$id !== 'string') return value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || typeof value.$id !== 'string')
+    return value;
   const { $id, ...rest } = value;
   return { ...rest, [nameKey]: $id };
 }

@@ -64,8 +64,8 @@ export function sendStream(
     'x-accel-buffering': 'no',
   });
   raw.write(`retry: ${retry}\n\n`);
-  if (raw.destroyed) return leave();
-  reply.sse(messages(reply, batches));
+  if (raw.destroyed) leave();
+  else reply.sse(messages(reply, batches));
 }
 
 // Never throws: what goes wrong after the headers is an event without an id, and the end of the stream.

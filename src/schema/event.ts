@@ -27,10 +27,7 @@ export const MessageEvent = Type.Object(
 export type MessageEvent = Static<typeof MessageEvent>;
 
 /** One emission of the agent: a token, or any other part. */
-export const PartEvent = Type.Object(
-  { type: Type.Literal('message.part'), part: MessagePart },
-  { $id: 'PartEvent' },
-);
+export const PartEvent = Type.Object({ type: Type.Literal('message.part'), part: MessagePart }, { $id: 'PartEvent' });
 export type PartEvent = Static<typeof PartEvent>;
 
 /** Whatever an agent wants its readers to see beside its messages; not part of the Run. */

@@ -37,9 +37,7 @@ export const MessagePart = Type.Object(
     name: Type.Optional(Type.String({ description: 'makes the part an artifact' })),
     content_type: Type.Optional(MediaType),
     content: Type.Optional(Type.String()),
-    content_encoding: Type.Optional(
-      Type.Union([Type.Literal('plain'), Type.Literal('base64')], { default: 'plain' }),
-    ),
+    content_encoding: Type.Optional(Type.Union([Type.Literal('plain'), Type.Literal('base64')], { default: 'plain' })),
     content_url: Type.Optional(Type.String({ minLength: 1 })),
     metadata: Type.Optional(PartMetadata),
   },
@@ -47,7 +45,10 @@ export const MessagePart = Type.Object(
 );
 export type MessagePart = Static<typeof MessagePart>;
 
-export const Role = Type.String({ pattern: '^(user|agent(\\/[a-zA-Z0-9_\\-]+)?)$', description: 'user or agent/{name}' });
+export const Role = Type.String({
+  pattern: '^(user|agent(\\/[a-zA-Z0-9_\\-]+)?)$',
+  description: 'user or agent/{name}',
+});
 export type Role = Static<typeof Role>;
 
 /** A message as Rivulet keeps and answers it. `completed_at` is null only in `message.created`. */

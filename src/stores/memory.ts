@@ -1,5 +1,5 @@
-import type { AgentFigures, Batch, Resource, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import { isFinal } from '../core/status.ts';
+import type { AgentFigures, Batch, Resource, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 
 interface Kept {

@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const src = resolve(import.meta.dirname, '../src');
+
+/** Who may import whom; an arrow that is not here points up. */
+const rooms: Record<string, string[]> = {
+  schema: [],
+  core: ['schema'],
+  engine: ['core', 'schema'],
+  stores: ['core', 'schema'],
+  http: ['engine', 'core', 'schema'],
+  protocols: ['http', 'engine', 'core', 'schema'],
+  cli: ['protocols', 'http', 'engine', 'stores', 'core', 'schema', '.'],
+  '.': ['protocols', 'http', 'engine', 'stores', 'core', 'schema'],
+};
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '.');
+
+const imports = files.flatMap((file) =>
+  [...readFileSync(join(src, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(([, target = '']) => ({
+    file,
+    target: target.startsWith('.') ? relative(src, resolve(src, file, '..', target)) : target,
+    ours: target.startsWith('.'),
+  })),
+);
+
+describe('the rooms of src', () => {
+  it('are all known to this test', () => {
+    expect(files.length).toBeGreaterThan(20);
+    expect([...new Set(files.map(roomOf))].filter((room) => !(room in rooms))).toEqual([]);
+  });
+
+  it('import only what lies below them', () => {
+    const up = imports
+      .filter(({ ours }) => ours)
+      .filter(({ file, target }) => target !== '../package.json' && roomOf(file) !== roomOf(target))
+      .filter(({ file, target }) => !rooms[roomOf(file)]?.includes(roomOf(target)));
+    expect(up).toEqual([]);
+  });
+
+  it('have no ring of imports', () => {
+    const next = new Map(
+      files.map((file) => [file, imports.filter((one) => one.ours && one.file === file).map((one) => one.target)]),
+    );
+    const rings: string[] = [];
+    const done = new Set<string>();
+    const visit = (file: string, path: string[]): void => {
+      if (path.includes(file)) rings.push([...path.slice(path.indexOf(file)), file].join(' → '));
+      if (path.includes(file) || done.has(file)) return;
+      for (const target of next.get(file) ?? []) visit(target, [...path, file]);
+      done.add(file);
+    };
+    for (const file of files) visit(file, []);
+    expect(rings).toEqual([]);
+  });
+
+  it('keep Fastify, Node and databases out of schema and core', () => {
+    const pure = ['rxjs', '@sinclair/typebox', '@sinclair/typebox/compiler'];
+    const impure = imports
+      .filter(({ file, ours }) => !ours && ['schema', 'core'].includes(roomOf(file)))
+      .filter(({ target }) => !pure.includes(target));
+    expect(impure).toEqual([]);
+  });
+
+  it('keep protocols apart from each other and from stores', () => {
+    const crossing = imports.filter(
+      ({ file, target, ours }) =>
+        ours &&
+        file.startsWith('protocols/') &&
+        target.startsWith('protocols/') &&
+        file.split('/')[1] !== target.split('/')[1],
+    );
+    expect(crossing).toEqual([]);
+  });
+
+  it('have no barrel and no drawer for odds and ends', () => {
+    const odd = files.filter(
+      (file) =>
+        /(^|\/)(utils?|helpers?|types|interfaces|common|misc)(\/|\.ts$)/.test(file) || /\/index\.ts$/.test(file),
+    );
+    expect(odd).toEqual([]);
+  });
+
+  it('hold files of at most 250 lines or so', () => {
+    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 300);
+    expect(long).toEqual([]);
+  });
+});

@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Batch, RunRow, Store, Write } from '../../src/core/store.ts';
+
+/** A run's row as it is before its first event. */
+export const newRow = (run_id: string, more: Partial<RunRow> = {}): RunRow => ({
+  run_id,
+  agent_name: 'echo',
+  session_id: `session-of-${run_id}`,
+  owner: null,
+  epoch: 1,
+  status: 'created',
+  created_at: '2026-01-01T00:00:00.000Z',
+  finished_at: null,
+  last: 0,
+  snapshot: 0,
+  ...more,
+});
+
+const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
+
+/** The write that appends lines to a row; the first one makes the run. */
+export function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
+  const first = row.last === 0 ? { input } : {};
+  return { row: { ...row, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
+}
+
+const numbered = (batches: Batch[]): [number, string][] =>
+  batches.flatMap(({ first, lines }) => lines.map((line, index): [number, string] => [first + index, line]));
+
+/** What every store does; a store is one that passes this. */
+export function storeContract(name: string, open: () => Promise<Store>): void {
+  describe(`a store: ${name}`, () => {
+    let store: Store;
+    let id = 0;
+    const fresh = (more: Partial<RunRow> = {}): RunRow =>
+      newRow(`run-${name}-${process.pid}-${Date.now()}-${++id}`, more);
+
+    beforeEach(async () => {
+      store = await open();
+    });
+    afterEach(() => store.close());
+
+    it('knows no run that was not written', async () => {
+      expect(await store.run('nobody')).toBeUndefined();
+      expect(await store.input('nobody')).toBeUndefined();
+      expect(await store.events('nobody', 0, 10)).toEqual([]);
+    });
+
+    it('keeps a run, its input and its events as they were written', async () => {
+      const write = append(fresh(), ['{"a":1}', '{"b":"ü\\n"}']);
+      expect(await store.commit([write])).toEqual([true]);
+      expect(await store.run(write.row.run_id)).toEqual(write.row);
+      expect(await store.input(write.row.run_id)).toEqual(input);
+      expect(numbered(await store.events(write.row.run_id, 0, 10))).toEqual([
+        [1, '{"a":1}'],
+        [2, '{"b":"ü\\n"}'],
+      ]);
+    });
+
+    it('continues a log where it ended, and replays it from any event', async () => {
+      const first = append(fresh(), ['1', '2', '3']);
+      const second = append(first.row, ['4', '5']);
+      const third = append(second.row, ['6']);
+      await store.commit([first]);
+      await store.commit([second, third]);
+      for (let after = 0; after <= 6; after += 1) {
+        const found = numbered(await store.events(first.row.run_id, after, 100)).filter(([seq]) => seq > after);
+        expect(found.map(([, line]) => Number(line))).toEqual([1, 2, 3, 4, 5, 6].slice(after));
+      }
+    });
+
+    it('reads a long log page by page', async () => {
+      let row = fresh();
+      for (let batch = 0; batch < 50; batch += 1) {
+        const write = append(row, [`${batch}a`, `${batch}b`]);
+        await store.commit([write]);
+        row = write.row;
+      }
+      const seen: number[] = [];
+      for (let after = 0; after < 100; ) {
+        const page = numbered(await store.events(row.run_id, after, 7));
+        expect(page.length).toBeGreaterThan(0);
+        expect(page.length).toBeLessThan(20);
+        for (const [seq] of page) if (seq > after) seen.push(seq);
+        after = seen.at(-1) ?? 0;
+      }
+      expect(seen).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+    });
+
+    it('refuses a write that is not at the end of the log, and changes nothing by it', async () => {
+      const first = append(fresh(), ['1', '2']);
+      await store.commit([first]);
+      const stale = append({ ...first.row, last: 1 }, ['other'], {
+        resources: [{ resource_id: `r-${first.row.run_id}`, session_id: 's', content_type: 'text/plain', body: 'x' }],
+        history: ['/resources/x'],
+      });
+      const ahead = append({ ...first.row, last: 5 }, ['other']);
+      expect(await store.commit([stale])).toEqual([false]);
+      expect(await store.commit([ahead])).toEqual([false]);
+      expect(await store.run(first.row.run_id)).toEqual(first.row);
+      expect(numbered(await store.events(first.row.run_id, 0, 10))).toHaveLength(2);
+      expect(await store.resource(`r-${first.row.run_id}`)).toBeUndefined();
+    });
+
+    it('refuses a second run with the id of the first', async () => {
+      const write = append(fresh(), ['1']);
+      expect(await store.commit([write])).toEqual([true]);
+      expect(await store.commit([write])).toEqual([false]);
+    });
+
+    it('refuses a writer of another epoch', async () => {
+      const first = append(fresh({ epoch: 2 }), ['1']);
+      await store.commit([first]);
+      expect(await store.commit([append({ ...first.row, epoch: 1 }, ['2'])])).toEqual([false]);
+      expect(await store.commit([append(first.row, ['2'])])).toEqual([true]);
+    });
+
+    it('takes nothing after a final status', async () => {
+      const first = append(fresh(), ['1']);
+      const end = append({ ...first.row, status: 'completed', finished_at: '2026-01-01T00:00:01.000Z' }, ['2']);
+      const late = append({ ...end.row, status: 'cancelled' }, ['3']);
+      expect(await store.commit([first, end, late])).toEqual([true, true, false]);
+      expect((await store.run(first.row.run_id))?.status).toBe('completed');
+    });
+
+    it('keeps the other writes of a commit in which one is refused', async () => {
+      const good = append(fresh(), ['1']);
+      const bad = append({ ...fresh(), last: 9 }, ['1']);
+      const alsoGood = append(fresh(), ['1']);
+      expect(await store.commit([good, bad, alsoGood])).toEqual([true, false, true]);
+      expect(await store.run(alsoGood.row.run_id)).toBeDefined();
+    });
+
+    it('keeps a change of status without an event', async () => {
+      const first = append(fresh(), ['1']);
+      await store.commit([first]);
+      expect(await store.commit([{ row: { ...first.row, status: 'cancelling' }, expect: 1, lines: [] }])).toEqual([
+        true,
+      ]);
+      expect(await store.run(first.row.run_id)).toEqual({ ...first.row, status: 'cancelling' });
+    });
+
+    it('lists the runs that are not over', async () => {
+      const open = append(fresh(), ['1']);
+      const done = append(fresh(), ['1']);
+      const end = append({ ...done.row, status: 'failed', finished_at: '2026-01-01T00:00:01.000Z' }, ['2']);
+      await store.commit([open, done, end]);
+      const ids = (await store.unfinished(1000)).map(({ run_id }) => run_id);
+      expect(ids).toContain(open.row.run_id);
+      expect(ids).not.toContain(done.row.run_id);
+    });
+
+    it('adds to a session’s history in the order of the commits, each URL once', async () => {
+      const session_id = `shared-${Date.now()}`;
+      const writes = [['/resources/1', 'https://a/2'], ['https://a/2', '/resources/3'], []].map((history) =>
+        append(fresh({ session_id }), ['1'], { history }),
+      );
+      for (const write of writes) await store.commit([write]);
+      expect(await store.session(session_id)).toEqual({
+        session_id,
+        history: ['/resources/1', 'https://a/2', '/resources/3'],
+        state: null,
+      });
+      await store.commit([append(fresh({ session_id }), ['1'], { state: '/resources/9' })]);
+      expect((await store.session(session_id))?.state).toBe('/resources/9');
+      expect(await store.session('unknown')).toBeUndefined();
+    });
+
+    it('loses no history when many runs of one session end at the same time', async () => {
+      const session_id = `busy-${Date.now()}`;
+      await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          store.commit([append(fresh({ session_id }), ['1'], { history: [`/resources/${n}`] })]),
+        ),
+      );
+      expect((await store.session(session_id))?.history).toHaveLength(50);
+    });
+
+    it('keeps resources to the byte', async () => {
+      const resource = {
+        resource_id: `r-${Date.now()}`,
+        session_id: 's',
+        content_type: 'application/json',
+        body: '{"ü":"\u2028😀"}',
+      };
+      await store.commit([append(fresh(), ['1'], { resources: [resource] })]);
+      expect(await store.resource(resource.resource_id)).toEqual(resource);
+      expect(await store.resource('unknown')).toBeUndefined();
+    });
+
+    it('sums up what the ended runs of an agent took, cancelled ones left out', async () => {
+      const agent_name = `agent-${Date.now()}`;
+      const end = (status: RunRow['status'], tokens: number): Write[] => {
+        const first = append(fresh({ agent_name }), ['1']);
+        const row = { ...first.row, status, finished_at: '2026-01-01T00:00:01.000Z' };
+        return [first, append(row, ['2'], status === 'cancelled' ? {} : { ended: { tokens, seconds: tokens / 10 } })];
+      };
+      await store.commit([
+        ...end('completed', 10),
+        ...end('completed', 20),
+        ...end('failed', 3),
+        ...end('cancelled', 99),
+      ]);
+      expect(await store.figures([agent_name, 'never-ran'])).toEqual([
+        { agent_name, completed: 2, failed: 1, tokens: 33, seconds: 3.3 },
+      ]);
+    });
+  });
+}

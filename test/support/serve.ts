@@ -1,0 +1,87 @@
+import type { FastifyInstance } from 'fastify';
+import { onTestFinished } from 'vitest';
+import { type Agent, createServer, type Event, type Run, type ServerOptions } from '../../src/index.ts';
+
+export interface Served {
+  readonly app: FastifyInstance;
+  readonly url: string;
+  /** POSTs JSON. */
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** A server that really listens, closed when the test is over. */
+export async function serve(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
+  const app = await createServer({ agents, ...options });
+  onTestFinished(() => app.close());
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  return {
+    app,
+    url,
+    post: (path, body, headers = {}) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    get: (path, headers = {}) => fetch(`${url}${path}`, { headers }),
+  };
+}
+
+/** The body of a request for a run over one text. */
+export const ask = (agent_name: string, text = 'hi', more: object = {}): object => ({
+  agent_name,
+  input: [{ parts: [{ content: text }] }],
+  ...more,
+});
+
+export interface Framed {
+  readonly id: number | undefined;
+  readonly event: Event;
+}
+
+/** The frames of an SSE body, read to its end. */
+export async function frames(response: Response): Promise<Framed[]> {
+  return parseFrames(await response.text());
+}
+
+export function parseFrames(text: string): Framed[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block.includes('data: '))
+    .map((block) => {
+      const id = /^id: (\d+)$/m.exec(block)?.[1];
+      const data = /^data: (.*)$/m.exec(block)?.[1] ?? 'null';
+      return { id: id === undefined ? undefined : Number(id), event: JSON.parse(data) };
+    });
+}
+
+/** Reads frames as they come, until one satisfies the condition; then lets go of the stream. */
+export async function framesUntil(response: Response, enough: (frame: Framed) => boolean): Promise<Framed[]> {
+  if (response.body === null) throw new Error('no body');
+  let text = '';
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const complete = parseFrames(text.slice(0, text.lastIndexOf('\n\n') + 2));
+    if (complete.some(enough)) return complete;
+  }
+  throw new Error(`the stream ended before that event; it had ${text}`);
+}
+
+export const types = (events: readonly { type: string }[]): string[] => events.map(({ type }) => type);
+
+export const textOf = (run: Run): string =>
+  run.output.flatMap(({ parts }) => parts.map(({ content }) => content ?? '')).join('');
+
+/** The run's events as the list endpoint has them. */
+export async function eventsOf(served: Served, run_id: string): Promise<Event[]> {
+  const { events } = await (await served.get(`/runs/${run_id}/events`)).json();
+  return events;
+}
+
+/** Follows a run to its end and returns it. */
+export async function finished(served: Served, run_id: string): Promise<Run> {
+  const stream = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
+  await stream.text();
+  return (await served.get(`/runs/${run_id}`)).json();
+}
