@@ -47,10 +47,12 @@ function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: So
         subscriber.error(error);
       }
     };
-    pending?.(pull());
+    const pulling = pull();
+    pending?.(pulling);
     return () => {
       // Takes effect after the generator's pending await; the run's signal is what ends that one.
-      pending?.(Promise.resolve(iterator.return?.()).then(ignore, ignore));
+      const closing = (async () => iterator.return?.())().then(ignore, ignore);
+      pending?.(closing);
     };
   });
 }

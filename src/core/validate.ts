@@ -77,7 +77,8 @@ function pathOf(pointer: string, where: string): string {
     .slice(1)
     .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key.replaceAll('~1', '/').replaceAll('~0', '~')}`))
     .join('');
-  return path === '' ? where : path.replace(/^\./, '');
+  // Fields of a body need no prefix; anywhere else, people have to know where to look.
+  return where === 'body' && path !== '' ? path.replace(/^\./, '') : `${where}${path}`;
 }
 
 function problemOf(error: ValueError): string {

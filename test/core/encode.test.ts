@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { encode, runEventOf, runInside } from '../../src/core/encode.ts';
+import { frame, framesOf } from '../../src/http/sse.ts';
+import type { Event } from '../../src/schema/event.ts';
+
+const token = (content: string): Event => ({ type: 'message.part', part: { content_type: 'text/plain', content } });
+
+describe('an encoded event', () => {
+  it('says what JSON.stringify says, for any text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (content) => {
+        const event = token(content);
+        // Lone surrogates are escaped alike by both, so what comes back is equal.
+        expect(JSON.parse(encode(event))).toEqual(JSON.parse(JSON.stringify(event)));
+      }),
+    );
+  });
+
+  it('is one line for every client, whatever that client takes for the end of a line', () => {
+    const line = encode(token('a\u2028b\u2029c\u0085d\ne\rf'));
+    expect(line).not.toMatch(/[\u2028\u2029\u0085\n\r]/);
+    expect(JSON.parse(line).part.content).toBe('a\u2028b\u2029c\u0085d\ne\rf');
+  });
+
+  it('keeps every field of a part that is more than a token', () => {
+    const event: Event = { type: 'message.part', part: { content_type: 'text/plain', content: 'a', name: 'b', x: 1 } };
+    expect(JSON.parse(encode(event))).toEqual(event);
+  });
+
+  it('shows what kind of run event it is, and the Run inside, without being parsed', () => {
+    const run = { run_id: 'r', agent_name: 'a', status: 'completed' as const, output: [], created_at: 'now' };
+    const line = encode({ type: 'run.completed', run });
+    expect(runEventOf(line)).toBe('completed');
+    expect(JSON.parse(runInside(line))).toEqual(run);
+    expect(runEventOf(encode(token('{"type":"run.completed","run":')))).toBeUndefined();
+  });
+});
+
+describe('an SSE frame', () => {
+  it('has an id, one data line and an empty line, with LF only', () => {
+    expect(frame(7, '{"a":1}')).toBe('id: 7\ndata: {"a":1}\n\n');
+  });
+
+  it('is made once for a batch, with ids that go on from its first', () => {
+    const batch = { first: 3, lines: ['a', 'b'] };
+    expect(framesOf(batch)).toBe('id: 3\ndata: a\n\nid: 4\ndata: b\n\n');
+  });
+});

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentOutput } from '../../src/core/agent.ts';
+import { fold } from '../../src/core/reduce.ts';
+import { closeMessage, createToEvents } from '../../src/core/to-events.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Run } from '../../src/schema/run.ts';
+
+const now = (): string => '2026-01-01T00:00:00.000Z';
+const toEvents = createToEvents(now);
+
+function eventsFor(...outputs: (AgentOutput | undefined)[]): Event[] {
+  const run: Run = { run_id: 'r', agent_name: 'a', status: 'in-progress', output: [], created_at: now() };
+  const events: Event[] = [];
+  const emit = (event: Event): void => {
+    events.push(structuredClone(event));
+    fold(run, event);
+  };
+  for (const output of outputs) toEvents(run, output, emit);
+  closeMessage(run, emit, now);
+  return events;
+}
+
+const types = (events: Event[]): string => events.map(({ type }) => type.replace('message.', '')).join(' ');
+
+describe('what an agent emits', () => {
+  it('opens one message for loose parts and completes it at the end, joined', () => {
+    const events = eventsFor('Hel', 'lo', { content: '<b>', content_type: 'text/html' });
+    expect(types(events)).toBe('created part part part completed');
+    expect(events[0]).toEqual({
+      type: 'message.created',
+      message: { role: 'agent/a', parts: [], created_at: now(), completed_at: null },
+    });
+    expect(events.at(-1)).toEqual({
+      type: 'message.completed',
+      message: {
+        role: 'agent/a',
+        parts: [
+          { content_type: 'text/plain', content: 'Hello' },
+          { content_type: 'text/html', content: '<b>' },
+        ],
+        created_at: now(),
+        completed_at: now(),
+      },
+    });
+  });
+
+  it('completes the open message before a whole one, which keeps its parts apart and its times', () => {
+    const whole = {
+      role: 'user',
+      parts: [{ content: 'a' }, { content: 'b' }],
+      created_at: '2020-01-01T00:00:00.000Z',
+      completed_at: '2020-01-01T00:00:01.000Z',
+    };
+    const events = eventsFor('x', whole, 'y');
+    expect(types(events)).toBe('created part completed created part part completed created part completed');
+    expect(events[6]).toEqual({
+      type: 'message.completed',
+      message: {
+        ...whole,
+        role: 'agent/a',
+        parts: [
+          { content_type: 'text/plain', content: 'a' },
+          { content_type: 'text/plain', content: 'b' },
+        ],
+      },
+    });
+  });
+
+  it('passes generic events on, in the middle of a message too', () => {
+    const events = eventsFor('a', { type: 'generic', generic: { progress: 0.5 } }, 'b');
+    expect(types(events)).toBe('created part generic part completed');
+  });
+
+  it('may be nothing at all', () => {
+    expect(eventsFor()).toEqual([]);
+    expect(eventsFor(undefined)).toEqual([]);
+  });
+
+  it('keeps the metadata of citations and trajectories, and keys nobody knows', () => {
+    const cited = {
+      metadata: { kind: 'citation' as const, start_index: 0, end_index: 5, url: 'https://a' },
+      mine: [1],
+    };
+    expect(eventsFor(cited)[1]).toEqual({ type: 'message.part', part: { content_type: 'text/plain', ...cited } });
+  });
+
+  it('is detached: what the agent does to its object later has no effect', () => {
+    const part = { content_type: 'text/html', content: 'before' };
+    const run: Run = { run_id: 'r', agent_name: 'a', status: 'in-progress', output: [], created_at: now() };
+    toEvents(run, part, (event) => fold(run, event));
+    part.content = 'after';
+    expect(run.output[0]?.parts[0]?.content).toBe('before');
+  });
+
+  const ring: { self?: object } = {};
+  ring.self = ring;
+  it.each<[string, unknown, string]>([
+    ['a number', 5, 'got number'],
+    ['null', null, 'got null'],
+    ['an array', ['a'], 'got an array'],
+    ['a function', () => {}, 'got function'],
+    ['an object of nothing known', { foo: 1 }, 'no field of a part or message'],
+    ['content and content_url', { content: 'a', content_url: 'https://a' }, 'both content and content_url'],
+    ['base64 that is none', { content: '%%%', content_encoding: 'base64' }, 'not base64'],
+    ['content that is no text', { content: 5 }, 'part.content: expected string'],
+    ['a message with a bad part', { role: 'agent', parts: [{ content: 5 }] }, 'message.parts[0].content'],
+    ['generic that is no object', { type: 'generic', generic: 5 }, 'generic.generic: expected object'],
+    ['a ring', { content: 'a', ring }, 'JSON cannot say it'],
+    ['a BigInt', { content: 'a', big: 5n }, 'JSON cannot say it'],
+  ])('is refused by name where it is nonsense: %s', (_, output, problem) => {
+    expect(() => eventsFor(output as AgentOutput)).toThrow(problem);
+    expect(() => eventsFor(output as AgentOutput)).toThrow(/^Agent a emitted something that is no output: /);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { covers } from '../../src/core/content-type.ts';
+import { compile } from '../../src/core/validate.ts';
+import { RunCreateRequest } from '../../src/schema/api.ts';
+import { MessagePart } from '../../src/schema/message.ts';
+
+const check = compile(RunCreateRequest);
+const message = (more: object): object => ({ parts: [{ content: 'a', ...more }] });
+const request = (more: object = {}): unknown => ({ agent_name: 'echo', input: [message({})], ...more });
+
+describe('validation', () => {
+  it.each([
+    ['a missing field', { agent_name: undefined }, 'agent_name: is required.'],
+    ['a wrong type', { agent_name: 5 }, 'agent_name: expected string.'],
+    ['too few items', { input: [] }, 'input: expected array length to be greater or equal to 1.'],
+    ['a deep field', { input: [{ parts: [{ content: 5 }] }] }, 'input[0].parts[0].content: expected string.'],
+    ['a bad literal', { mode: 'later' }, 'mode: expected one of sync, async, stream.'],
+    [
+      'an unknown encoding',
+      { input: [message({ content_encoding: 'hex' })] },
+      'input[0].parts[0].content_encoding: expected one of plain, base64.',
+    ],
+    [
+      'a kind of metadata that is none',
+      { input: [message({ metadata: { kind: 'joke' } })] },
+      'input[0].parts[0].metadata: expected one of the kinds citation, trajectory.',
+    ],
+    [
+      'a field inside metadata',
+      { input: [message({ metadata: { kind: 'citation', start_index: 'x' } })] },
+      'input[0].parts[0].metadata.start_index: expected integer.',
+    ],
+    ['a bad role', { input: [{ role: 'boss', parts: [] }] }, /^input\[0\]\.role: expected string to match/],
+    ['a bad uuid', { session_id: 'abc' }, /^session_id: expected string to match/],
+  ])('names the field: %s', (_, more, text) => {
+    const given = JSON.parse(JSON.stringify(request(more)));
+    expect(() => check(given)).toThrow(text);
+  });
+
+  it('takes null for an absent optional field, at any depth, and drops it', () => {
+    const given = {
+      agent_name: 'echo',
+      session_id: null,
+      session: null,
+      mode: null,
+      input: [
+        {
+          role: null,
+          created_at: null,
+          completed_at: null,
+          parts: [
+            { name: null, content: 'a', content_url: null, metadata: { kind: 'citation', url: null, title: 'x' } },
+          ],
+        },
+      ],
+    };
+    expect(check(given)).toEqual({
+      agent_name: 'echo',
+      input: [{ parts: [{ content: 'a', metadata: { kind: 'citation', title: 'x' } }] }],
+    });
+  });
+
+  it('keeps null where the object is free-form', () => {
+    const part = { content: 'a', extra: null, name: null, metadata: { kind: 'trajectory', tool_input: { a: null } } };
+    expect(compile(MessagePart)(part)).toEqual({
+      content: 'a',
+      extra: null,
+      metadata: { kind: 'trajectory', tool_input: { a: null } },
+    });
+  });
+
+  it('refuses null for a required field', () => {
+    expect(() => check({ agent_name: null, input: [] })).toThrow('agent_name: expected string.');
+  });
+});
+
+describe('a range of media types', () => {
+  it.each([
+    ['*/*', 'image/png', true],
+    ['*', 'image/png', true],
+    ['image/*', 'image/png', true],
+    ['image/*', 'imagery/png', false],
+    ['text/plain', 'TEXT/PLAIN; charset=utf-8', true],
+    ['text/plain', 'text/html', false],
+    ['text/plain; q=1', 'text/plain', true],
+  ])('%s covers %s: %s', (range, type, covered) => {
+    expect(covers(range, type)).toBe(covered);
+  });
+});
