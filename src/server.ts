@@ -29,6 +29,8 @@ export interface RivuletOptions {
   readonly limits?: Partial<Limits>;
   /** Milliseconds between the comments that keep an idle stream open. Default 15,000. */
   readonly heartbeat?: number;
+  /** Milliseconds that a client whose stream broke waits before it reconnects. Default 1,000. */
+  readonly retry?: number;
   /** Bytes of a request's body. Default 10 Mi. */
   readonly bodyLimit?: number;
   /** Serve `/openapi.json` and `/docs`. Default true. */
@@ -57,7 +59,8 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
     logFor: (run_id) => app.log.child({ run_id }),
     ...(options.limits && { limits: options.limits }),
   });
-  const responder = new Responder(engine, new Heartbeat(options.heartbeat ?? 15_000));
+  const streams = { heartbeat: new Heartbeat(options.heartbeat ?? 15_000), retry: options.retry ?? 1_000 };
+  const responder = new Responder(engine, streams);
   let stopping = false;
 
   app.setValidatorCompiler(validatorCompiler);

@@ -5,8 +5,7 @@ import { fail } from '../core/errors.ts';
 import type { Begun, Engine } from '../engine/engine.ts';
 import type { WatchOptions } from '../engine/watch.ts';
 import type { RunMode } from '../schema/run.ts';
-import type { Heartbeat } from './heartbeat.ts';
-import { sendStream } from './sse.ts';
+import { type StreamOptions, sendStream } from './sse.ts';
 
 const json = 'application/json; charset=utf-8';
 
@@ -16,11 +15,11 @@ export const sendJson = (reply: FastifyReply, text: string): FastifyReply => rep
 /** The three ways to answer a run that has begun: each is a reader of the same log. */
 export class Responder {
   readonly #engine: Engine;
-  readonly #heartbeat: Heartbeat;
+  readonly #streams: StreamOptions;
 
-  constructor(engine: Engine, heartbeat: Heartbeat) {
+  constructor(engine: Engine, streams: StreamOptions) {
     this.#engine = engine;
-    this.#heartbeat = heartbeat;
+    this.#streams = streams;
   }
 
   async begun(reply: FastifyReply, begun: Begun, mode: RunMode): Promise<FastifyReply> {
@@ -38,7 +37,7 @@ export class Responder {
     const left = new AbortController();
     const watch = await this.#engine.watch(run_id, { ...options, signal: left.signal });
     if (watch.exhausted) return reply.code(204).send();
-    sendStream(reply, watch.batches, this.#heartbeat, () => left.abort());
+    sendStream(reply, watch.batches, this.#streams, () => left.abort());
     return reply;
   }
 

@@ -31,8 +31,11 @@ export function framesOf(batch: Batch): string {
  */
 export const batchMessage = (batch: Batch): EventMessage => ({ id: framesOf(batch).slice(4, -2) });
 
-/** How long a client waits before it reconnects, in milliseconds; the stream's first line. */
-const retry = 1_000;
+export interface StreamOptions {
+  readonly heartbeat: Heartbeat;
+  /** How long a client waits before it reconnects, in milliseconds; the stream's first line. */
+  readonly retry: number;
+}
 
 /**
  * Streams batches to the client and ends the response after the last one.
@@ -43,7 +46,7 @@ const retry = 1_000;
 export function sendStream(
   reply: FastifyReply,
   batches: AsyncIterable<Batch>,
-  heartbeat: Heartbeat,
+  { heartbeat, retry }: StreamOptions,
   leave: () => void,
 ): void {
   const { raw } = reply;

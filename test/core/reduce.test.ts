@@ -15,14 +15,14 @@ const created: Event = {
   type: 'message.created',
   message: { role: 'agent/a', parts: [], created_at: '2026-01-01T00:00:00.000Z', completed_at: null },
 };
-const part = (content: string, more: Partial<MessagePart> = {}): Event => ({
+const part = (content: string, more: Partial<MessagePart> & Record<string, unknown> = {}): Event => ({
   type: 'message.part',
   part: { content_type: 'text/plain', content, ...more },
 });
 
 describe('the reducer', () => {
   it('joins neighbouring plain text and nothing else', () => {
-    const events = [
+    const events: Event[] = [
       created,
       part('a'),
       part('b'),

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventSource } from 'eventsource';
+import { concatMap, interval, map, range, take } from 'rxjs';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Event } from '../../../src/index.ts';
+import { agent } from '../../support/agents.ts';
+import { CuttingProxy } from '../../support/cutting-proxy.ts';
+import { ask, eventsOf, finished, type Served, serve } from '../../support/serve.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const total = 1_000;
+const slow = agent('slow', () =>
+  interval(1).pipe(
+    take(total / 10),
+    concatMap((n) => range(n * 10, 10)),
+    map((n) => `t${n} `),
+  ),
+);
+
+/** Follows with EventSource through a proxy that cuts, until the terminal event. */
+function follow(url: string): Promise<{ ids: number[]; events: Event[] }> {
+  return new Promise((resolve) => {
+    const ids: number[] = [];
+    const events: Event[] = [];
+    const source = new EventSource(url);
+    source.onmessage = ({ data, lastEventId }) => {
+      const event: Event = JSON.parse(data);
+      ids.push(Number(lastEventId));
+      events.push(event);
+      if (event.type !== 'run.completed') return;
+      source.close();
+      resolve({ ids, events });
+    };
+  });
+}
+
+describe.each(['memory:', `sqlite:${join(folder, 'resume.db')}`])(
+  'a reader that is cut off 20 times, on %s',
+  (store) => {
+    const start = async (served: Served): Promise<string> =>
+      (await (await served.post('/runs', ask('slow', 'go', { mode: 'async' }))).json()).run_id;
+
+    async function cutTwentyTimes(served: Served, run_id: string): Promise<void> {
+      // Uneven, so that cuts fall between frames, inside them, and inside the head of the response.
+      const bytes = Array.from({ length: 20 }, (_, n) => (n === 7 ? 40 : 2_500 + n * 137));
+      const proxy = await CuttingProxy.open(served.url, bytes);
+      const { ids, events } = await follow(`${proxy.url}/runs/${run_id}/events`);
+      await proxy.close();
+      expect(proxy.cuts).toBe(20);
+      expect(ids).toEqual(Array.from({ length: ids.length }, (_, index) => index + 1));
+      expect(events).toEqual(await eventsOf(served, run_id));
+      expect(events.filter(({ type }) => type === 'message.part')).toHaveLength(total);
+    }
+
+    it('sees exactly the run’s events while the run lives', async () => {
+      const served = await serve([slow], { store, retry: 1 });
+      await cutTwentyTimes(served, await start(served));
+    });
+
+    it('sees exactly the run’s events when the run is over', async () => {
+      const served = await serve([slow], { store, retry: 1 });
+      const run_id = await start(served);
+      await finished(served, run_id);
+      await cutTwentyTimes(served, run_id);
+    });
+  },
+);

@@ -1,0 +1,58 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A TCP proxy that cuts its first connections after some bytes, in the middle of whatever they carry. */
+export class CuttingProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  connections = 0;
+  cuts = 0;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** The nth connection (from 1) is cut when it has carried `bytes[n - 1]` to the client; later ones are not. */
+  static async open(target: string, bytes: readonly number[]): Promise<CuttingProxy> {
+    const { hostname, port } = new URL(target);
+    const proxy: CuttingProxy = new CuttingProxy(
+      createServer((client) => {
+        proxy.connections += 1;
+        const upstream = connect(Number(port), hostname);
+        proxy.#join(client, upstream);
+        proxy.#join(upstream, client);
+        client.pipe(upstream);
+        let left = bytes[proxy.connections - 1] ?? Number.POSITIVE_INFINITY;
+        upstream.on('data', (chunk: Buffer) => {
+          client.write(chunk.subarray(0, left));
+          left -= chunk.length;
+          if (left > 0 || client.destroyed) return;
+          proxy.cuts += 1;
+          client.destroySoon();
+          upstream.destroy();
+        });
+      }),
+    );
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #join(from: Socket, to: Socket): void {
+    this.#sockets.add(from);
+    from.on('error', () => to.destroy());
+    from.on('close', () => {
+      this.#sockets.delete(from);
+      to.destroySoon();
+    });
+  }
+}
