@@ -48,7 +48,8 @@ type Load = (url: string) => Promise<{ default?: unknown }>;
 async function moduleLoader(files: readonly string[]): Promise<Load> {
   if (files.some((file) => file.endsWith('.ts'))) {
     const { register } = await import('tsx/esm/api');
-    register();
+    // Without anybody's tsconfig: its `paths` could lead an agent to another copy of rivulet than the one that serves it.
+    register({ tsconfig: false });
   }
   return (url) => import(url);
 }

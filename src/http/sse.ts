@@ -63,7 +63,6 @@ export function sendStream(
   raw.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
-    connection: 'keep-alive',
     'x-accel-buffering': 'no',
   });
   raw.write(`retry: ${retry}\n\n`);

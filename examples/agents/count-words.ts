@@ -1,0 +1,19 @@
+import { defineAgent, type Message } from 'rivulet';
+import { of } from 'rxjs';
+
+const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
+
+/** A helper for the others. */
+export default defineAgent(
+  {
+    name: 'count-words',
+    description: 'Says how many words the text has.',
+    input_content_types: ['text/plain'],
+    output_content_types: ['text/plain'],
+    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'helper'] },
+  },
+  (input) => {
+    const { length } = input.map(textOf).join('\n').match(/\S+/g) ?? [];
+    return of(length === 1 ? '1 word' : `${length} words`);
+  },
+);

@@ -1,0 +1,19 @@
+import { defineAgent, type Message } from 'rivulet';
+import { from } from 'rxjs';
+
+const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
+
+/** A helper for the others: answers word by word, so that a reader can see the stream. */
+export default defineAgent(
+  {
+    name: 'upper',
+    description: 'Says the text again in capitals, word by word.',
+    input_content_types: ['text/plain'],
+    output_content_types: ['text/plain'],
+    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'helper'] },
+  },
+  (input) => {
+    const text = input.map(textOf).join('\n').toUpperCase();
+    return from(text.match(/\s*\S+/g) ?? []);
+  },
+);

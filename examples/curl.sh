@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Every call of the protocol, with nothing but curl (and node to pick ids out of JSON).
+# BASE=http://127.0.0.1:8000 examples/curl.sh   needs the agents echo and approve
+set -euo pipefail
+BASE=${BASE:-http://127.0.0.1:8000}
+
+title() { printf '\n\n== %s\n' "$*"; }
+# An error ends the script, after its body, which says what is wrong.
+call() { curl -sS --fail-with-body "$@"; }
+post() { call -H 'Content-Type: application/json' "$BASE$1" -d "$2" "${@:3}"; }
+# Picks a field of the JSON on stdin: `field run_id`.
+field() { node -pe "JSON.parse(fs.readFileSync(0, 'utf8')).$1"; }
+# The rest of a run, live: returns when the run is over.
+follow() { call -N -H 'Accept: text/event-stream' "$BASE/runs/$1/events" "${@:2}"; }
+# A request to run an agent: request AGENT MODE TEXT [SESSION]
+request() {
+  printf '{"agent_name":"%s","mode":"%s","input":[{"role":"user","parts":[{"content":"%s"}]}]%s}' \
+    "$1" "$2" "$3" "${4:+,\"session_id\":\"$4\"}"
+}
+
+title 'Is the server there?'
+call "$BASE/ping"
+
+title 'Who is there?'
+call "$BASE/agents?limit=100" | field 'agents.map(({ name, description }) => `${name}: ${description}`).join("\n")'
+
+title 'Run and wait for the answer (sync)'
+post /runs "$(request echo sync 'Hello')"
+
+title 'Run and ask later (async)'
+run=$(post /runs "$(request echo async 'Take your time')" | field run_id)
+while [[ $(call "$BASE/runs/$run" | field status) =~ ^(created|in-progress)$ ]]; do sleep 0.2; done
+call "$BASE/runs/$run"
+
+title 'Run and read along (stream)'
+post /runs "$(request echo stream 'Word by word')" -N
+
+title 'Come back in the middle: everything after event 3, nothing twice'
+follow "$run" -H 'Last-Event-ID: 3'
+
+title 'A run that asks'
+run=$(post /runs "$(request approve sync 'paint the fence')" | field run_id)
+call "$BASE/runs/$run" | field 'await_request.message.parts[0].content'
+
+title 'Answer it'
+post "/runs/$run" '{"mode":"sync","await_resume":{"type":"message","message":{"role":"user","parts":[{"content":"yes"}]}}}'
+
+title 'Cancel a run'
+run=$(post /runs "$(request approve sync 'sell the house')" | field run_id)
+call -X POST "$BASE/runs/$run/cancel" | field status
+follow "$run" >/dev/null # ends with the run
+call "$BASE/runs/$run" | field status
+
+title 'A session: two runs, one conversation'
+session=$(post /runs "$(request echo sync 'First')" | field session_id)
+post /runs "$(request echo sync 'Second' "$session")" >/dev/null
+call "$BASE/sessions/$session"
+printf '\nIts first message:\n'
+call "$(call "$BASE/sessions/$session" | field 'history[0]')"
+echo
