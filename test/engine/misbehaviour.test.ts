@@ -1,6 +1,6 @@
 import { concat, defer, interval, map, merge, NEVER, Observable, of, range, take, throwError, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type Agent, AgentError, type AgentRun, type Run } from '../../src/index.ts';
+import { type Agent, AgentError, type AgentOutput, type AgentRun, type Run } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 import { ask, eventsOf, finished, frames, serve, textOf, types } from '../support/serve.ts';
 
@@ -61,8 +61,8 @@ const cases: [string, AgentRun, string, string][] = [
     'quota',
     'used up',
   ],
-  ['emits a number', () => of(5 as never), 'server_error', 'got number'],
-  ['emits null', () => of(null as never), 'server_error', 'got null'],
+  ['emits a number', () => of<AgentOutput>(5 as never), 'server_error', 'got number'],
+  ['emits null', () => of<AgentOutput>(null as never), 'server_error', 'got null'],
   ['returns nothing', () => undefined as never, 'server_error', 'You provided'],
   ['returns an object', () => ({ content: 'a' }) as never, 'server_error', 'You provided'],
 ];

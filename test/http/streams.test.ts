@@ -1,0 +1,148 @@
+import { connect } from 'node:net';
+import { interval, map, merge, NEVER, of, take } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { agent, echo, never, Tap, tokens } from '../support/agents.ts';
+import { ask, finished, frames, framesUntil, serve, textOf, types } from '../support/serve.ts';
+
+const sse = { accept: 'text/event-stream' };
+
+describe('a stream', () => {
+  it('begins with headers that proxies need, the run’s id, and a retry hint, before the agent says anything', async () => {
+    const served = await serve([never]);
+    const response = await served.post('/runs', ask('never', 'a', { mode: 'stream' }));
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'run-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      location: `/runs/${response.headers.get('run-id')}`,
+    });
+    const first = await response.body?.getReader().read();
+    expect(new TextDecoder().decode(first?.value)).toMatch(/^retry: \d+\n\n/);
+  });
+
+  it('has frames of id and data only, with LF, numbered from 1', async () => {
+    const served = await serve([tokens]);
+    const text = await (await served.post('/runs', ask('tokens', '3', { mode: 'stream' }))).text();
+    expect(text.replace(/^data: .*$/gm, 'data')).toBe(
+      ['retry: 1000', ...Array.from({ length: 8 }, (_, n) => `id: ${n + 1}\ndata`), ''].join('\n\n'),
+    );
+  });
+
+  it('passes each token on as it comes', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent]);
+    const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
+    await tap.started();
+    tap.push('first');
+    const seen = await framesUntil(response, ({ event }) => event.type === 'message.part');
+    expect(seen.map(({ event }) => event.type)).toContain('message.part');
+    const { run_id } = await (await served.get(`/runs/${response.headers.get('run-id')}`)).json();
+    expect(tap.unsubscriptions).toBe(0);
+    tap.push(' second');
+    tap.complete();
+    expect(textOf(await finished(served, run_id))).toBe('first second');
+    expect(tap.subscriptions).toBe(1);
+  });
+
+  it('joins with what came before, from any event of a live or a finished run', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent]);
+    const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
+    await tap.started();
+    tap.push('a');
+    tap.push('b');
+    const live = await Promise.all([0, 1, 2].map((after) => served.get(`/runs/${run_id}/events?after=${after}`, sse)));
+    tap.push('c');
+    tap.complete();
+    const [whole = [], ...rest] = await Promise.all(live.map(frames));
+    expect(whole.map(({ id }) => id)).toEqual(whole.map((_, index) => index + 1));
+    expect(rest).toEqual([whole.slice(1), whole.slice(2)]);
+    for (let after = 0; after < whole.length; after += 1) {
+      const replay = await frames(
+        await served.get(`/runs/${run_id}/events`, { ...sse, 'last-event-id': String(after) }),
+      );
+      expect(replay).toEqual(whole.slice(after));
+    }
+  });
+
+  it('answers 204 at the end of a run that is over, so that an EventSource stops', async () => {
+    const served = await serve([echo]);
+    const run = await (await served.post('/runs', ask('echo'))).json();
+    const response = await served.get(`/runs/${run.run_id}/events`, { ...sse, 'last-event-id': '6' });
+    expect([response.status, await response.text()]).toEqual([204, '']);
+  });
+
+  it('keeps an idle connection open with comments', async () => {
+    const served = await serve([never], { heartbeat: 10 });
+    const response = await served.post('/runs', ask('never', 'a', { mode: 'stream' }));
+    let text = '';
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (text.split('\n:\n').length > 3) break;
+    }
+    expect(types((await framesOf(text)).map(({ event }) => event))).toEqual(['run.created', 'run.in-progress']);
+  });
+
+  it('that is dropped does not stop the run, nor does one that nobody reads', async () => {
+    const served = await serve([agent('slow', () => interval(1).pipe(take(30), map(String)))]);
+    const response = await served.post('/runs', ask('slow', 'a', { mode: 'stream' }));
+    const run_id = response.headers.get('run-id') ?? '';
+    await response.body?.cancel();
+    expect((await finished(served, run_id)).status).toBe('completed');
+  });
+
+  it('is let go of when its reader leaves', async () => {
+    const served = await serve([never]);
+    const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
+    const readers = await Promise.all(Array.from({ length: 20 }, () => served.get(`/runs/${run_id}/events`, sse)));
+    const connections = (): Promise<number> =>
+      new Promise((resolve) => served.app.server.getConnections((_, count) => resolve(count)));
+    expect(await connections()).toBeGreaterThanOrEqual(20);
+    await Promise.all(readers.map((reader) => reader.body?.cancel()));
+    while ((await connections()) > 2) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it('reaches a slow reader whole, while fast ones do not wait for it', async () => {
+    const served = await serve([tokens]);
+    const n = 20_000;
+    const { run_id } = await (await served.post('/runs', ask('tokens', '1', { mode: 'async' }))).json();
+    await finished(served, run_id);
+    const { hostname, port } = new URL(served.url);
+    const big = await served.post('/runs', ask('tokens', String(n), { mode: 'async' }));
+    const id = (await big.json()).run_id;
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `GET /runs/${id}/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n`,
+    );
+    socket.pause();
+    expect((await finished(served, id)).status).toBe('completed');
+    let text = '';
+    socket.setEncoding('utf8');
+    for await (const chunk of socket) text += chunk;
+    expect(text.match(/^id: \d+$/gm)).toHaveLength(n + 5);
+  });
+
+  it('answers HEAD without hanging', async () => {
+    const served = await serve([never]);
+    const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
+    const response = await fetch(`${served.url}/runs/${run_id}/events`, { method: 'HEAD', headers: sse });
+    expect(response.status).toBe(404);
+  });
+});
+
+async function framesOf(text: string) {
+  return frames(new Response(text));
+}
+
+describe('a server that closes', () => {
+  it('ends open streams with the end of their runs, at once', async () => {
+    const served = await serve([agent('long', () => merge(of('a'), NEVER))]);
+    const response = await served.post('/runs', ask('long', 'a', { mode: 'stream' }));
+    const reading = frames(response);
+    await served.app.close();
+    const seen = await reading;
+    expect(seen.at(-1)?.event).toMatchObject({ type: 'run.failed', run: { error: { code: 'run_interrupted' } } });
+  });
+});

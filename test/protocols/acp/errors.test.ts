@@ -1,0 +1,311 @@
+import { connect } from 'node:net';
+import { Value } from '@sinclair/typebox/value';
+import { throwError } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { errorTable } from '../../../src/core/errors.ts';
+import { ErrorBody, openStore, type Run } from '../../../src/index.ts';
+import { agent, askOnce, echo, never } from '../../support/agents.ts';
+import { ask, finished, type Served, serve } from '../../support/serve.ts';
+
+const nobody = '00000000-0000-4000-8000-000000000000';
+const images = agent('images', () => 'ok', { input_content_types: ['image/*', 'application/json'] });
+const typed = (content_type: string) => ask('images', '', { input: [{ parts: [{ content: 'a', content_type }] }] });
+const part = (more: object) => ask('echo', '', { input: [{ parts: [{ content: 'aGk=', ...more }] }] });
+const raw = (
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = { 'content-type': 'application/json' },
+) => ({
+  method: 'POST',
+  body,
+  headers,
+});
+const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+
+type Case = [
+  what: string,
+  path: string,
+  init: RequestInit | object | undefined,
+  status: number,
+  code: string,
+  says: RegExp,
+];
+
+const cases: Case[] = [
+  ['a body that is not JSON', '/runs', raw('{nope'), 400, 'invalid_input', /not JSON/],
+  ['an empty body', '/runs', raw(''), 400, 'invalid_input', /not JSON: it is empty/],
+  ['a body cut short', '/runs', raw('{"agent_name":"echo","input":['), 400, 'invalid_input', /not JSON/],
+  ['bytes that are not UTF-8', '/runs', raw(new Uint8Array([0x7b, 0xff, 0xfe])), 400, 'invalid_input', /not JSON/],
+  ['a body with __proto__', '/runs', raw('{"__proto__":{"a":1}}'), 400, 'invalid_input', /not JSON/],
+  [
+    'a body nested too deep',
+    '/runs',
+    raw(`{"agent_name":"echo","input":[{"parts":[],"x":${nested(5000)}}]}`),
+    400,
+    'invalid_input',
+    /nested deeper than 100/,
+  ],
+  ['no agent', '/runs', { input: [{ parts: [] }] }, 422, 'invalid_input', /^agent_name: is required/],
+  ['no input', '/runs', { agent_name: 'echo' }, 422, 'invalid_input', /^input: is required/],
+  ['an empty input', '/runs', { agent_name: 'echo', input: [] }, 422, 'invalid_input', /^input: expected array length/],
+  ['a body that is an array', '/runs', [], 422, 'invalid_input', /^body: expected object|^agent_name/],
+  [
+    'a bad role',
+    '/runs',
+    ask('echo', '', { input: [{ role: 'agent/', parts: [] }] }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.role/,
+  ],
+  [
+    'an unknown mode',
+    '/runs',
+    ask('echo', 'a', { mode: 'later' }),
+    422,
+    'invalid_input',
+    /^mode: expected one of sync, async, stream/,
+  ],
+  [
+    'content and content_url',
+    '/runs',
+    part({ content_url: 'https://a/b' }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.parts\[0\]: has both/,
+  ],
+  [
+    'an unknown encoding',
+    '/runs',
+    part({ content_encoding: 'gzip' }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.parts\[0\]\.content_encoding/,
+  ],
+  [
+    'base64 that does not decode',
+    '/runs',
+    part({ content: 'a', content_encoding: 'base64' }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.parts\[0\]: content is not base64/,
+  ],
+  [
+    'a date that is none',
+    '/runs',
+    ask('echo', '', { input: [{ parts: [], created_at: '2026-13-01T00:00:00Z' }] }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.created_at/,
+  ],
+  ['a session id that is no uuid', '/runs', ask('echo', 'a', { session_id: '1' }), 422, 'invalid_input', /^session_id/],
+  [
+    'a session with a history of no URLs',
+    '/runs',
+    ask('echo', 'a', { session: { id: nobody, history: ['file:///etc/passwd'] } }),
+    422,
+    'invalid_input',
+    /^session\.history\[0\]/,
+  ],
+  [
+    'session ids that differ',
+    '/runs',
+    ask('echo', 'a', { session_id: nobody, session: { id: nobody.replace('4', '5') } }),
+    400,
+    'invalid_input',
+    /session_id is .* but session\.id is/,
+  ],
+  ['an unknown agent', '/runs', ask('nobody'), 404, 'not_found', /no agent nobody/],
+  ['a name that no agent can have', '/runs', ask('../../etc'), 404, 'not_found', /no agent/],
+  [
+    'a content type the agent does not take',
+    '/runs',
+    typed('text/plain'),
+    422,
+    'invalid_input',
+    /^input\[0\]\.parts\[0\]: agent images takes image\/\*, application\/json, not text\/plain/,
+  ],
+  ['an agent that is not there', '/agents/nobody', undefined, 404, 'not_found', /no agent nobody/],
+  ['a limit of zero', '/agents?limit=0', undefined, 422, 'invalid_input', /^query\.limit/],
+  ['a limit too large', '/agents?limit=1001', undefined, 422, 'invalid_input', /^query\.limit/],
+  ['a limit that is no number', '/agents?limit=ten', undefined, 422, 'invalid_input', /^query\.limit/],
+  ['a negative offset', '/agents?offset=-1', undefined, 422, 'invalid_input', /^query\.offset/],
+  ['an unknown run', `/runs/${nobody}`, undefined, 404, 'not_found', /no run/],
+  ['the events of an unknown run', `/runs/${nobody}/events`, undefined, 404, 'not_found', /no run/],
+  ['a run id that is no uuid', '/runs/abc', undefined, 422, 'invalid_input', /^path\.run_id/],
+  ['a cancel of an unknown run', `/runs/${nobody}/cancel`, { method: 'POST' }, 404, 'not_found', /no run/],
+  [
+    'a resume of an unknown run',
+    `/runs/${nobody}`,
+    { mode: 'sync', await_resume: { type: 'message', message: { parts: [] } } },
+    404,
+    'not_found',
+    /no run/,
+  ],
+  [
+    'a resume without a mode',
+    `/runs/${nobody}`,
+    { await_resume: { type: 'message', message: { parts: [] } } },
+    422,
+    'invalid_input',
+    /^mode: is required/,
+  ],
+  ['an unknown session', `/sessions/${nobody}`, undefined, 404, 'not_found', /no session/],
+  ['an unknown session, spelled the other way', `/session/${nobody}`, undefined, 404, 'not_found', /no session/],
+  ['a session id in the path that is no uuid', '/sessions/1', undefined, 422, 'invalid_input', /^path\.session_id/],
+  ['an unknown resource', `/resources/${nobody}`, undefined, 404, 'not_found', /no resource/],
+  ['a resource id that is no uuid', '/resources/..%2f..', undefined, 422, 'invalid_input', /^path\.resource_id/],
+  ['a path that does not exist', '/nothing/here', undefined, 404, 'not_found', /no GET \/nothing\/here/],
+  ['a path that cannot be decoded', '/agents/%ZZ', undefined, 400, 'invalid_input', /./],
+  [
+    'a method the path does not take',
+    '/agents',
+    { method: 'DELETE' },
+    405,
+    'invalid_input',
+    /does not take DELETE, only GET/,
+  ],
+  [
+    'another media type',
+    '/runs',
+    raw('a=b', { 'content-type': 'application/x-www-form-urlencoded' }),
+    415,
+    'invalid_input',
+    /Send application\/json; got application\/x-www-form-urlencoded/,
+  ],
+  [
+    'text, which a page of another origin could send',
+    '/runs',
+    raw('{}', { 'content-type': 'text/plain' }),
+    415,
+    'invalid_input',
+    /text\/plain/,
+  ],
+  ['too large a body', '/runs', raw(JSON.stringify(ask('echo', 'x'.repeat(200_000)))), 413, 'invalid_input', /larger/],
+];
+
+async function send(served: Served, path: string, init: Case[2]): Promise<Response> {
+  if (init === undefined) return served.get(path);
+  if ('method' in init) return fetch(`${served.url}${path}`, init as RequestInit);
+  return served.post(path, init);
+}
+
+describe('the error table', () => {
+  it.each(cases)('%s', async (_, path, init, status, code, says) => {
+    const served = await serve([echo, images], { bodyLimit: 100_000 });
+    const response = await send(served, path, init);
+    const body = await response.json();
+    expect([response.status, body.code]).toEqual([status, code]);
+    expect(body.message).toMatch(says);
+    expect(Value.Check(ErrorBody, body)).toBe(true);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect((await served.get('/ping')).status).toBe(200);
+  });
+
+  it('says what a 405 would take', async () => {
+    const served = await serve([echo]);
+    const response = await fetch(`${served.url}/runs`, { method: 'PUT' });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  it('takes an upper-case id, a trailing slash, and answers in lower case', async () => {
+    const served = await serve([echo]);
+    const run: Run = await (await served.post('/runs/', ask('echo'))).json();
+    const again: Run = await (await served.get(`/runs/${run.run_id.toUpperCase()}/`)).json();
+    expect(again).toEqual(run);
+    const session_id = 'ABCDEF00-0000-4000-8000-000000000000';
+    const other: Run = await (await served.post('/runs', ask('echo', 'a', { session_id }))).json();
+    expect(other.session_id).toBe(session_id.toLowerCase());
+    expect((await served.get(`/sessions/${session_id}`)).status).toBe(200);
+  });
+
+  it('answers 409 to a resume of a run that does not await, and of another type', async () => {
+    const served = await serve([echo, never, askOnce]);
+    const body = (type: string) => ({ mode: 'sync', await_resume: { type, message: { parts: [] } } });
+    const done: Run = await (await served.post('/runs', ask('echo'))).json();
+    const going: Run = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
+    const waiting: Run = await (await served.post('/runs', ask('ask'))).json();
+    for (const [id, type, says] of [
+      [done.run_id, 'message', /is completed; only an awaiting run/],
+      [going.run_id, 'message', /is in-progress; only an awaiting run/],
+      [waiting.run_id, 'form', /awaits a resume of type message; got form/],
+    ] as const) {
+      const response = await served.post(`/runs/${id}`, body(type));
+      expect(response.status).toBe(409);
+      expect((await response.json()).message).toMatch(says);
+    }
+    const empty = await served.post(`/runs/${waiting.run_id}`, { mode: 'sync', await_resume: { type: 'message' } });
+    expect([empty.status, (await empty.json()).message]).toEqual([422, 'await_resume.message: is required.']);
+    expect((await served.post(`/runs/${waiting.run_id}`, body('message'))).status).toBe(200);
+  });
+
+  it('answers 409 to a cancel of a final run, and 202 to a cancel with an empty JSON body', async () => {
+    const served = await serve([echo, never]);
+    const done: Run = await (await served.post('/runs', ask('echo'))).json();
+    expect((await served.post(`/runs/${done.run_id}/cancel`)).status).toBe(409);
+    const going: Run = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
+    const cancel = await fetch(`${served.url}/runs/${going.run_id}/cancel`, raw(''));
+    expect([cancel.status, (await cancel.json()).status]).toEqual([202, 'cancelling']);
+    expect((await finished(served, going.run_id)).status).toBe('cancelled');
+  });
+
+  it.each([
+    ['Last-Event-ID', 'abc'],
+    ['Last-Event-ID', '-1'],
+    ['Last-Event-ID', '7'],
+    ['after', '1e3'],
+    ['after', '99999999999999999999'],
+  ])('answers 400 to a cursor that the run never had: %s %s', async (name, value) => {
+    const served = await serve([echo]);
+    const { run_id }: Run = await (await served.post('/runs', ask('echo'))).json();
+    const headers = { accept: 'text/event-stream', ...(name === 'Last-Event-ID' && { [name]: value }) };
+    const response = await served.get(`/runs/${run_id}/events${name === 'after' ? `?after=${value}` : ''}`, headers);
+    expect(response.status).toBe(400);
+    expect((await response.json()).message).toContain('is not a cursor of this run');
+  });
+
+  it('answers 500 without a word about the cause, which is in the log under the request’s id', async () => {
+    const lines: string[] = [];
+    const store = await openStore('memory:');
+    store.session = () => Promise.reject(new Error('secret: hunter2'));
+    const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
+    const served = await serve([echo], { store, logger });
+    const response = await served.get(`/sessions/${nobody}`);
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(text).not.toContain('hunter2');
+    const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err?.message === 'secret: hunter2');
+    expect(JSON.parse(text)).toEqual({
+      code: 'server_error',
+      message: expect.stringContaining(`request ${logged.reqId}`),
+    });
+  });
+
+  it('answers 400 to what is not HTTP, and lives', async () => {
+    const served = await serve([echo]);
+    const { hostname, port } = new URL(served.url);
+    const answer = await new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect(Number(port), hostname, () => socket.write('NONSENSE\r\n\r\n'));
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('close', () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toMatchObject({ code: 'invalid_input' });
+    expect((await served.get('/ping')).status).toBe(200);
+  });
+
+  it('keeps an agent’s error in the run, with HTTP 200', async () => {
+    const served = await serve([agent('bad', () => throwError(() => new Error('mine')))]);
+    const response = await served.post('/runs', ask('bad'));
+    expect(response.status).toBe(200);
+    expect((await response.json()).error).toEqual({ code: 'server_error', message: 'mine' });
+  });
+
+  it('has only codes and statuses that the contract knows', () => {
+    for (const { status, code } of Object.values(errorTable)) {
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(code).toMatch(/^[a-z_]+$/);
+    }
+  });
+});

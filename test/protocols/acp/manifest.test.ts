@@ -1,0 +1,128 @@
+import { Value } from '@sinclair/typebox/value';
+import { concat, NEVER, of, throwError } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { AgentManifest, type AgentManifestInput, createServer, defineAgent } from '../../../src/index.ts';
+import { agent, echo } from '../../support/agents.ts';
+import { ask, finished, serve } from '../../support/serve.ts';
+
+/** Every field that a manifest has. */
+const full: AgentManifestInput = {
+  name: 'full',
+  description: 'Has every field.',
+  input_content_types: ['text/plain', 'image/*'],
+  output_content_types: ['text/markdown'],
+  metadata: {
+    annotations: { beeai_ui: { ui_type: 'chat' }, anything: [1, null] },
+    documentation: '# Full',
+    license: 'Apache-2.0',
+    programming_language: 'TypeScript',
+    natural_languages: ['en', 'de'],
+    framework: 'Rivulet',
+    capabilities: [{ name: 'a', description: 'b' }],
+    domains: ['finance'],
+    tags: ['x', 'y'],
+    created_at: '2025-01-01T00:00:00Z',
+    updated_at: '2025-01-02T00:00:00Z',
+    author: { name: 'A', email: 'a@example.com', url: 'https://example.com' },
+    contributors: [{ name: 'B' }, { name: 'C', email: 'c@example.com' }],
+    links: [
+      { type: 'source-code', url: 'https://example.com/a' },
+      { type: 'container-image', url: 'https://example.com/b' },
+      { type: 'homepage', url: 'https://example.com/c' },
+      { type: 'documentation', url: 'https://example.com/d' },
+    ],
+    dependencies: [
+      { type: 'agent', name: 'echo' },
+      { type: 'tool', name: 'search' },
+      { type: 'model', name: 'llama' },
+    ],
+    recommended_models: ['llama3.2'],
+    of_my_own: { kept: true },
+  },
+} as AgentManifestInput;
+
+describe('a manifest', () => {
+  it('goes over the wire with every field as it was written', async () => {
+    const served = await serve([defineAgent(full, () => 'ok')]);
+    const manifest = await (await served.get('/agents/full')).json();
+    expect(manifest).toEqual(full);
+    expect(Value.Check(AgentManifest, manifest)).toBe(true);
+    expect((await (await served.get('/agents')).json()).agents).toEqual([full]);
+  });
+
+  it('takes everything where no content types are named', async () => {
+    const served = await serve([defineAgent({ name: 'a', description: 'b' }, () => 'ok')]);
+    expect(await (await served.get('/agents/a')).json()).toEqual({
+      name: 'a',
+      description: 'b',
+      input_content_types: ['*/*'],
+      output_content_types: ['*/*'],
+    });
+  });
+
+  it('is listed by name, ten at a time unless asked otherwise', async () => {
+    const names = Array.from({ length: 25 }, (_, n) => `a${String(n).padStart(2, '0')}`);
+    const served = await serve([...names].reverse().map((name) => agent(name, () => 'ok')));
+    const listed = async (query: string): Promise<string[]> =>
+      (await (await served.get(`/agents${query}`)).json()).agents.map(({ name }: { name: string }) => name);
+    expect(await listed('')).toEqual(names.slice(0, 10));
+    expect(await listed('?limit=1000')).toEqual(names);
+    expect(await listed('?limit=5&offset=22')).toEqual(names.slice(22));
+    expect(await listed('?offset=100')).toEqual([]);
+  });
+
+  it.each([
+    ['no name', { description: 'a' }, 'manifest.name: is required'],
+    ['a bad name', { name: 'Not Good', description: 'a' }, 'manifest.name: expected string to match'],
+    ['too long a name', { name: 'a'.repeat(64), description: 'a' }, 'manifest.name: expected string length'],
+    ['a name that ends in a hyphen', { name: 'a-', description: 'a' }, 'manifest.name: expected string to match'],
+    ['no description', { name: 'a' }, 'manifest.description: is required'],
+    [
+      'no content type at all',
+      { name: 'a', description: 'a', input_content_types: [] },
+      'manifest.input_content_types',
+    ],
+    [
+      'a link of no known type',
+      { name: 'a', description: 'a', metadata: { links: [{ type: 'blog', url: 'x' }] } },
+      'manifest.metadata.links[0].type: expected one of',
+    ],
+  ])('is refused with the field’s name: %s', (_, manifest, says) => {
+    expect(() => defineAgent(manifest as AgentManifestInput, () => 'ok')).toThrow(says);
+  });
+
+  it('has a name that no other agent of the server has', async () => {
+    const twice = [
+      { agent: echo, source: 'agents/a.ts' },
+      { agent: echo, source: 'agents/b.ts' },
+    ];
+    await expect(createServer({ agents: twice })).rejects.toThrow(
+      'agents/b.ts: agent name "echo" is already used by agents/a.ts',
+    );
+  });
+
+  it('has the figures of the runs that were really executed, cancelled ones left out', async () => {
+    const mixed = agent('mixed', (input, context) => {
+      const wish = input[0]?.parts[0]?.content;
+      if (wish === 'usage') context.usage({ tokens: 10 });
+      if (wish === 'usage') context.usage({ tokens: 40 });
+      if (wish === 'fail') return throwError(() => new Error('no'));
+      return wish === 'hang' ? concat(of('a', 'b'), NEVER) : of('a', 'b', 'c', 'd');
+    });
+    const served = await serve([mixed]);
+    const status = async () => (await (await served.get('/agents/mixed')).json()).status;
+    expect(await status()).toBeUndefined();
+    await served.post('/runs', ask('mixed', 'parts'));
+    expect(await status()).toMatchObject({ avg_run_tokens: 4, success_rate: 100 });
+    await served.post('/runs', ask('mixed', 'usage'));
+    expect(await status()).toMatchObject({ avg_run_tokens: 27, success_rate: 100 });
+    const { run_id } = await (await served.post('/runs', ask('mixed', 'hang', { mode: 'async' }))).json();
+    await served.post(`/runs/${run_id}/cancel`);
+    await finished(served, run_id);
+    expect(await status()).toMatchObject({ avg_run_tokens: 27, success_rate: 100 });
+    await served.post('/runs', ask('mixed', 'fail'));
+    const { success_rate, avg_run_time_seconds } = await status();
+    expect(success_rate).toBe(66.667);
+    expect(avg_run_time_seconds).toBeGreaterThanOrEqual(0);
+  });
+});

@@ -1,0 +1,167 @@
+import { createServer as createHttpServer } from 'node:http';
+import { concatMap, from, map, toArray } from 'rxjs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Message, Run, Session } from '../../../src/index.ts';
+import { agent, echo } from '../../support/agents.ts';
+import { ask, finished, type Served, serve, textOf } from '../../support/serve.ts';
+
+const contentOf = ({ parts }: Message): string => parts.map(({ content }) => content ?? '').join('');
+
+/** Answers the session so far. */
+const recall = agent('recall', (_, context) =>
+  context.session.history.pipe(
+    map(contentOf),
+    toArray(),
+    map((texts) => texts.join(',') || 'nothing'),
+  ),
+);
+
+/** Counts its runs in the session's state. */
+const counter = agent('counter', (_, context) =>
+  from(context.session.state<number>()).pipe(
+    concatMap(async (count = 0) => {
+      await context.session.setState(count + 1);
+      return String(count + 1);
+    }),
+  ),
+);
+
+const runOf = async (served: Served, ...args: Parameters<typeof ask>): Promise<Run> =>
+  (await served.post('/runs', ask(...args))).json();
+const sessionOf = async (served: Served, id: string | undefined): Promise<Session> =>
+  (await served.get(`/sessions/${id}`)).json();
+const loopback = { foreign: { allowNetworks: ['127.0.0.0/8'] } };
+
+describe('a session', () => {
+  it('is made for a run that names none', async () => {
+    const served = await serve([echo]);
+    const run = await runOf(served, 'echo', 'hi');
+    const session = await sessionOf(served, run.session_id);
+    expect(session.id).toBe(run.session_id);
+    expect(session.history).toHaveLength(2);
+    const [said, answered] = await Promise.all(session.history.map(async (url) => (await fetch(url)).json()));
+    expect(said).toMatchObject({ role: 'user', parts: [{ content: 'hi' }] });
+    expect(answered).toMatchObject({ role: 'agent/echo', parts: [{ content: 'hi' }] });
+    expect(await (await served.get(`/session/${run.session_id}`)).json()).toEqual(session);
+  });
+
+  it('starts with an id that was not seen before, and is remembered', async () => {
+    const served = await serve([echo, recall]);
+    const session_id = '11111111-1111-4111-8111-111111111111';
+    expect(textOf(await runOf(served, 'recall', 'x', { session_id }))).toBe('nothing');
+    await runOf(served, 'echo', 'one', { session_id });
+    expect(textOf(await runOf(served, 'recall', 'y', { session: { id: session_id } }))).toBe('x,nothing,one,one');
+  });
+
+  it('hears nothing of failed and cancelled runs', async () => {
+    const bad = agent('bad', () => {
+      throw new Error('no');
+    });
+    const hang = agent('hang', () => new Promise<string>(() => {}), {});
+    const served = await serve([echo, bad, hang], { limits: { cancelDeadline: 1 } });
+    const { session_id } = await runOf(served, 'echo', 'one');
+    await runOf(served, 'bad', 'two', { session_id });
+    const { run_id } = await runOf(served, 'hang', 'three', { session_id, mode: 'async' });
+    await served.post(`/runs/${run_id}/cancel`);
+    await finished(served, run_id);
+    expect((await sessionOf(served, session_id)).history).toHaveLength(2);
+  });
+
+  it('loses no history when runs end at the same time', async () => {
+    const served = await serve([echo]);
+    const session_id = '22222222-2222-4222-8222-222222222222';
+    await Promise.all(Array.from({ length: 40 }, (_, n) => runOf(served, 'echo', `m${n}`, { session_id })));
+    const { history } = await sessionOf(served, session_id);
+    expect(history).toHaveLength(80);
+    expect(new Set(history).size).toBe(80);
+  });
+
+  it('keeps state that agents store, as a resource', async () => {
+    const served = await serve([counter]);
+    const first = await runOf(served, 'counter');
+    expect(textOf(first)).toBe('1');
+    expect(textOf(await runOf(served, 'counter', 'again', { session_id: first.session_id }))).toBe('2');
+    const { state } = await sessionOf(served, first.session_id);
+    expect(await (await fetch(state ?? '')).json()).toBe(2);
+  });
+
+  it('has URLs of the public address, whatever Host a client claims', async () => {
+    const served = await serve([echo], { publicUrl: 'https://agents.example.com/' });
+    const { session_id } = await runOf(served, 'echo');
+    const response = await served.app.inject({ url: `/sessions/${session_id}`, headers: { host: 'evil.example' } });
+    for (const url of response.json().history) expect(url).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
+  });
+
+  it('is carried on by another server, and back again', async () => {
+    const a = await serve([echo, recall, counter], loopback);
+    const b = await serve([echo, recall, counter], loopback);
+    const { session_id } = await runOf(a, 'echo', 'one');
+    await runOf(a, 'counter', 'count', { session_id });
+    const onA = await sessionOf(a, session_id);
+
+    expect(textOf(await runOf(b, 'recall', 'r', { session: onA }))).toBe('one,one,count,1');
+    expect(textOf(await runOf(b, 'counter', 'count', { session_id }))).toBe('2');
+    const onB = await sessionOf(b, session_id);
+    expect(onB.history.slice(0, 4)).toEqual(onA.history);
+    expect(onB.history).toHaveLength(8);
+    expect(onB.history.slice(4).every((url) => url.startsWith(b.url))).toBe(true);
+
+    expect(textOf(await runOf(a, 'recall', 'r', { session: onB }))).toBe('one,one,count,1,r,one,one,count,1,count,2');
+    expect(textOf(await runOf(a, 'counter', 'count', { session_id }))).toBe('3');
+    const back = await sessionOf(a, session_id);
+    expect(new Set(back.history).size).toBe(back.history.length);
+  });
+});
+
+describe('a session’s URLs from elsewhere', () => {
+  const withHistory = (url: string) => ({ session: { id: '33333333-3333-4333-8333-333333333333', history: [url] } });
+
+  it.each([
+    ['http://127.0.0.1:1/x'],
+    ['http://localhost:1/x'],
+    ['http://[::1]:1/x'],
+    ['http://[::ffff:127.0.0.1]:1/x'],
+    ['http://0.0.0.0:1/x'],
+    ['http://10.0.0.1/x'],
+    ['http://192.168.1.1/x'],
+    ['http://169.254.169.254/latest/meta-data'],
+    ['http://0x7f000001/x'],
+    ['http://2130706433/x'],
+  ])('are not read from a private address: %s', async (url) => {
+    const served = await serve([recall]);
+    const run = await runOf(served, 'recall', 'x', withHistory(url));
+    expect(run.status).toBe('failed');
+    expect(run.error?.message).toMatch(/could not be read: its address is private/);
+  });
+
+  it('are not followed where they redirect, nor read beyond their limits', async () => {
+    const other = createHttpServer((request, response) => {
+      if (request.url === '/redirect') response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
+      else if (request.url === '/large') response.end(`"${'x'.repeat(10_000)}"`);
+      else if (request.url === '/html') response.end('<html>');
+      else if (request.url === '/odd') response.end('{"parts":5}');
+      else if (request.url !== '/slow') response.writeHead(404).end();
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      other.closeAllConnections();
+      other.close();
+    });
+    const address = other.address();
+    const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+    const foreign = { allowNetworks: ['127.0.0.1'], maxSize: 1000, timeout: 50 };
+    const served = await serve([recall], { foreign });
+    const why = async (path: string): Promise<string | undefined> =>
+      (
+        await runOf(served, 'recall', 'x', {
+          session: { ...withHistory(`${base}${path}`).session, id: crypto.randomUUID() },
+        })
+      ).error?.message;
+    expect(await why('/redirect')).toContain('it answered 302');
+    expect(await why('/large')).toContain('larger than 1000 characters');
+    expect(await why('/html')).toContain('it is not JSON');
+    expect(await why('/odd')).toContain('message.parts: expected array');
+    expect(await why('/slow')).toContain('longer than 50 ms');
+    expect(await why('/gone')).toContain('it answered 404');
+  });
+});
