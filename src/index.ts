@@ -11,7 +11,7 @@ export type {
 export { defineAgent } from './core/agent.ts';
 export { AgentError } from './core/errors.ts';
 export { fold, reduce } from './core/reduce.ts';
-export { isFinal, isSettled, transitions } from './core/status.ts';
+export { canBecome, isFinal, isSettled, transitions } from './core/status.ts';
 export type { Batch, RunRow, Store, Write } from './core/store.ts';
 export * from './schema/agent.ts';
 export * from './schema/api.ts';
