@@ -1,5 +1,5 @@
-import { concat, defer, map, of, switchMap } from 'rxjs';
 import { defineAgent, type Message } from 'rivulet';
+import { concat, defer, map, of, switchMap } from 'rxjs';
 
 const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
 

@@ -1,5 +1,5 @@
-import { from } from 'rxjs';
 import { defineAgent } from 'rivulet';
+import { from } from 'rxjs';
 
 /** The smallest agent: every message that comes in goes out. */
 export default defineAgent(

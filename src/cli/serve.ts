@@ -34,7 +34,7 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
 }
 
 /** What the server says when it is up: whom it hosts, where, and a line to try. */
-export function greeting(agents: readonly Hosted[], url: string, store: string): string {
+function greeting(agents: readonly Hosted[], url: string, store: string): string {
   const names = agents.map(({ agent }) => agent.manifest.name).sort();
   const width = Math.max(...names.map((name) => name.length));
   const lines = agents

@@ -1,7 +1,7 @@
 import type { MessagePart } from '../schema/message.ts';
 
 /** Text that has nothing but its text: neighbours of this kind are joined. */
-export function isPlainText(part: MessagePart): boolean {
+function isPlainText(part: MessagePart): boolean {
   if (typeof part.content !== 'string') return false;
   for (const key in part) {
     if (key === 'content') continue;

@@ -1,9 +1,10 @@
 import { defer, finalize, type Observable } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession } from '../core/agent.ts';
+import { checkContentTypes } from '../core/content-type.ts';
 import { fail } from '../core/errors.ts';
 import { fromAgent, type Source } from '../core/from-agent.ts';
 import { receiveMessage, textMessage } from '../core/messages.ts';
-import type { Message } from '../schema/message.ts';
+import type { Message, MessageInput } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
 import type { Registry } from './registry.ts';
 
@@ -56,7 +57,8 @@ function call(
     parent.addEventListener('abort', cascade);
     if (parent.aborted) cascade();
     const context = createContext(host, name, abort.signal, depth + 1);
-    const messages = typeof input === 'string' ? [textMessage('user', input, host.now())] : toList(input);
+    const messages = received(input, host.now());
+    checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
     return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
       finalize(() => {
         parent.removeEventListener('abort', cascade);
@@ -66,11 +68,18 @@ function call(
   });
 }
 
-const toList = (input: Message | readonly Message[]): Message[] => ('parts' in input ? [input] : [...input]);
+/** What a caller hands over, completed and checked as what a client sends is. */
+function received(input: string | Message | readonly Message[], now: string): Message[] {
+  if (typeof input === 'string') return [textMessage('user', input, now)];
+  const messages = 'parts' in input ? [input] : input;
+  return messages.map((message, index) => receiveMessage(sent(message), `input[${index}]`, now));
+}
+
+/** A message as a client would send it: one that is not complete has no time of completion, rather than null. */
+const sent = (message: Message): MessageInput => ({ ...message, completed_at: message.completed_at ?? undefined });
 
 function awaitRequest(request: string | Message | AwaitRequest, role: string, now: string): AwaitRequest {
   if (typeof request === 'string') return { type: 'message', message: textMessage(role, request, now) };
   const { message, ...rest } = 'message' in request ? request : { type: 'message' as const, message: request };
-  const given = { ...message, completed_at: message.completed_at ?? undefined };
-  return { ...rest, message: { ...receiveMessage(given, 'await.message', now), role } };
+  return { ...rest, message: { ...receiveMessage(sent(message), 'await.message', now), role } };
 }

@@ -20,7 +20,7 @@ export async function withStatus(store: Store, agents: readonly Agent[]): Promis
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
 /** Cancelled runs count nowhere: they say nothing about the agent. */
-export function statusOf({ completed, failed, tokens, seconds }: AgentFigures): AgentStatus {
+function statusOf({ completed, failed, tokens, seconds }: AgentFigures): AgentStatus {
   const ended = completed + failed;
   return {
     avg_run_tokens: round(tokens / ended),

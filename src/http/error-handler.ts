@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { fail, RivuletError } from '../core/errors.ts';
 
 /** Whatever was thrown, as an error of the table. What is not the client's doing becomes `unforeseen`. */
-export function toRivuletError(error: unknown, request: FastifyRequest): RivuletError {
+function toRivuletError(error: unknown, request: FastifyRequest): RivuletError {
   if (error instanceof RivuletError) return error;
   const { statusCode, message } = asFastifyError(error);
   if (statusCode === 413) return fail('body_too_large');

@@ -29,7 +29,7 @@ export function framesOf(batch: Batch): string {
  * fastify-sse-v2 writes a message as `id: …`, its data and an empty line. A whole batch goes through it as
  * one message, so one write, by way of the id: everything between the first `id: ` and the last `\n\n`.
  */
-export const batchMessage = (batch: Batch): EventMessage => ({ id: framesOf(batch).slice(4, -2) });
+const batchMessage = (batch: Batch): EventMessage => ({ id: framesOf(batch).slice(4, -2) });
 
 export interface StreamOptions {
   readonly heartbeat: Heartbeat;

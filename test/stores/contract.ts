@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Batch, RunRow, Store, Write } from '../../src/core/store.ts';
 
 /** A run's row as it is before its first event. */
-export const newRow = (run_id: string, more: Partial<RunRow> = {}): RunRow => ({
+const newRow = (run_id: string, more: Partial<RunRow> = {}): RunRow => ({
   run_id,
   agent_name: 'echo',
   session_id: `session-of-${run_id}`,
@@ -19,7 +19,7 @@ export const newRow = (run_id: string, more: Partial<RunRow> = {}): RunRow => ({
 const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
 
 /** The write that appends lines to a row; the first one makes the run. */
-export function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
+function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
   const first = row.last === 0 ? { input } : {};
   return { row: { ...row, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
 }

@@ -1,0 +1,100 @@
+import OpenAI from 'openai';
+import { type AgentContext, AgentError, type AgentOutput, defineAgent, type Message, type MessagePart } from 'rivulet';
+import { concatWith, map, Observable, switchMap, toArray } from 'rxjs';
+import { calculate, calculator } from './_calculate.ts';
+
+const maxRounds = 8;
+
+/** Hands the conversation to a language model and its answer on, token by token. */
+export default defineAgent(
+  {
+    name: 'chat',
+    description: 'Talks with any language model behind an OpenAI-compatible server, and can calculate.',
+    input_content_types: ['text/*', 'image/*'],
+    output_content_types: ['text/plain'],
+    metadata: {
+      license: 'MIT',
+      programming_language: 'TypeScript',
+      tags: ['example', 'llm', 'tools'],
+      recommended_models: ['llama3.2'],
+    },
+  },
+  (input, context) =>
+    context.session.history.pipe(
+      concatWith(input),
+      map(toChat),
+      toArray(),
+      switchMap((messages) => answer(messages, context)),
+    ),
+);
+
+/** Cold: subscribing asks the model, unsubscribing hangs up. */
+function answer(messages: OpenAI.ChatCompletionMessageParam[], context: AgentContext): Observable<AgentOutput> {
+  return new Observable((subscriber) => {
+    const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL } = process.env;
+    const baseURL = OPENAI_BASE_URL || 'http://127.0.0.1:11434/v1';
+    const client = new OpenAI({ baseURL, apiKey: OPENAI_API_KEY || 'none', maxRetries: 0 });
+    const tool = async (args: string): Promise<unknown> => {
+      const { input: tool_input, output: tool_output } = await calculate(args);
+      const metadata = { kind: 'trajectory' as const, message: 'Calculated.', tool_name: calculator.name };
+      subscriber.next({ metadata: { ...metadata, tool_input, tool_output } });
+      return tool_output;
+    };
+    const runner = client.chat.completions
+      .runTools(
+        {
+          model: OPENAI_MODEL || 'llama3.2',
+          messages,
+          stream: true,
+          stream_options: { include_usage: true },
+          tools: [{ type: 'function', function: { ...calculator, function: tool } }],
+        },
+        { signal: context.signal, maxChatCompletions: maxRounds },
+      )
+      .on('content', (token) => subscriber.next(token))
+      .on('chatCompletion', ({ usage }) => usage && context.usage({ tokens: usage.total_tokens }));
+    runner.done().then(
+      () => {
+        // The runner stops after its last round without a word, though the model still waits for the tool.
+        if (runner.messages.at(-1)?.role !== 'tool') return subscriber.complete();
+        subscriber.error(
+          new AgentError('llm_error', `The model asked for tools ${maxRounds} times and gave no answer.`),
+        );
+      },
+      (error) => subscriber.error(explain(error, baseURL)),
+    );
+    return () => runner.abort();
+  });
+}
+
+function toChat({ role, parts }: Message): OpenAI.ChatCompletionMessageParam {
+  const content = parts.map(textOf).join('');
+  if (role !== 'user') return { role: 'assistant', content };
+  const images = parts.flatMap(imageOf);
+  return { role: 'user', content: images.length === 0 ? content : [{ type: 'text', text: content }, ...images] };
+}
+
+function textOf({ content_type = 'text/plain', content = '', content_encoding }: MessagePart): string {
+  if (!/^text\//i.test(content_type)) return '';
+  return content_encoding === 'base64' ? Buffer.from(content, 'base64').toString() : content;
+}
+
+function imageOf({
+  content_type = '',
+  content,
+  content_encoding,
+}: MessagePart): OpenAI.ChatCompletionContentPartImage[] {
+  if (!/^image\//i.test(content_type) || content === undefined || content_encoding !== 'base64') return [];
+  return [{ type: 'image_url', image_url: { url: `data:${content_type};base64,${content}` } }];
+}
+
+function explain(error: unknown, url: string): AgentError {
+  if (error instanceof OpenAI.APIConnectionError) {
+    return new AgentError(
+      'llm_unreachable',
+      `No LLM answers at ${url}: start Ollama there or set OPENAI_BASE_URL, and OPENAI_API_KEY and OPENAI_MODEL as that server wants them.`,
+    );
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  return new AgentError('llm_error', `The LLM at ${url} failed: ${reason}`);
+}

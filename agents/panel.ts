@@ -1,0 +1,80 @@
+import { type AgentContext, type AgentOutput, defineAgent, type Message } from 'rivulet';
+import {
+  catchError,
+  concat,
+  concatMap,
+  filter,
+  map,
+  merge,
+  type Observable,
+  of,
+  race,
+  reduce,
+  switchMap,
+  throwError,
+  throwIfEmpty,
+  timer,
+} from 'rxjs';
+
+const patience = 5_000; // milliseconds for the model's first word
+
+/** Agents are Observables, so rxjs' operators are all the orchestration that a panel of them needs. */
+export default defineAgent(
+  {
+    name: 'panel',
+    description: 'Gives a text to several agents at once, and puts together what they make of it.',
+    input_content_types: ['text/plain', 'text/markdown'],
+    output_content_types: ['text/plain'],
+    metadata: {
+      license: 'MIT',
+      programming_language: 'TypeScript',
+      tags: ['example', 'composition'],
+      dependencies: [
+        { type: 'agent', name: 'echo' },
+        { type: 'agent', name: 'summarize' },
+        { type: 'agent', name: 'chat' },
+      ],
+    },
+  },
+  (input, context) => {
+    // In parallel: each is heard as soon as it has finished.
+    const heard = whole(ask(context, 'echo', input)).pipe(map((text) => `You said: ${text}\n`));
+    // A chain: the summary is what the next agent gets.
+    const summed = whole(ask(context, 'summarize', input)).pipe(
+      concatMap((summary) => concat(of(`Summary: ${summary}\nTitle: `), titleOf(summary, context))),
+    );
+    return merge(heard, summed);
+  },
+);
+
+function titleOf(summary: string, context: AgentContext): Observable<string> {
+  const model = ask(context, 'chat', `Give this a title, and say nothing else: ${summary}`).pipe(
+    throwIfEmpty(() => new Error('the model said nothing')),
+  );
+  const tooLate = timer(patience).pipe(switchMap(() => throwError(() => new Error('the model takes too long'))));
+  // A race: the model wins with its first token and streams on. A fallback: there may be no model at all.
+  return race(model, tooLate).pipe(
+    catchError((error: Error) => {
+      context.log.info(`the title is the summary's: ${error.message}`);
+      return of(firstWords(summary));
+    }),
+  );
+}
+
+/** What another agent says in words. */
+const ask = (context: AgentContext, agent: string, input: string | Message[]): Observable<string> =>
+  context.call(agent, input).pipe(
+    map(textOf),
+    filter((text) => text !== ''),
+  );
+
+const whole = (text: Observable<string>): Observable<string> => text.pipe(reduce((all, some) => all + some, ''));
+
+function textOf(output: AgentOutput): string {
+  if (typeof output === 'string') return output;
+  if ('generic' in output) return '';
+  if ('parts' in output) return output.parts.map(textOf).join('');
+  return output.content ?? '';
+}
+
+const firstWords = (text: string): string => text.split(' ', 5).join(' ');

@@ -1,0 +1,69 @@
+import { AgentError, defineAgent, type MessagePart } from 'rivulet';
+import { asyncScheduler, concatMap, distinct, from, scan, scheduled, take, toArray } from 'rxjs';
+import { read, type Sentence, sentencesOf } from './_sentences.ts';
+import { textRank } from './_text-rank.ts';
+
+const maxSentences = 500; // ranking compares each with each
+
+/** Picks the sentences that say most of the text, and cites where each of them is from. */
+export default defineAgent(
+  {
+    name: 'summarize',
+    description: 'Summarizes text by its own most telling sentences, each with a citation.',
+    input_content_types: ['text/plain', 'text/markdown'],
+    output_content_types: ['text/plain'],
+    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'citations'] },
+  },
+  (input) =>
+    from(input.flatMap(({ parts }) => parts)).pipe(
+      // A tick for each piece of the text, so that a big one does not hold up the other runs.
+      concatMap((part) => scheduled(read(part), asyncScheduler)),
+      concatMap(sentencesOf),
+      take(maxSentences),
+      distinct(({ text }) => text),
+      toArray(),
+      concatMap(mostTelling),
+      scan(({ end }, sentence) => cite(sentence, end), nothing),
+      concatMap(({ parts }) => parts),
+    ),
+);
+
+/** The best few, in the order in which the text has them; more of a longer text, but never many. */
+function mostTelling(sentences: readonly Sentence[]): Sentence[] {
+  if (sentences.length === 0) {
+    throw new AgentError(
+      'invalid_input',
+      'There is nothing to summarize: send text/plain or text/markdown with words.',
+    );
+  }
+  const count = Math.min(5, Math.round(Math.sqrt(sentences.length)));
+  return Array.from(textRank(sentences.map(({ text }) => text)))
+    .map((score, index) => ({ score, index }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, count)
+    .sort((a, b) => a.index - b.index)
+    .flatMap(({ index }) => sentences[index] ?? []);
+}
+
+interface Cited {
+  /** Where the summary ends by now. */
+  readonly end: number;
+  readonly parts: readonly MessagePart[];
+}
+const nothing: Cited = { end: 0, parts: [] };
+
+/** A sentence for the summary, after `length` characters of it, and the citation that points to it there. */
+function cite({ text, title }: Sentence, length: number): Cited {
+  const space = length === 0 ? '' : ' ';
+  const sentence = text.replace(/\s+/g, ' ');
+  const start_index = length + space.length;
+  const end_index = start_index + sentence.length;
+  const metadata = { kind: 'citation' as const, start_index, end_index, description: text, ...(title && { title }) };
+  return {
+    end: end_index,
+    parts: [
+      { content_type: 'text/plain', content: `${space}${sentence}` },
+      { content_type: 'text/plain', metadata },
+    ],
+  };
+}

@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { MessagePart, Run } from 'rivulet';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import chat from '../../agents/chat.ts';
+import { ask, eventsOf, finished, framesUntil, type Served, serve, textOf } from '../support/serve.ts';
+import { type Answer, type Llm, type LlmRequest, startLlm } from './llm.ts';
+
+/** The chat agent on a server, and the model that it talks to. */
+async function serveChat(script: (request: LlmRequest) => Answer): Promise<Served & { llm: Llm }> {
+  const llm = await startLlm(script);
+  onTestFinished(() => llm.close());
+  setModel(llm.url);
+  return { ...(await serve([chat])), llm };
+}
+
+function setModel(url: string): void {
+  vi.stubEnv('OPENAI_BASE_URL', url);
+  vi.stubEnv('OPENAI_API_KEY', 'key-of-the-test');
+  vi.stubEnv('OPENAI_MODEL', 'model-of-the-test');
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+const run = async (served: Served, text: string, more: object = {}): Promise<Run> =>
+  (await served.post('/runs', ask('chat', text, more))).json();
+
+/** Something that happens once, for others to wait for. */
+function happening(): { happens: () => void; happened: Promise<void> } {
+  let happens = (): void => {};
+  const happened = new Promise<void>((resolve) => {
+    happens = resolve;
+  });
+  return { happens, happened };
+}
+
+/** A run's stream, once the first token is at the client. */
+async function firstToken(served: Served): Promise<string> {
+  const response = await served.post('/runs', ask('chat', 'Hello', { mode: 'stream' }));
+  await framesUntil(response, ({ event }) => event.type === 'message.part');
+  return response.headers.get('run-id') ?? '';
+}
+
+const partsOf = ({ output }: Run): MessagePart[] => output.flatMap(({ parts }) => parts);
+
+/** A model that calculates what it is asked, then says what came out. */
+const calculates = ({ body }: LlmRequest): Answer => {
+  const last = body.messages.at(-1);
+  return last?.role === 'tool'
+    ? [`It says ${last.content}`]
+    : [{ tool: 'calculate', input: { expression: last?.content } }];
+};
+
+describe('chat', () => {
+  it('hands on each token when the model has said it', async () => {
+    const heard = happening();
+    const served = await serveChat(async function* () {
+      yield 'Good ';
+      await heard.happened; // the model says no more before its first token is at the client
+      yield 'day';
+      yield '!';
+    });
+    const run_id = await firstToken(served);
+    heard.happens();
+    expect(textOf(await finished(served, run_id))).toBe('Good day!');
+    const events = await eventsOf(served, run_id);
+    expect(events.flatMap((event) => (event.type === 'message.part' ? event.part.content : []))).toEqual([
+      'Good ',
+      'day',
+      '!',
+    ]);
+  });
+
+  it('asks the model and shows the key that the environment names when the run starts', async () => {
+    const served = await serveChat(() => ['Hi']);
+    await run(served, 'Hello');
+    expect(served.llm.requests[0]?.headers.authorization).toBe('Bearer key-of-the-test');
+    expect(served.llm.requests[0]?.body.model).toBe('model-of-the-test');
+  });
+
+  it('tells the model what was said before in the session', async () => {
+    const served = await serveChat(({ body }) => [`Answer ${body.messages.length}`]);
+    const { session_id } = await run(served, 'First');
+    await run(served, 'Second', { session_id });
+    expect(served.llm.requests.map(({ body }) => body.messages)).toEqual([
+      [{ role: 'user', content: 'First' }],
+      [
+        { role: 'user', content: 'First' },
+        { role: 'assistant', content: 'Answer 1' },
+        { role: 'user', content: 'Second' },
+      ],
+    ]);
+  });
+
+  it('shows the model the images of a message', async () => {
+    const served = await serveChat(() => ['A dot.']);
+    const parts = [
+      { content: 'What is this?' },
+      { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' },
+    ];
+    await served.post('/runs', { agent_name: 'chat', input: [{ parts }] });
+    expect(served.llm.requests[0]?.body.messages[0]?.content).toEqual([
+      { type: 'text', text: 'What is this?' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw==' } },
+    ]);
+  });
+
+  it('reports the tokens that the model used', async () => {
+    const served = await serveChat(() => ['one', 'two', 'three']);
+    await run(served, 'Count');
+    const manifest = await (await served.get('/agents/chat')).json();
+    expect(manifest.status.avg_run_tokens).toBe(4); // the stand-in's: one message, three tokens
+  });
+
+  it('hangs up on the model when the run is cancelled', async () => {
+    const served = await serveChat(async function* ({ closed }) {
+      yield 'Well';
+      await closed; // and never says another word
+    });
+    const run_id = await firstToken(served);
+    await served.post(`/runs/${run_id}/cancel`);
+    expect(await served.llm.requests[0]?.closed).toBe(true);
+    expect((await finished(served, run_id)).status).toBe('cancelled');
+  });
+});
+
+describe('chat, when the model calculates', () => {
+  it('shows what went in and what came out, and lets the model go on', async () => {
+    const served = await serveChat(calculates);
+    const [call, answer, ...others] = partsOf(await run(served, '(0.1 + 0.2) * sqrt(16)'));
+    expect(call?.metadata).toMatchObject({
+      kind: 'trajectory',
+      tool_name: 'calculate',
+      tool_input: { expression: '(0.1 + 0.2) * sqrt(16)' },
+      tool_output: { result: '1.2' },
+    });
+    expect(answer?.content).toBe('It says {"result":"1.2"}');
+    expect(others).toEqual([]);
+  });
+
+  it('counts the tokens of every round', async () => {
+    const served = await serveChat(calculates);
+    await run(served, '1 + 1');
+    const manifest = await (await served.get('/agents/chat')).json();
+    expect(manifest.status.avg_run_tokens).toBe(1 + 1 + (3 + 1)); // messages and tokens of each
+  });
+
+  it.each([
+    ['9'.repeat(201), /at most 200 characters/],
+    ['1 / 0', /no finite number/],
+    ['2 +', /Unexpected end/],
+    ['x = 3', /assignment is not allowed/],
+    ['f(x) = f(x)', /functionassignment is not allowed/],
+    ['1:1000000000', /range is not allowed/],
+    ['[1, 2]', /array is not allowed/],
+    ['sqrt.constructor("return process")', /constructor is not a known/],
+    ['pi.value', /accessor is not allowed/],
+    ['cbrt(27).sqrt(4)', /accessor is not allowed/],
+    ['import({ pi: 3 })', /import is not a known|object is not allowed/],
+    ['evaluate("1")', /evaluate is not a known/],
+    ['combinations(1e9, 5e8)', /combinations is not a known/],
+  ])('lets it know why %s is not calculated', async (expression, reason) => {
+    const served = await serveChat(calculates);
+    const [call] = partsOf(await run(served, expression));
+    expect(call?.metadata).toMatchObject({ tool_output: { error: expect.stringMatching(reason) } });
+  });
+
+  it('lets it know when it calls with something that is no JSON', async () => {
+    const served = await serveChat(({ body }) =>
+      body.messages.length > 1 ? ['Sorry'] : [{ tool: 'calculate', input: '{"expr' }],
+    );
+    const [call, answer] = partsOf(await run(served, '1 + 1'));
+    expect(call?.metadata).toMatchObject({
+      tool_input: { arguments: '{"expr' },
+      tool_output: { error: expect.any(String) },
+    });
+    expect(answer?.content).toBe('Sorry');
+  });
+
+  it('gives up on a model that does nothing else', async () => {
+    const served = await serveChat(() => [{ tool: 'calculate', input: { expression: '1' } }]);
+    const { status, error } = await run(served, 'Loop');
+    expect(served.llm.requests).toHaveLength(8);
+    expect(status).toBe('failed');
+    expect(error).toMatchObject({ code: 'llm_error', message: expect.stringContaining('8 times') });
+  });
+});
+
+describe('chat fails', () => {
+  it('saying what to start or set when nobody listens', async () => {
+    const url = `http://127.0.0.1:${await freePort()}/v1`;
+    setModel(url);
+    const { status, error } = await run(await serve([chat]), 'Anybody?');
+    expect(status).toBe('failed');
+    expect(error?.code).toBe('llm_unreachable');
+    expect(error?.message).toContain(`No LLM answers at ${url}: start Ollama`);
+    expect(error?.message).toContain('OPENAI_BASE_URL');
+  });
+
+  it.each([
+    [401, 'Incorrect API key provided'],
+    [404, 'model "model-of-the-test" not found, try pulling it first'],
+  ])('with the words of a server that answers %i', async (status, message) => {
+    const served = await serveChat(() => ({ status, message }));
+    const { error } = await run(served, 'Hello');
+    expect(error?.code).toBe('llm_error');
+    expect(error?.message).toContain(`${status} ${message}`);
+    expect(served.llm.requests).toHaveLength(1);
+  });
+
+  it('when the answer breaks off, and keeps what there is of it', async () => {
+    const heard = happening();
+    const served = await serveChat(async function* () {
+      yield 'I was about to';
+      await heard.happened;
+      await served.llm.close();
+    });
+    const run_id = await firstToken(served);
+    heard.happens();
+    const failed = await finished(served, run_id);
+    expect(failed.error?.code).toBe('llm_error');
+    expect(textOf(failed)).toBe('I was about to');
+  });
+});

@@ -1,0 +1,138 @@
+import type { Message, MessagePart, Run } from 'rivulet';
+import { describe, expect, it } from 'vitest';
+import summarize from '../../agents/summarize.ts';
+import { serve } from '../support/serve.ts';
+
+async function summaryOf(...parts: MessagePart[]): Promise<Run> {
+  const served = await serve([summarize]);
+  return (await served.post('/runs', { agent_name: 'summarize', input: [{ parts }] })).json();
+}
+
+const textOf = (message: Message | undefined): string =>
+  (message?.parts ?? []).map(({ content }) => content ?? '').join('');
+
+/** What each citation says it is about, and what it points to. */
+function citationsOf({ output }: Run) {
+  const text = textOf(output[0]);
+  return (output[0]?.parts ?? []).flatMap(({ metadata }) =>
+    metadata?.kind === 'citation'
+      ? {
+          source: metadata.description,
+          title: metadata.title,
+          points: text.slice(metadata.start_index, metadata.end_index),
+        }
+      : [],
+  );
+}
+
+const river = `
+A river carries water from the mountains to the sea. Dr. Brook has measured this river for ten years.
+She likes coffee. The water of the river is cold, because it comes from ice in the mountains.
+In spring the ice melts, and the river carries so much
+water that it leaves its bed. Her dog is called Rex.
+
+Fish swim up the river to the mountains. It was Tuesday. The sea is salty, but the water of the river is not.
+Nobody answered. Without the river there would be no fish in the mountains.
+`;
+
+describe('summarize', () => {
+  it('says less than the text, in the order of the text', async () => {
+    const run = await summaryOf({ content: river });
+    const sources = citationsOf(run).map(({ source }) => source ?? '');
+    expect(run.status).toBe('completed');
+    expect(sources).toHaveLength(3);
+    const places = sources.map((source) => river.indexOf(source));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(sources.join()).not.toMatch(/coffee|Rex|Tuesday|Nobody/);
+  });
+
+  it('cites each of its sentences: the index points into the summary, the description is the source verbatim', async () => {
+    const run = await summaryOf({ content: river });
+    const citations = citationsOf(run);
+    expect(citations.map(({ points }) => points).join(' ')).toBe(textOf(run.output[0]));
+    for (const { source = '', points } of citations) {
+      expect(river).toContain(source);
+      expect(points).toBe(source.replace(/\s+/g, ' '));
+    }
+  });
+
+  it('takes neither a line break nor "Dr." for the end of a sentence', async () => {
+    const [citation] = citationsOf(await summaryOf({ content: 'Yesterday Dr. Brook\nmet Mrs. Rivers.' }));
+    expect(citation).toMatchObject({
+      source: 'Yesterday Dr. Brook\nmet Mrs. Rivers.',
+      points: 'Yesterday Dr. Brook met Mrs. Rivers.',
+    });
+  });
+
+  it('reads Markdown as its reader sees it, without code, and names the heading above', async () => {
+    const markdown = [
+      '# Rivers',
+      'A *river* carries [water](https://example.com/water) to the **sea**.',
+      '```js\nconst river = "A river carries water to the sea.";\n\nconst sea = "A river carries water to the sea, too.";\n```',
+      '    the river carries water to the indented code.',
+      '<div>the river carries water to the HTML</div>',
+      '## Fish',
+      '> - Fish swim from the `river` to the sea.\n> - Nobody knows why.',
+    ].join('\n\n');
+    const citations = citationsOf(await summaryOf({ content_type: 'text/markdown', content: markdown }));
+    expect(citations.map(({ source, title }) => [title, source])).toEqual([
+      ['Rivers', 'A river carries water to the sea.'],
+      ['Fish', 'Fish swim from the river to the sea.'],
+    ]);
+    for (const { source, points } of citations) expect(points).toBe(source);
+  });
+
+  it('reads Markdown of any length alike, with the heading that is far above too', async () => {
+    const list = Array.from({ length: 400 }, (_, n) => `- The *${n}th* stone is grey.`).join('\n');
+    const content = `# Stones\n\n${list}\n\n- The 400th stone is blue.\n`;
+    const citations = citationsOf(await summaryOf({ content_type: 'text/markdown', content }));
+    expect(citations).toHaveLength(5);
+    for (const { source, title } of citations) {
+      expect(source).toMatch(/^The \d+th stone is (grey|blue)\.$/);
+      expect(title).toBe('Stones');
+    }
+  });
+
+  it('knows sentences of languages without spaces', async () => {
+    const [citation, ...others] = citationsOf(await summaryOf({ content: '川は水を海に運ぶ。魚は川の水を泳ぐ。' }));
+    expect(others).toEqual([]);
+    expect(['川は水を海に運ぶ。', '魚は川の水を泳ぐ。']).toContain(citation?.source);
+  });
+
+  it.each([
+    ['no text', ''],
+    ['no words', ' \n…!\n '],
+  ])('fails with invalid_input when there is %s', async (_, content) => {
+    const run = await summaryOf({ content });
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'invalid_input' } });
+    expect(run.error?.message).toMatch(/^There is nothing to summarize: send /);
+  });
+
+  it('is told only of text: other parts are refused before it runs', async () => {
+    const served = await serve([summarize]);
+    const parts = [{ content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' }];
+    expect((await served.post('/runs', { agent_name: 'summarize', input: [{ parts }] })).status).toBe(422);
+  });
+
+  it.each(['text/plain', 'text/markdown'])(
+    'has done with 1 MB of %s before anyone grows impatient',
+    async (content_type) => {
+      const sentence = (n: number) =>
+        `Sentence ${n} tells of river ${n % 7}, of mountain ${n % 11} and of *sea* ${n % 13}.`;
+      const content = Array.from({ length: 20_000 }, (_, n) => `${sentence(n)}${n % 5 ? ' ' : '\n\n'}`).join('');
+      expect(content.length).toBeGreaterThan(1_000_000);
+      const started = performance.now();
+      const run = await summaryOf({ content_type, content });
+      expect(run.status).toBe('completed');
+      expect(performance.now() - started).toBeLessThan(1_500);
+    },
+  );
+
+  it('holds up nobody else over Markdown that is built to take long', async () => {
+    const served = await serve([summarize]);
+    const parts = [{ content_type: 'text/markdown', content: '> a\n\n'.repeat(20_000) }];
+    const summary = served.post('/runs', { agent_name: 'summarize', input: [{ parts }] });
+    expect((await served.get('/ping')).status).toBe(200);
+    expect((await (await summary).json()).status).toBe('completed');
+  });
+});

@@ -1,0 +1,187 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it, type TestContext } from 'vitest';
+import type { Run } from '../../src/index.ts';
+import { RivuletProcess } from '../support/process.ts';
+import { ask, framesUntil } from '../support/serve.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** A project of a user's: its files, and rivulet installed. */
+function project({ onTestFinished }: TestContext, files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rivulet-project-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(root, join(folder, 'node_modules/rivulet'));
+  symlinkSync(join(root, 'node_modules/rxjs'), join(folder, 'node_modules/rxjs'));
+  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
+    mkdirSync(join(folder, name, '..'), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+const agentText = (name: string, body = '(input) => input'): string =>
+  `import { defineAgent } from 'rivulet';\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, ${body});\n`;
+
+function start(
+  { onTestFinished }: TestContext,
+  folder: string,
+  args: string[] = [],
+  env: Record<string, string> = {},
+): RivuletProcess {
+  const rivulet = new RivuletProcess(['serve', ...args], env, folder);
+  onTestFinished(async () => {
+    await rivulet.stop('SIGKILL');
+  });
+  return rivulet;
+}
+
+const run = async (url: string, agent: string, more = {}): Promise<Run> =>
+  (
+    await fetch(`${url}/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(ask(agent, 'hi', more)),
+    })
+  ).json();
+
+describe.concurrent('rivulet serve', () => {
+  it('hosts TypeScript, JavaScript and folders with an index, and says whom, where and what to try', async (t) => {
+    const folder = project(t, {
+      'agents/one.ts': agentText('one', "(input): string => input.length + ' message'"),
+      'agents/two.js': agentText('two'),
+      'agents/three/index.ts': `import { name } from './name.ts';\n${agentText('three').replace("'three'", 'name')}`,
+      'agents/three/name.ts': "export const name: string = 'three';\n",
+      'agents/_shared.ts': 'export {};\n',
+      'agents/one.test.ts': 'throw new Error("a test is no agent");\n',
+      'agents/README.md': '# not an agent\n',
+    });
+    const rivulet = start(t, folder, ['--port', '0']);
+    const url = await rivulet.url();
+    expect(rivulet.out).toMatch(/with 3 agents, kept in sqlite:\.\/data\/rivulet\.db/);
+    expect(rivulet.out).toMatch(/one +A one\.\n +three +A three\.\n +two +A two\./);
+    expect(rivulet.out).toContain(`curl -N ${url}/runs`);
+    expect((await run(url, 'one')).output[0]?.parts[0]?.content).toBe('1 message');
+    expect(await rivulet.stop()).toBe(0);
+    expect(rivulet.err).toBe('');
+  });
+
+  it('takes its options from the environment, and an option wins over it', async (t) => {
+    const folder = project(t, { 'mine/a.js': agentText('a'), 'yours/b.js': agentText('b') });
+    const env = { PORT: '1', HOST: '127.0.0.1', RIVULET_STORE: 'memory:', PUBLIC_URL: 'https://agents.example.com' };
+    const rivulet = start(t, folder, ['mine', 'yours', '--port', '0'], env);
+    const url = await rivulet.url();
+    expect(rivulet.out).toContain('with 2 agents, kept in memory:');
+    const { session_id } = await run(url, 'a');
+    const { history } = await (await fetch(`${url}/sessions/${session_id}`)).json();
+    expect(history[0]).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
+  });
+
+  it.for<[string, Record<string, string>, string[], RegExp]>([
+    [
+      'a file that does not load',
+      { 'agents/bad.ts': 'export default nope;' },
+      [],
+      /^rivulet: agents\/bad\.ts: does not load: nope is not defined\n$/,
+    ],
+    [
+      'a file that does not parse',
+      { 'agents/bad.ts': 'export default {;' },
+      [],
+      /^rivulet: agents\/bad\.ts: does not load: .*\n$/,
+    ],
+    [
+      'a file that imports what is not there',
+      { 'agents/bad.js': "import 'nothing-of-this-name';" },
+      [],
+      /^rivulet: agents\/bad\.js: does not load: Cannot find package 'nothing-of-this-name'.*\n$/,
+    ],
+    [
+      'a file without an agent',
+      { 'agents/bad.ts': 'export default 5;' },
+      [],
+      /^rivulet: agents\/bad\.ts: its default export is no agent; .*\n$/,
+    ],
+    [
+      'a bad name',
+      { 'agents/bad.ts': agentText('Bad Name') },
+      [],
+      /^rivulet: agents\/bad\.ts: does not load: manifest\.name: .*\n$/,
+    ],
+    [
+      'a name used twice',
+      { 'agents/a.js': agentText('same'), 'agents/b.js': agentText('same') },
+      [],
+      /^rivulet: agents\/b\.js: agent name "same" is already used by agents\/a\.js\n$/,
+    ],
+    ['a folder that is not there', {}, ['nowhere'], /^rivulet: nowhere: cannot be read as a folder of agents: .*\n$/],
+    ['a folder without agents', { 'agents/README.md': '' }, [], /^rivulet: agents: there is no agent in it; .*\n$/],
+    [
+      'a store of no known kind',
+      { 'agents/a.js': agentText('a') },
+      ['--store', 'mongo:'],
+      /^rivulet: there is no store "mongo:"; use memory: or sqlite:PATH\n$/,
+    ],
+    ['a port that is none', {}, ['--port', 'many'], /option '--port <port>' argument 'many' is invalid/],
+    ['a public URL that is none', {}, ['--public-url', 'example.com'], /'example\.com' is invalid/],
+  ])('stops with one line that says which and why: %s', async ([, files, args, says], t) => {
+    const rivulet = start(t, project(t, files), args);
+    expect(await rivulet.ended()).toBe(1);
+    expect(rivulet.err).toMatch(says);
+  });
+
+  it('lives on when an agent throws where no Observable catches it', async (t) => {
+    const folder = project(t, {
+      'agents/stray.js': agentText(
+        'stray',
+        '() => { setTimeout(() => { throw new Error("astray"); }); Promise.reject(new Error("afloat")); return "ok"; }',
+      ),
+      'agents/well.js': agentText('well'),
+    });
+    const rivulet = start(t, folder, ['--port', '0', '--store', 'memory:']);
+    const url = await rivulet.url();
+    await run(url, 'stray');
+    while (!rivulet.out.includes('astray') || !rivulet.out.includes('afloat')) await run(url, 'well');
+    expect((await run(url, 'well')).status).toBe('completed');
+    expect(rivulet.out).toContain('an agent threw outside of its run');
+  });
+
+  it('keeps runs, sessions and figures over a restart, and fails what a crash cut short', async (t) => {
+    const folder = project(t, {
+      'agents/a.js': agentText('a'),
+      'agents/hang.js': agentText('hang', '() => new Promise(() => {})'),
+    });
+    const first = start(t, folder, ['--port', '0']);
+    const before = await first.url();
+    const done = await run(before, 'a');
+    const hung = await run(before, 'hang', { mode: 'async' });
+    const tail = await fetch(`${before}/runs/${hung.run_id}/events`, { headers: { accept: 'text/event-stream' } });
+    await framesUntil(tail, ({ event }) => event.type === 'run.in-progress');
+    expect(await first.stop('SIGKILL')).toBe('SIGKILL');
+
+    const second = start(t, folder, ['--port', '0']);
+    const url = await second.url();
+    const get = async (path: string) => (await fetch(`${url}${path}`)).json();
+    expect(await get(`/runs/${done.run_id}`)).toEqual(done);
+    expect((await get(`/sessions/${done.session_id}`)).history).toHaveLength(2);
+    expect((await get('/agents/a')).status.success_rate).toBe(100);
+    expect(await get(`/runs/${hung.run_id}`)).toMatchObject({ status: 'failed', error: { code: 'run_interrupted' } });
+    const { events } = await get(`/runs/${hung.run_id}/events`);
+    expect(events.map(({ type }: { type: string }) => type)).toEqual(['run.created', 'run.in-progress', 'run.failed']);
+  });
+});
+
+describe('rivulet', () => {
+  it('explains itself', async () => {
+    const help = new RivuletProcess(['--help']);
+    expect(await help.ended()).toBe(0);
+    expect(help.out).toContain('serve');
+    const serve = new RivuletProcess(['serve', '--help']);
+    expect(await serve.ended()).toBe(0);
+    for (const word of ['--host', '--port', '--store', '--public-url', 'RIVULET_STORE', 'sqlite:./data/rivulet.db']) {
+      expect(serve.out).toContain(word);
+    }
+  });
+});
