@@ -20,6 +20,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 15_000,
+    // Most tests wait for sockets and processes more than they compute.
+    maxWorkers: 3,
     // acp-sdk's ESM entry does not load on Node; going through Vite, it does.
     server: { deps: { inline: ['acp-sdk'] } },
   },

@@ -7,7 +7,7 @@ import { Engine } from './engine/engine.ts';
 import type { Limits } from './engine/limits.ts';
 import type { Hosted } from './engine/registry.ts';
 import { acceptJson } from './http/body.ts';
-import { closeConnections } from './http/close-connections.ts';
+import { watchConnections } from './http/close-connections.ts';
 import { handleClientError, handleError, handleNotFound } from './http/error-handler.ts';
 import { createFetch, type ForeignOptions } from './http/foreign.ts';
 import { Heartbeat } from './http/heartbeat.ts';
@@ -62,6 +62,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   });
   const streams = { heartbeat: new Heartbeat(options.heartbeat ?? 15_000), retry: options.retry ?? 1_000 };
   const responder = new Responder(engine, streams);
+  const closeConnections = watchConnections(app.server);
   let stopping = false;
 
   app.setValidatorCompiler(validatorCompiler);
@@ -81,7 +82,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   app.addHook('preClose', async () => {
     stopping = true;
     await engine.close();
-    closeConnections(app.server);
+    closeConnections();
   });
   app.addHook('onClose', async () => {
     if (store !== options.store) await store.close();

@@ -130,7 +130,8 @@ describe.each(['memory:', 'sqlite::memory:'])('any agent, whatever is done to it
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.array(action, { maxLength: 12 }), (steps, actions) =>
         playOut(steps, actions, store),
       ),
-      { numRuns: 150 },
+      // More with FC_RUNS=2000; the default keeps the suite quick.
+      { numRuns: Number(process.env.FC_RUNS ?? 100) },
     );
   });
 });
