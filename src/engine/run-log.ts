@@ -15,9 +15,11 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-type Draft = { -readonly [Key in keyof Write]: Write[Key] } & { row: RunRow; lines: string[] };
+type Draft = { -readonly [Key in keyof Write]: Write[Key] } & { row: RunRow; lines: string[]; chars: number };
 
 const tailChars = 256 * 1024;
+/** A batch is what one reader has in its hands at a time, so a burst is cut into several. */
+const batchChars = 64 * 1024;
 
 /**
  * The log of one live run. The execution appends; readers hold cursors and are woken when more is durable.
@@ -83,6 +85,7 @@ export class RunLog implements Uncommitted {
         : { ...this.#row, last, snapshot: last, status: run.status, finished_at: run.finished_at ?? null };
     draft.row = this.#row;
     draft.lines.push(line);
+    draft.chars += line.length;
     this.#pendingChars += line.length;
   }
 
@@ -183,8 +186,8 @@ export class RunLog implements Uncommitted {
   // has to look for that place inside a batch.
   #draft(): Draft {
     const current = this.#pending.at(-1);
-    if (current !== undefined && !settles(current.lines.at(-1))) return current;
-    const draft: Draft = { row: this.#row, expect: this.#row.last, lines: [] };
+    if (current !== undefined && current.chars < batchChars && !settles(current.lines.at(-1))) return current;
+    const draft: Draft = { row: this.#row, expect: this.#row.last, lines: [], chars: 0 };
     this.#pending.push(draft);
     this.#commits.mark(this);
     return draft;
