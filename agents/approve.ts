@@ -22,4 +22,6 @@ export default defineAgent(
       ),
     );
   },
+  // Whoever is asked may take a day: a restart meanwhile must not cost the question.
+  { durable: true },
 );

@@ -27,6 +27,7 @@ export interface RivuletOptions {
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
   readonly foreign?: ForeignOptions;
+  /** What runs may take, and how long. */
   readonly limits?: Partial<Limits>;
   /** Milliseconds between the comments that keep an idle stream open. Default 15,000. */
   readonly heartbeat?: number;
@@ -58,6 +59,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
     logFor: (run_id) => app.log.child({ run_id }),
+    onFailure: (err) => app.log.error({ err }, 'the store did not answer'),
     ...(options.limits && { limits: options.limits }),
   });
   const streams = { heartbeat: new Heartbeat(options.heartbeat ?? 15_000), retry: options.retry ?? 1_000 };
@@ -74,14 +76,22 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= options.bodyLimit ?? 10 * 1024 * 1024;
   });
-  app.addHook('onRequest', async () => {
-    if (stopping) throw fail('stopping');
+  app.addHook('onRequest', async (request, reply) => {
+    if (!stopping) return;
+    // An EventSource takes a 503 for the end, but comes back after a broken connection.
+    if (request.headers.accept?.includes('text/event-stream') && request.method === 'GET') {
+      reply.hijack();
+      request.raw.destroy();
+      return;
+    }
+    reply.header('Connection', 'close');
+    throw fail('stopping');
   });
   app.addHook('onReady', () => engine.start());
   // Before the server stops listening: open streams would keep it from ever closing.
   app.addHook('preClose', async () => {
     stopping = true;
-    await engine.close();
+    await engine.stop();
     closeConnections();
   });
   app.addHook('onClose', async () => {

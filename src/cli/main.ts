@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import closeWithGrace from 'close-with-grace';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { defaultLimits, type Limits } from '../engine/limits.ts';
 import { version } from '../version.ts';
 import { type ServeOptions, serve } from './serve.ts';
 
@@ -20,6 +21,20 @@ const list = (text: string): string[] =>
     .split(',')
     .map((one) => one.trim())
     .filter(Boolean);
+
+// Once for each --limit, or several in one text, as the environment has them.
+function limit(text: string, before: Partial<Record<keyof Limits, number>>): Partial<Record<keyof Limits, number>> {
+  const limits = { ...before };
+  for (const one of list(text)) {
+    const [name = '', value = ''] = one.split('=');
+    if (!isLimit(name)) throw new InvalidArgumentError(`There is no limit "${name}"; there are ${Object.keys(defaultLimits).join(', ')}.`);
+    if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
+    limits[name] = Number(value);
+  }
+  return limits;
+}
+
+const isLimit = (name: string): name is keyof Limits => Object.hasOwn(defaultLimits, name);
 
 /** The command line: every option is an environment variable too, and an option wins over it. */
 export function program(): Command {
@@ -44,6 +59,12 @@ export function program(): Command {
         .argParser(list),
     )
     .addOption(
+      new Option('--limit <name=value...>', 'what runs may take and how long; docs/durability.md names all of them')
+        .env('RIVULET_LIMITS')
+        .default({})
+        .argParser(limit),
+    )
+    .addOption(
       new Option('--log-level <level>', 'least severe line to log')
         .env('LOG_LEVEL')
         .choices(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
@@ -61,7 +82,9 @@ async function run(folders: string[], options: ServeOptions): Promise<void> {
     app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
   process.on('uncaughtException', stray);
   process.on('unhandledRejection', stray);
-  closeWithGrace({ delay: 10_000, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () =>
+  // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
+  const delay = (options.limit.stopTime ?? defaultLimits.stopTime) + 8_000;
+  closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () =>
     app.close(),
   );
 }

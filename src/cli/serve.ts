@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Limits } from '../engine/limits.ts';
 import type { Hosted } from '../engine/registry.ts';
 import { createServer } from '../server.ts';
 import { openStore } from '../stores/open.ts';
@@ -10,6 +11,7 @@ export interface ServeOptions {
   readonly store: string;
   readonly publicUrl?: string;
   readonly allowNetwork: readonly string[];
+  readonly limit: Partial<Limits>;
   readonly logLevel: string;
 }
 
@@ -24,6 +26,7 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     agents,
     store,
     foreign: { allowNetworks: options.allowNetwork },
+    limits: options.limit,
     logger: { level: options.logLevel },
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   });

@@ -18,8 +18,28 @@ export type AgentManifestInput = Static<typeof AgentManifestInput>;
 
 /** What an agent decides about its runs. */
 export interface AgentOptions {
-  /** Re-enter the run after a crash instead of failing it. Default false. */
+  /** Re-enter the run after a crash or a deploy instead of failing it. Default false. */
   readonly durable?: boolean;
+  /** What to do where the session has a run that is not over. Default `parallel`; the header `If-Busy` overrides it. */
+  readonly if_busy?: IfBusy;
+  /**
+   * What to do when the last reader of a stream, or the waiting client of a sync run, is gone. Default `continue`;
+   * the header `On-Disconnect` overrides it.
+   */
+  readonly on_disconnect?: OnDisconnect;
+}
+
+/** Run beside it, after it, not at all (409), or instead of it. */
+export type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
+
+/** Go on, cancel, or cancel unless a reader is back within some seconds. */
+export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
+
+export interface AwaitOptions {
+  /** A JSON Schema for the reply: for its JSON part, or else its text. A reply that does not fit is refused. */
+  readonly schema?: Record<string, unknown>;
+  /** Seconds until the run fails with `await_timeout`. Default: the server's. */
+  readonly expires_in?: number;
 }
 
 export interface AgentSession {
@@ -50,9 +70,17 @@ export interface AgentContext {
   readonly session: AgentSession;
   readonly log: AgentLog;
   /** Puts the run to `awaiting` when subscribed to; emits the reply once and completes. */
-  await(request: string | Message | AwaitRequest): Observable<AwaitResume>;
-  /** A named piece of work; in a durable run its values are kept and not asked for again. */
-  step<T>(name: string, work: () => ObservableInput<T>): Observable<T>;
+  await(request: string | Message | AwaitRequest, options?: AwaitOptions): Observable<AwaitResume>;
+  /**
+   * A named piece of work. In a durable run its values are journaled; when the run is re-entered they come from
+   * there, and the work is not done again. Where it was cut short, `again` is called with the values so far
+   * and returns what comes after them; without it the work is done once more, and has to say the same.
+   */
+  step<T>(
+    name: string,
+    work: () => ObservableInput<T>,
+    again?: (before: readonly T[]) => ObservableInput<T>,
+  ): Observable<T>;
   /** The output of another hosted agent, as part of this run; unsubscribing cancels it. */
   call(agent: string, input: string | Message | readonly Message[]): Observable<AgentOutput>;
   /** Adds to what the run used; the agent's average counts these instead of streamed parts. */

@@ -6,6 +6,8 @@ const row = <Args extends unknown[]>(status: number, code: string, text: (...arg
   text,
 });
 
+const cut = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+
 /**
  * Every error that Rivulet itself answers: HTTP status, the code on the wire, and the words.
  * The key is what the log and the documentation call it; `docs/errors.md` lists them all.
@@ -22,6 +24,28 @@ export const errorTable = {
     'invalid_input',
     (a: string, b: string) => `session_id is ${a} but session.id is ${b}; send one, or the same twice.`,
   ),
+  key_reused: row(
+    422,
+    'invalid_input',
+    (key: string) => `The Idempotency-Key ${key} came with another body before; use a new key for a new request.`,
+  ),
+  session_busy: row(
+    409,
+    'invalid_input',
+    (session: string, run: string) =>
+      `Session ${session} is busy with run ${run}; wait for it, or send If-Busy: enqueue.`,
+  ),
+  lost_race: row(
+    409,
+    'invalid_input',
+    (id: string) => `Run ${id} was changed by somebody else at the same moment; look at it again.`,
+  ),
+  not_final: row(
+    409,
+    'invalid_input',
+    (run: string, status: string) => `Run ${run} is ${status}; cancel it before you delete it.`,
+  ),
+  log_removed: row(410, 'not_found', (id: string) => `Run ${id} is not kept any more.`),
   cursor_invalid: row(
     400,
     'invalid_input',
@@ -56,6 +80,11 @@ export const errorTable = {
   ),
   header_overflow: row(431, 'invalid_input', () => 'The request’s headers are larger than this server accepts.'),
   rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
+  too_busy: row(
+    503,
+    'server_error',
+    (limit: number) => `${limit} runs are at work, which is all that this server takes; try again soon.`,
+  ),
   stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
   unforeseen: row(
     500,
@@ -69,6 +98,23 @@ export const errorTable = {
     () =>
       'The server stopped while this run was going on. Start it again; a durable agent would have gone on by itself.',
   ),
+  recovery_exhausted: row(
+    500,
+    'recovery_exhausted',
+    (attempts: number) =>
+      `The run was re-entered ${attempts} times and did not get on; its agent may be what stops the server.`,
+  ),
+  replay_diverged: row(
+    500,
+    'replay_diverged',
+    (position: number | string, expected: string, got: string) =>
+      `The run was re-entered, and its agent did not say again what it had said: at ${
+        typeof position === 'number' ? `event ${position}` : position
+      }, expected ${cut(expected)}, got ${cut(got)}. Put what may differ into a step.`,
+  ),
+  await_timeout: row(500, 'await_timeout', () => 'Nobody answered in time what the run awaited.'),
+  run_timeout: row(500, 'run_timeout', (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
+  silence_timeout: row(500, 'silence_timeout', (seconds: number) => `The agent said nothing for ${seconds} seconds.`),
   output_limit: row(
     500,
     'output_limit',

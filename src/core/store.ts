@@ -13,6 +13,16 @@ export interface RunRow {
   readonly status: RunStatus;
   readonly created_at: string;
   readonly finished_at: string | null;
+  /** Whether the run is re-entered after its process has died, or fails. */
+  readonly tier: 'pinned' | 'durable';
+  /** How often it was re-entered since it last got on. */
+  readonly attempts: number;
+  /** Since when it waits for earlier runs of its session; null when it does not. */
+  readonly queued_at: string | null;
+  /** When an await that nobody answers ends the run; null for never, and while nothing is awaited. */
+  readonly due: string | null;
+  /** What happens when its last reader leaves: `continue`, `cancel` or `grace=SECONDS`. */
+  readonly on_disconnect: string;
   /** Id of the last event; 0 before the first. */
   readonly last: number;
   /** Id of the last event that carries the whole Run. */
@@ -28,6 +38,8 @@ export interface Batch {
 export interface Resource {
   readonly resource_id: string;
   readonly session_id: string;
+  /** The run that goes when this goes with it; null for what belongs to the session, as its state does. */
+  readonly run_id: string | null;
   readonly content_type: string;
   readonly body: string;
 }
@@ -39,22 +51,47 @@ export interface SessionRow {
   readonly state: string | null;
 }
 
+/** A client's Idempotency-Key and what came of the request that brought it first. */
+export interface Key {
+  /** What the key is for: creating runs, or resuming one of them. */
+  readonly scope: string;
+  readonly key: string;
+  /** Of the request's body, without the mode. */
+  readonly hash: string;
+  readonly run_id: string;
+  /** Where the answer begins in the run's log. */
+  readonly after: number;
+  readonly created_at: string;
+}
+
 /** One atomic step of one run: all of it is kept, or none. */
 export interface Write {
   /** The run as it is after the step. */
   readonly row: RunRow;
   /** Where the log has to end now; 0 creates the run. Anything else, or another epoch: refused. */
   readonly expect: number;
+  /** The epoch that the run has now, where the step takes it over with a new one. Default: the row's. */
+  readonly from?: number;
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
   /** With the first write only. */
   readonly input?: readonly Message[];
+  /** What a durable run's agent was given, for replay: one line of JSON each. */
+  readonly journal?: readonly string[];
+  /** Refused, with all of the write, where the same scope and key are kept already and not older than `fresh`. */
+  readonly key?: Key & { readonly fresh: string };
   readonly resources?: readonly Resource[];
   /** Added to the run's session, which is made if it is new; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
   readonly state?: string;
   /** With the write that ends the run: what it adds to its agent's figures. */
   readonly ended?: { readonly tokens: number; readonly seconds: number };
+}
+
+export interface RunFilter {
+  readonly agent_name?: string;
+  readonly session_id?: string;
+  readonly status?: RunStatus;
 }
 
 /** Sums over the ended runs of an agent; cancelled ones count nowhere. */
@@ -78,10 +115,26 @@ export interface Store {
   input(run_id: string): Promise<Message[] | undefined>;
   /** Batches with events after that id, oldest first, about `limit` events; the first may begin before it. */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;
-  /** Runs that are not over, oldest first: what a start has to look after. */
-  unfinished(limit: number): Promise<RunRow[]>;
+  /** The lines of a run's journal, as they were written. */
+  journal(run_id: string): Promise<string[]>;
+  /** Runs, newest first; those made before the run `before`, where it is given. */
+  runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]>;
+  /** Runs that are not over, oldest first; those made after the run `after`, of one session or of all. */
+  unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
+  /** Runs whose `due` has passed. */
+  due(now: string, limit: number): Promise<RunRow[]>;
+  key(scope: string, key: string): Promise<Key | undefined>;
   session(session_id: string): Promise<SessionRow | undefined>;
   resource(resource_id: string): Promise<Resource | undefined>;
   figures(agent_names: readonly string[]): Promise<AgentFigures[]>;
+  /** Takes a final run away, with its messages in the session; its log goes bit by bit, with `sweep`. */
+  remove(run_id: string): Promise<void>;
+  /** Takes a session away, with its messages, its state and all its runs, which are final. */
+  removeSession(session_id: string): Promise<void>;
+  /**
+   * Clears a little: logs of removed runs, runs that were over before `runs`, keys older than `keys`.
+   * Answers whether there is more. One call takes a few milliseconds at most.
+   */
+  sweep(before: { readonly runs?: string; readonly keys: string }): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -6,8 +6,10 @@ export interface Uncommitted {
   take(): Write[];
   /** What was in flight is durable. */
   committed(): void;
-  /** The store did not take it. */
+  /** The store failed. */
   broke(cause: unknown): void;
+  /** The store refused it: somebody else has written to the run, or the key was used. */
+  refused(): void;
 }
 
 /**
@@ -56,7 +58,7 @@ export class Commits {
         const all = kept.slice(next, next + count).every(Boolean);
         next += count;
         if (all) log.committed();
-        else log.broke(new Error('another execution has written to the run'));
+        else log.refused();
       });
     } catch (error) {
       for (const log of logs) log.broke(error);

@@ -1,5 +1,5 @@
 import { defer, finalize, type Observable } from 'rxjs';
-import type { AgentContext, AgentLog, AgentOutput, AgentSession } from '../core/agent.ts';
+import type { AgentContext, AgentLog, AgentOutput, AgentSession, AwaitOptions } from '../core/agent.ts';
 import { checkContentTypes } from '../core/content-type.ts';
 import { fail } from '../core/errors.ts';
 import { fromAgent, type Source } from '../core/from-agent.ts';
@@ -7,6 +7,7 @@ import { receiveMessage, textMessage } from '../core/messages.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
 import type { Registry } from './registry.ts';
+import type { Steps } from './steps.ts';
 
 /** What a context needs of the execution that it belongs to. */
 export interface ContextHost {
@@ -15,6 +16,10 @@ export interface ContextHost {
   readonly registry: Registry;
   readonly log: AgentLog;
   readonly source: Source;
+  /** In a durable run. */
+  readonly steps: Steps | undefined;
+  /** Milliseconds until an await that nobody answers ends the run; zero for never. */
+  readonly awaitTime: number;
   readonly now: () => string;
   ask(request: AwaitRequest): Observable<AwaitResume>;
   use(tokens: number): void;
@@ -30,8 +35,9 @@ export function createContext(host: ContextHost, agent_name: string, signal: Abo
     signal,
     session: host.session,
     log: host.log,
-    await: (request) => host.ask(awaitRequest(request, `agent/${agent_name}`, host.now())),
-    step: (_name, work) => defer(() => fromAgent(work(), host.source)),
+    await: (request, options) => defer(() => host.ask(awaitRequest(host, agent_name, request, options))),
+    step: (name, work, again) =>
+      host.steps === undefined ? defer(() => fromAgent(work(), host.source)) : host.steps.step(name, work, again),
     call: (agent, input) => call(host, agent, input, signal, depth),
     usage: ({ tokens }) => {
       if (!Number.isFinite(tokens) || tokens < 0)
@@ -78,8 +84,24 @@ function received(input: string | Message | readonly Message[], now: string): Me
 /** A message as a client would send it: one that is not complete has no time of completion, rather than null. */
 const sent = (message: Message): MessageInput => ({ ...message, completed_at: message.completed_at ?? undefined });
 
-function awaitRequest(request: string | Message | AwaitRequest, role: string, now: string): AwaitRequest {
-  if (typeof request === 'string') return { type: 'message', message: textMessage(role, request, now) };
-  const { message, ...rest } = 'message' in request ? request : { type: 'message' as const, message: request };
-  return { ...rest, message: { ...receiveMessage(sent(message), 'await.message', now), role } };
+function awaitRequest(
+  { now, awaitTime }: ContextHost,
+  agent_name: string,
+  request: string | Message | AwaitRequest,
+  { schema, expires_in }: AwaitOptions = {},
+): AwaitRequest {
+  const role = `agent/${agent_name}`;
+  const { message, ...rest } =
+    typeof request === 'string'
+      ? { type: 'message' as const, message: textMessage(role, request, now()) }
+      : 'message' in request
+        ? request
+        : { type: 'message' as const, message: request };
+  const time = expires_in === undefined ? awaitTime : expires_in * 1000;
+  return {
+    ...rest,
+    message: { ...receiveMessage(sent(message), 'await.message', now()), role },
+    ...(schema !== undefined && { schema }),
+    ...(time > 0 && { expires_at: new Date(Date.now() + time).toISOString() }),
+  };
 }

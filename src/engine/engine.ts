@@ -1,22 +1,28 @@
-import { v7 as uuid } from 'uuid';
-import type { Agent, AgentLog } from '../core/agent.ts';
-import { checkContentTypes } from '../core/content-type.ts';
+import type { AgentLog } from '../core/agent.ts';
 import { fail } from '../core/errors.ts';
-import { receiveMessage } from '../core/messages.ts';
-import type { Resource, RunRow, Store } from '../core/store.ts';
+import { isFinal } from '../core/status.ts';
+import type { Resource, RunFilter, RunRow, Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
-import type { AwaitResume, AwaitResumeInput, Run } from '../schema/run.ts';
+import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
+import { Admission } from './admission.ts';
+import type { Begun, Wishes } from './begun.ts';
 import { Commits } from './commits.ts';
-import { Execution, type Services } from './execution.ts';
+import type { Services } from './execution.ts';
 import { withStatus } from './figures.ts';
+import { Idempotency } from './idempotency.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { endInterrupted, foldRow } from './recover.ts';
+import { LiveRuns } from './live-runs.ts';
+import { Presence } from './presence.ts';
+import { Recovery } from './recovery.ts';
 import { type Hosted, Registry } from './registry.ts';
-import { RunLog } from './run-log.ts';
+import { Resumption } from './resumption.ts';
+import { SessionTurns } from './session-turns.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
+import { endStored, foldRow } from './stored.ts';
+import { Sweeper } from './sweeper.ts';
 import { openWatch, type Watch, type WatchOptions } from './watch.ts';
 
 export interface EngineOptions {
@@ -25,14 +31,9 @@ export interface EngineOptions {
   readonly fetchResource: FetchResource;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
+  /** Told of failures of the store that no request is waiting for. */
+  readonly onFailure: (error: unknown) => void;
   readonly limits?: Partial<Limits>;
-}
-
-/** A run that has begun, or gone on: its Run as JSON as of then, and where what follows begins in its log. */
-export interface Begun {
-  readonly run_id: string;
-  readonly run: string;
-  readonly after: number;
 }
 
 /**
@@ -41,73 +42,48 @@ export interface Begun {
  */
 export class Engine {
   readonly #store: Store;
-  readonly #commits: Commits;
-  readonly #registry: Registry;
   readonly #sessions: Sessions;
   readonly #services: Services;
-  readonly #live = new Map<string, Execution>();
+  readonly #turns: SessionTurns;
+  readonly #live: LiveRuns;
+  readonly #sweeper: Sweeper;
+  readonly #admission: Admission;
+  readonly #resumption: Resumption;
+  readonly #presence: Presence;
 
   /** @throws Error that names agent and source where a name is bad or used twice */
-  constructor({ agents, store, fetchResource, publicUrl, logFor, limits }: EngineOptions) {
+  constructor({ agents, store, fetchResource, publicUrl, logFor, onFailure, limits }: EngineOptions) {
     const now = (): string => new Date().toISOString();
+    const all = { ...defaultLimits, ...limits };
     this.#store = store;
-    this.#commits = new Commits(store);
-    this.#registry = new Registry(agents);
+    const commits = new Commits(store);
     this.#sessions = new Sessions(store, fetchResource, publicUrl);
-    this.#services = {
-      registry: this.#registry,
-      sessions: this.#sessions,
-      toEvents: createToEvents(now),
-      limits: { ...defaultLimits, ...limits },
-      now,
-      logFor,
-    };
+    const registry = new Registry(agents);
+    this.#services = { registry, sessions: this.#sessions, toEvents: createToEvents(now), limits: all, now, logFor };
+    this.#turns = new SessionTurns(store, (run_id) => this.cancel(run_id));
+    this.#live = new LiveRuns(store, commits, this.#services, this.#turns);
+    this.#sweeper = new Sweeper(store, this.#live, all, (row) => this.#endedStored(row), onFailure);
+    const idempotency = new Idempotency(store, all.keepKeys);
+    this.#admission = new Admission(commits, this.#services, this.#turns, this.#live, idempotency);
+    this.#resumption = new Resumption(store, this.#live, idempotency, now);
+    // A run that is over meanwhile needs no cancelling.
+    this.#presence = new Presence((run_id) => void this.cancel(run_id).catch(() => undefined));
   }
 
   /** Looks after the runs that an earlier process left; call it before serving. */
   async start(): Promise<void> {
-    await endInterrupted(this.#store, this.#services.now);
+    await new Recovery(this.#store, this.#live, this.#turns, this.#services).recover();
+    this.#sweeper.start();
   }
 
-  /**
-   * Makes a run and starts it.
-   * @throws RivuletError `agent_unknown`, `misfit`, `content_type_refused`, `session_mismatch`, `store_failed`
-   */
-  async create(request: RunCreateRequest): Promise<Begun> {
-    const agent = this.#registry.get(request.agent_name);
-    const now = this.#services.now();
-    const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
-    checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
-    const session_id = sessionOf(request);
-    const run: Run = {
-      run_id: uuid(),
-      agent_name: agent.manifest.name,
-      session_id,
-      status: 'created',
-      output: [],
-      created_at: now,
-    };
-    const log = new RunLog(this.#commits, rowOf(run, session_id), input);
-    log.attach(this.#sessions.adopt(request.session));
-    const execution = new Execution(agent, run, input, log, this.#services);
-    const created = JSON.stringify(run);
-    this.#live.set(run.run_id, execution);
-    await this.#keep(execution);
-    execution.start();
-    return { run_id: run.run_id, run: created, after: 0 };
+  /** Makes a run and starts it, now or when its turn comes. See `Admission.create` for what it throws. */
+  create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
+    return this.#admission.create(request, wishes);
   }
 
-  /**
-   * Answers what an awaiting run asked.
-   * @throws RivuletError `run_unknown`, `not_awaiting`, `other_await`, `misfit`
-   */
-  async resume(run_id: string, input: AwaitResumeInput): Promise<Begun> {
-    const execution = this.#live.get(run_id);
-    if (execution === undefined) throw fail('not_awaiting', run_id, (await this.#row(run_id)).status);
-    const after = execution.resume(this.#reply(execution.run, input));
-    const run = JSON.stringify(execution.run);
-    await execution.log.flushed();
-    return { run_id, run, after };
+  /** Answers what an awaiting run asked, whether it is in memory or not. See `Resumption.resume` for what it throws. */
+  resume(run_id: string, input: AwaitResumeInput, wishes: Wishes = {}): Promise<Begun> {
+    return this.#resumption.resume(run_id, input, wishes);
   }
 
   /**
@@ -115,46 +91,67 @@ export class Engine {
    * @throws RivuletError `run_unknown`, `already_final`
    */
   async cancel(run_id: string): Promise<string> {
-    const execution = this.#live.get(run_id);
-    if (execution === undefined) throw fail('already_final', run_id, (await this.#row(run_id)).status);
+    const execution = await this.#live.get(run_id);
+    if (execution === undefined) return this.#cancelStored(await this.#live.row(run_id));
     execution.cancel();
     const run = JSON.stringify(execution.run);
     await execution.log.flushed();
     return run;
   }
 
-  /** The Run as JSON. @throws RivuletError `run_unknown` */
-  async run(run_id: string): Promise<string> {
-    const execution = this.#live.get(run_id);
-    if (execution === undefined) return JSON.stringify(await foldRow(this.#store, await this.#row(run_id)));
-    const run = JSON.stringify(execution.run);
-    await execution.log.flushed();
-    return run;
+  /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */
+  run(run_id: string): Promise<string> {
+    return this.#live.json(run_id);
+  }
+
+  /** Runs as JSON, newest first, and the cursor for those before them, where there are any. */
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
+    const rows = await this.#store.runs(filter, before, limit + 1);
+    const shown = rows.slice(0, limit);
+    const runs = await Promise.all(shown.map(async (row) => JSON.stringify(await foldRow(this.#store, row))));
+    const last = shown.at(-1);
+    return { runs, ...(rows.length > limit && last !== undefined && { next: last.run_id }) };
+  }
+
+  /** Deletes a final run, its log and its messages. @throws RivuletError `run_unknown`, `not_final` */
+  async remove(run_id: string): Promise<void> {
+    const row = await this.#live.row(run_id);
+    if (!isFinal(row.status)) throw fail('not_final', run_id, row.status);
+    await this.#store.remove(run_id);
+  }
+
+  /** Deletes a session and its runs, which have to be final. @throws RivuletError `session_unknown`, `not_final` */
+  async removeSession(session_id: string): Promise<void> {
+    await this.#sessions.describe(session_id);
+    const [open] = await this.#store.unfinished(session_id, '', 1);
+    if (open !== undefined) throw fail('not_final', open.run_id, open.status);
+    await this.#store.removeSession(session_id);
   }
 
   /**
    * A cursor on a run's log, whether the run is live or long over.
-   * @throws RivuletError `run_unknown`, `cursor_invalid`
+   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
   async watch(run_id: string, options: WatchOptions = {}): Promise<Watch> {
-    const log = this.#live.get(run_id)?.log;
-    return openWatch(this.#store, log ?? (await this.#row(run_id)), options);
+    return openWatch(this.#store, this.#live, await this.#live.find(run_id), options);
+  }
+
+  /** A client reads a run; the run's policy decides what its going means. See `Presence.come`. */
+  async reader(run_id: string): Promise<(gone: boolean) => void> {
+    const found = await this.#live.find(run_id);
+    return this.#presence.come(run_id, ('row' in found ? found.row : found).on_disconnect);
   }
 
   /** @throws RivuletError `agent_unknown` */
   async manifest(name: string): Promise<AgentManifest> {
-    const [manifest] = await withStatus(this.#store, [this.#registry.get(name)]);
+    const [manifest] = await withStatus(this.#store, [this.#services.registry.get(name)]);
     if (manifest === undefined) throw fail('agent_unknown', name);
     return manifest;
   }
 
   /** By name. */
   manifests(limit: number, offset: number): Promise<AgentManifest[]> {
-    return withStatus(this.#store, this.agents().slice(offset, offset + limit));
-  }
-
-  agents(): Agent[] {
-    return this.#registry.list();
+    return withStatus(this.#store, this.#services.registry.list().slice(offset, offset + limit));
   }
 
   /** @throws RivuletError `session_unknown` */
@@ -169,58 +166,24 @@ export class Engine {
     return resource;
   }
 
-  /** Ends what is going on, so that every reader comes to an end; the store stays open. */
-  async close(): Promise<void> {
-    for (const execution of this.#live.values()) execution.interrupt();
-    await this.#commits.drained();
+  /** Ends what is going on, so that every reader comes to an end; the store stays open. See `LiveRuns.stop`. */
+  async stop(): Promise<void> {
+    this.#presence.clear();
+    await this.#sweeper.stop();
+    await this.#live.stop();
   }
 
-  // Waits until the run is durable, then until it is over, and lets it go.
-  async #keep(execution: Execution): Promise<void> {
-    const { run_id } = execution.run;
-    try {
-      await execution.log.flushed();
-    } catch (error) {
-      this.#live.delete(run_id);
-      throw error;
-    }
-    execution.log.whenOver(() => {
-      this.#live.delete(run_id);
-      if (execution.log.failure !== undefined) execution.lost(execution.log.failure);
-    });
+  /** A run that waits on disk is cancelled there; its agent has nothing under way. */
+  async #cancelStored(row: RunRow): Promise<string> {
+    if (isFinal(row.status)) throw fail('already_final', row.run_id, row.status);
+    const { await_request: _, ...run } = await foldRow(this.#store, row);
+    if (!(await endStored(this.#store, row, this.#services.now()))) throw fail('lost_race', row.run_id);
+    this.#endedStored(row);
+    return JSON.stringify({ ...run, status: 'cancelling' });
   }
 
-  async #row(run_id: string): Promise<RunRow> {
-    const row = await this.#store.run(run_id);
-    if (row === undefined) throw fail('run_unknown', run_id);
-    return row;
-  }
-
-  #reply(run: Run, input: AwaitResumeInput): AwaitResume {
-    const wanted = run.await_request?.type;
-    if (wanted === undefined) throw fail('not_awaiting', run.run_id, run.status);
-    if (input.type !== wanted) throw fail('other_await', wanted, input.type);
-    if (input.message === undefined) throw fail('misfit', 'await_resume.message', 'is required');
-    const message = receiveMessage(input.message, 'await_resume.message', this.#services.now());
-    return { ...input, type: wanted, message };
+  #endedStored(row: RunRow): void {
+    this.#live.touched(row.run_id);
+    this.#turns.over(row);
   }
 }
-
-function sessionOf({ session_id, session }: RunCreateRequest): string {
-  const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
-  if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
-  return a ?? b ?? uuid();
-}
-
-const rowOf = (run: Run, session_id: string): RunRow => ({
-  run_id: run.run_id,
-  agent_name: run.agent_name,
-  session_id,
-  owner: null,
-  epoch: 1,
-  status: run.status,
-  created_at: run.created_at,
-  finished_at: null,
-  last: 0,
-  snapshot: 0,
-});

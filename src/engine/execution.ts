@@ -1,20 +1,23 @@
-import { defer, Observable, Subject, type Subscriber, takeUntil } from 'rxjs';
+import { defer, Subject, takeUntil } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../core/agent.ts';
-import { encode } from '../core/encode.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import { fromAgent } from '../core/from-agent.ts';
-import { fold } from '../core/reduce.ts';
-import { canBecome, isFinal } from '../core/status.ts';
+import { isFinal } from '../core/status.ts';
 import { closeMessage, type ToEvents } from '../core/to-events.ts';
 import type { ErrorBody } from '../schema/error.ts';
-import type { Event } from '../schema/event.ts';
 import type { Message } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run, RunStatus } from '../schema/run.ts';
 import { createContext } from './context.ts';
 import type { Limits } from './limits.ts';
+import { Pending } from './pending.ts';
+import { type Question, Questions } from './questions.ts';
+import { type Change, Recorder } from './recorder.ts';
 import type { Registry } from './registry.ts';
-import type { RunLog } from './run-log.ts';
+import { type JournalEntry, Replay } from './replay.ts';
+import type { Extras, RunLog } from './run-log.ts';
+import { sessionOf } from './session-context.ts';
 import type { Sessions } from './sessions.ts';
+import { Steps } from './steps.ts';
 
 /** What all executions of an engine share. */
 export interface Services {
@@ -27,101 +30,118 @@ export interface Services {
   readonly logFor: (run_id: string) => AgentLog;
 }
 
-interface Question {
-  readonly request: AwaitRequest;
-  readonly subscriber: Subscriber<AwaitResume>;
+/** An earlier life of the run: its events after the first one, and its journal. */
+export interface Past {
+  readonly lines: readonly string[];
+  readonly journal: readonly JournalEntry[];
 }
 
 /**
- * One live run: subscribes to its agent once, appends what follows to the log, and sees to it that
- * of all the ways to end (completion, error, cancel, the server's stop) the first one wins.
+ * One live run: subscribes to its agent once, and sees to it that of all the ways to end (completion, error,
+ * cancel, a time that is over, the server's stop) the first one wins.
  */
 export class Execution {
-  readonly run: Run;
   readonly log: RunLog;
+  readonly durable: boolean;
   readonly #agent: Agent;
   readonly #input: Message[];
   readonly #services: Services;
+  readonly #recorder: Recorder;
+  readonly #questions: Questions;
   readonly #agentLog: AgentLog;
+  readonly #pending = new Pending();
   readonly #abort = new AbortController();
   readonly #stop = new Subject<void>();
-  /** What the agent has under way that unsubscribing cannot stop at once. */
-  readonly #pending = new Set<Promise<unknown>>();
-  /** The first one is what the run awaits; an agent may ask several at once, they are put one by one. */
-  readonly #questions: Question[] = [];
-  #events = 0;
-  #chars = 0;
-  #parts = 0;
   #tokens: number | undefined;
-  #since = 0;
+  #since = performance.now();
   #worked = 0;
+  #detached = false;
 
-  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services) {
+  /** With a past, the agent is led through it before the run goes on. */
+  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
     this.#agent = agent;
-    this.run = run;
-    this.log = log;
     this.#input = input;
+    this.log = log;
+    this.durable = log.row.tier === 'durable';
     this.#services = services;
     this.#agentLog = services.logFor(run.run_id);
-    this.#append({ type: 'run.created', run });
+    this.#recorder = new Recorder(run, log, services.limits, services.now);
+    this.#questions = new Questions(
+      (request) => this.#guard(() => this.#await(request)),
+      () => this.#guard(() => this.#goOn()),
+    );
+    if (past === undefined) this.#recorder.created();
+    else this.#recorder.replayWith(new Replay(1, past.lines, past.journal, (reply) => this.#answerAgain(reply)));
+  }
+
+  get run(): Run {
+    return this.#recorder.run;
+  }
+
+  /** Whether the Run is not yet again what its log says. */
+  get replaying(): boolean {
+    return this.#recorder.replaying;
+  }
+
+  /** Milliseconds since the agent last said anything. */
+  get silence(): number {
+    return performance.now() - this.#recorder.lastHeard;
+  }
+
+  /** Milliseconds at work: what a person takes to answer an await is not the agent's. */
+  get worked(): number {
+    return this.#worked + (this.run.status === 'in-progress' ? performance.now() - this.#since : 0);
   }
 
   /** Runs the agent. Called once the run is durable, so that nothing is done for a run nobody knows. */
   start(): void {
     if (this.run.status !== 'created') return;
-    this.#become('in-progress');
-    const { registry, limits, now } = this.#services;
+    this.#guard(() => this.#become('in-progress'));
+    const { limits, registry, now } = this.#services;
     const ready = (): Promise<void> | undefined => (this.log.backlog > limits.backlog ? this.log.flushed() : undefined);
-    const source = { ready, pending: (work: Promise<unknown>) => this.#track(work) };
-    const host = {
-      run_id: this.run.run_id,
-      session: this.#session(),
-      registry,
-      log: this.#agentLog,
-      source,
-      now,
-      ask: (request: AwaitRequest) => this.#ask(request),
-      use: (tokens: number) => {
-        this.#tokens = (this.#tokens ?? 0) + tokens;
-      },
+    const source = { ready, pending: (work: Promise<unknown>) => this.#pending.track(work) };
+    const steps = this.durable ? new Steps(this.#recorder, source) : undefined;
+    const { run_id, agent_name } = this.run;
+    const { signal } = this.#abort;
+    const session = sessionOf(this.#services.sessions, this.log, signal, steps);
+    const ask = (request: AwaitRequest) => this.#questions.ask(request);
+    const use = (tokens: number): void => {
+      this.#tokens = (this.#tokens ?? 0) + tokens;
     };
-    const context = createContext(host, this.run.agent_name, this.#abort.signal);
+    const { awaitTime } = limits;
+    const host = { run_id, session, registry, log: this.#agentLog, source, steps, now, awaitTime, ask, use };
     // takeUntil also ends a source that emits all it has while it is being subscribed to.
-    defer(() => fromAgent(this.#agent.run(this.#input, context), source))
+    defer(() => fromAgent(this.#agent.run(this.#input, createContext(host, agent_name, signal)), source))
       .pipe(takeUntil(this.#stop))
       .subscribe({
         next: (output) => this.#output(output),
         error: (error) => this.#end('failed', errorOf(error)),
-        complete: () => this.#end('completed'),
+        complete: () => this.#guard(() => this.#end('completed')),
       });
+    this.#guard(() => this.#recorder.proceed());
   }
 
   /**
    * Takes the reply that the run awaits. The agent gets it when it is durable.
    * Returns the id of the event before `run.in-progress`, where a reader of what follows begins.
-   * @throws RivuletError `not_awaiting`, `other_await`
+   * @throws RivuletError `not_awaiting`
    */
-  resume(reply: AwaitResume): number {
-    const [question] = this.#questions;
-    if (this.run.status !== 'awaiting' || question === undefined) {
-      throw fail('not_awaiting', this.run.run_id, this.run.status);
-    }
-    const before = this.log.row.last;
-    this.#questions.shift();
+  resume(reply: AwaitResume, extras: Extras): number {
+    const question = this.run.status === 'awaiting' ? this.#questions.take() : undefined;
+    if (question === undefined) throw fail('not_awaiting', this.run.run_id, this.run.status);
+    const at = this.log.row.last;
+    this.log.attach(extras);
+    if (this.durable) this.#recorder.journal({ at, reply });
     this.#become('in-progress');
     this.log.flushed().then(
-      () => {
-        question.subscriber.next(reply);
-        question.subscriber.complete();
-        this.#askNext();
-      },
+      () => this.#answer(question, reply),
       () => undefined, // the log has told the engine, which calls lost()
     );
-    return before;
+    return at;
   }
 
   /**
-   * Cancels: tells the agent through its signal, unsubscribes, and ends the run when the agent has
+   * Cancels: unsubscribes, tells the agent through its signal, and ends the run when the agent has
    * stopped, at the latest after the deadline.
    * @throws RivuletError `already_final`
    */
@@ -130,15 +150,24 @@ export class Execution {
     if (this.run.status === 'cancelling') return;
     this.#become('cancelling');
     this.#tearDown(new Error('the run was cancelled'));
-    void this.#stopped().then(() => {
-      if (this.log.failure === undefined) this.#become('cancelled');
+    void this.#pending.settled(this.#services.limits.cancelDeadline).then(() => {
+      if (!this.#detached && this.run.status === 'cancelling') this.#become('cancelled');
     });
   }
 
-  /** Ends the run because the server stops. */
-  interrupt(): void {
+  /** Ends the run with an error that is not the agent's: a time is over, or the server stops. */
+  failWith(error: ErrorBody): void {
     if (this.run.status === 'cancelling') this.#become('cancelled');
-    else this.#end('failed', fail('run_interrupted').toJSON());
+    else this.#end('failed', error);
+  }
+
+  /** Lets go of the agent and leaves the run as it is: it stays in the store, to be re-entered. */
+  detach(): void {
+    this.#detached = true;
+    this.#tearDown(new Error('the run leaves this process'));
+    // To leave in good order is not to have failed.
+    if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
+    this.log.detach();
   }
 
   /** The store refused or failed: nothing can be written any more, so nothing may go on. */
@@ -148,70 +177,50 @@ export class Execution {
   }
 
   #output(output: AgentOutput): void {
+    this.#guard(() => {
+      this.#services.toEvents(this.run, output, (event) => this.#recorder.emit(event));
+      this.#recorder.proceed();
+    });
+  }
+
+  // Whatever goes wrong in the run's own business ends this run, and no other.
+  #guard(work: () => void): void {
     try {
-      this.#services.toEvents(this.run, output, (event) => this.#emit(event));
+      work();
     } catch (error) {
       this.#end('failed', errorOf(error));
     }
   }
 
-  /** An event of the agent's: counted against the limits, folded, appended. */
-  #emit(event: Event): void {
-    const { limits } = this.#services;
-    const line = encode(event);
-    this.#events += 1;
-    this.#chars += line.length;
-    if (this.#events > limits.events) throw fail('output_limit', 'events', limits.events);
-    if (this.#chars > limits.chars) throw fail('output_limit', 'characters', limits.chars);
-    if (event.type === 'message.part') this.#parts += 1;
-    fold(this.run, event);
-    this.log.append(line);
-  }
-
-  #append(event: Event & { run: Run }): void {
-    this.log.append(encode(event), this.run);
-  }
-
-  /** The only place where the status changes. */
-  #become(status: RunStatus): void {
-    const { run } = this;
-    if (!canBecome(run.status, status)) throw new Error(`a run cannot go from ${run.status} to ${status}`);
-    if (run.status === 'in-progress') this.#worked += performance.now() - this.#since;
+  #become(status: RunStatus, change?: Change): void {
+    if (this.run.status === 'in-progress') this.#worked += performance.now() - this.#since;
     if (status === 'in-progress') this.#since = performance.now();
-    run.status = status;
-    if (status !== 'awaiting') delete run.await_request;
-    if (isFinal(status)) run.finished_at = this.#services.now();
-    if (status === 'cancelling') this.log.setStatus(status);
-    else if (status !== 'created') this.#append({ type: `run.${status}`, run });
+    this.#recorder.become(status, change);
+  }
+
+  #close(): void {
+    closeMessage(this.run, (event) => this.#recorder.emit(event), this.#services.now);
   }
 
   #end(status: 'completed' | 'failed', error?: ErrorBody): void {
-    if (isFinal(this.run.status) || this.run.status === 'cancelling') return;
+    if (isFinal(this.run.status) || this.run.status === 'cancelling' || this.#detached) return;
     if (status === 'completed') {
       // An agent that completes has given up on what it asked.
-      this.#questions.length = 0;
+      this.#questions.clear();
       if (this.run.status === 'awaiting') this.#become('in-progress');
-      closeMessage(this.run, (event) => this.#emit(event), this.#services.now);
-    }
-    if (error !== undefined) this.run.error = error;
-    if (status === 'completed') {
+      this.#close();
       const said = [...this.#input, ...this.run.output];
-      this.log.attach(this.#services.sessions.store(this.log.row.session_id, said));
+      this.log.attach(this.#services.sessions.store(this.log.row.session_id, this.run.run_id, said));
     }
-    this.log.attach({ ended: { tokens: this.#tokens ?? this.#parts, seconds: this.#seconds() } });
-    this.#become(status);
+    this.log.attach({ ended: { tokens: this.#tokens ?? this.#recorder.parts, seconds: this.worked / 1000 } });
+    this.#become(status, error && { error });
     this.#tearDown(new Error('the run is over'));
   }
 
-  /** Time at work: what a person takes to answer an await is not the agent's. */
-  #seconds(): number {
-    const now = this.run.status === 'in-progress' ? performance.now() - this.#since : 0;
-    return (this.#worked + now) / 1000;
-  }
-
   #tearDown(reason: Error): void {
-    this.#questions.length = 0;
+    this.#questions.clear();
     try {
+      // Before the signal: what the agent's work says of being aborted is nobody's business any more.
       this.#stop.next();
     } catch (error) {
       this.#agentLog.warn(`the agent threw while it was unsubscribed: ${String(error)}`);
@@ -219,61 +228,35 @@ export class Execution {
     this.#abort.abort(reason);
   }
 
-  /** When the agent has stopped, or had its time to. */
-  async #stopped(): Promise<void> {
-    if (this.#pending.size === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#services.limits.cancelDeadline);
-    });
-    await Promise.race([Promise.all(this.#pending), deadline]);
-    clearTimeout(timer);
+  #await(await_request: AwaitRequest): void {
+    if (this.run.status !== 'in-progress') return;
+    this.#close();
+    this.#become('awaiting', { await_request });
+    this.#recorder.proceed();
   }
 
-  #track(work: Promise<unknown>): void {
-    this.#pending.add(work);
-    void work.finally(() => this.#pending.delete(work));
+  /** Nobody waits any more for what the run awaits. */
+  #goOn(): void {
+    if (this.run.status !== 'awaiting') return;
+    this.#become('in-progress');
+    this.#recorder.proceed();
+    this.#questions.next();
   }
 
-  #ask(request: AwaitRequest): Observable<AwaitResume> {
-    return new Observable((subscriber) => {
-      const question = { request, subscriber };
-      this.#questions.push(question);
-      if (this.#questions.length === 1) this.#askNext();
-      return () => {
-        const at = this.#questions.indexOf(question);
-        if (at < 0) return;
-        this.#questions.splice(at, 1);
-        // Nobody waits for it any more (the agent raced it against a timer, say): the run goes on.
-        if (at === 0 && this.run.status === 'awaiting') {
-          this.#become('in-progress');
-          this.#askNext();
-        }
-      };
+  #answer({ subscriber }: Question, reply: AwaitResume): void {
+    subscriber.next(reply);
+    subscriber.complete();
+    this.#guard(() => {
+      this.#questions.next();
+      this.#recorder.proceed();
     });
   }
 
-  #askNext(): void {
-    const [question] = this.#questions;
-    if (question === undefined || this.run.status !== 'in-progress') return;
-    closeMessage(this.run, (event) => this.#emit(event), this.#services.now);
-    this.run.await_request = question.request;
-    this.#become('awaiting');
-  }
-
-  #session() {
-    const { sessions } = this.#services;
-    const id = this.log.row.session_id;
-    const { signal } = this.#abort;
-    return {
-      id,
-      history: sessions.history(id, signal),
-      // The caller knows what it stored; that is what the type parameter is for.
-      state: <T>() => sessions.state(id, signal) as Promise<T | undefined>,
-      setState: (value: unknown) => {
-        this.log.attach(sessions.storeState(id, value));
-        return this.log.flushed();
-      },
-    };
+  /** A reply that an earlier life of the run got, at the place where it got it. */
+  #answerAgain(reply: AwaitResume): void {
+    const question = this.#questions.take();
+    if (question === undefined) return;
+    this.#become('in-progress');
+    queueMicrotask(() => this.#answer(question, reply));
   }
 }

@@ -4,11 +4,13 @@ import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { Batch, RunRow, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
-import type { RunStatus } from '../schema/run.ts';
 import type { Commits, Uncommitted } from './commits.ts';
 
 /** What a write may carry beside events; see `Write`. Attached before the event that it belongs to. */
-export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended'>;
+export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
+
+/** What of a run's row may change without an event. */
+export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts' | 'queued_at'>>;
 
 interface Waiter {
   resolve(): void;
@@ -40,13 +42,17 @@ export class RunLog implements Uncommitted {
   #tailChars = 0;
   #readers = 0;
   #failure: Error | undefined;
+  #detached = false;
 
-  /** Continues the log where `row` says that it ends; with `input`, the first write makes the run. */
-  constructor(commits: Commits, row: RunRow, input?: readonly Message[]) {
+  /**
+   * Continues the log where `row` says that it ends. With `input`, the first write makes the run;
+   * with `from`, it takes the run over from that epoch.
+   */
+  constructor(commits: Commits, row: RunRow, first: { input?: readonly Message[]; from?: number } = {}) {
     this.#commits = commits;
     this.#row = row;
     this.#durable = row;
-    if (input !== undefined) this.#draft().input = input;
+    if (first.input !== undefined || first.from !== undefined) Object.assign(this.#draft(), first);
   }
 
   /** The run's row with everything appended, durable or not. */
@@ -64,6 +70,11 @@ export class RunLog implements Uncommitted {
     return isFinal(this.#durable.status);
   }
 
+  /** Whether the run has left this process, unfinished; readers look for it in the store. */
+  get detached(): boolean {
+    return this.#detached;
+  }
+
   /** Set when the store did not take what was appended; nothing follows. */
   get failure(): Error | undefined {
     return this.#failure;
@@ -75,24 +86,23 @@ export class RunLog implements Uncommitted {
   }
 
   /** Appends the JSON of the next event. A run event brings the status and time that the row then has. */
-  append(line: string, run?: { status: RunStatus; finished_at?: string }): void {
+  append(line: string, run?: Pick<RunRow, 'status' | 'finished_at' | 'due'>): void {
     if (this.#failure !== undefined) return;
     const draft = this.#draft();
     const last = this.#row.last + 1;
-    this.#row =
-      run === undefined
-        ? { ...this.#row, last }
-        : { ...this.#row, last, snapshot: last, status: run.status, finished_at: run.finished_at ?? null };
+    this.#row = run === undefined ? { ...this.#row, last } : { ...this.#row, ...run, last, snapshot: last };
+    // It got on, so whatever was wrong before is no longer counted.
+    if (this.#row.attempts > 0) this.#row = { ...this.#row, attempts: 0 };
     draft.row = this.#row;
     draft.lines.push(line);
     draft.chars += line.length;
     this.#pendingChars += line.length;
   }
 
-  /** Changes the status without an event; `cancelling` has none. */
-  setStatus(status: RunStatus): void {
+  /** Changes the row without an event. */
+  change(row: RowChange): void {
     if (this.#failure !== undefined) return;
-    this.#row = { ...this.#row, status };
+    this.#row = { ...this.#row, ...row };
     this.#draft().row = this.#row;
   }
 
@@ -104,6 +114,14 @@ export class RunLog implements Uncommitted {
     if (extras.history) draft.history = [...(draft.history ?? []), ...extras.history];
     if (extras.state !== undefined) draft.state = extras.state;
     if (extras.ended) draft.ended = extras.ended;
+    if (extras.journal) draft.journal = [...(draft.journal ?? []), ...extras.journal];
+    if (extras.key) draft.key = extras.key;
+  }
+
+  /** The run leaves this process: readers are woken, and look elsewhere once all of it is durable. */
+  detach(): void {
+    this.#detached = true;
+    this.#moved.emit('moved');
   }
 
   /** Resolves when everything appended so far is durable; rejects `store_failed`. */
@@ -173,11 +191,20 @@ export class RunLog implements Uncommitted {
   }
 
   broke(cause: unknown): void {
-    this.#failure = fail('store_failed');
-    this.#failure.cause = cause;
+    const failure = fail('store_failed');
+    failure.cause = cause;
+    this.#fail(failure);
+  }
+
+  refused(): void {
+    this.#fail(fail('lost_race', this.#row.run_id));
+  }
+
+  #fail(failure: Error): void {
+    this.#failure = failure;
     this.#inFlight = [];
     this.#pending = [];
-    for (const waiter of [...this.#waitingInFlight.splice(0), ...this.#waiting.splice(0)]) waiter.reject(this.#failure);
+    for (const waiter of [...this.#waitingInFlight.splice(0), ...this.#waiting.splice(0)]) waiter.reject(failure);
     this.#moved.emit('moved');
     this.#moved.emit('over');
   }

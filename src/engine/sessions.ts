@@ -48,14 +48,14 @@ export class Sessions {
   }
 
   /** Messages as resources, and the history entries that point to them. */
-  store(session_id: string, messages: readonly Message[]): Extras {
-    const resources = messages.map((message) => resourceOf(session_id, message));
+  store(session_id: string, run_id: string, messages: readonly Message[]): Extras {
+    const resources = messages.map((message) => resourceOf(session_id, run_id, message));
     return { resources, history: resources.map(({ resource_id }) => `${prefix}${resource_id}`) };
   }
 
   /** Any JSON value as the session's state. */
   storeState(session_id: string, value: unknown): Extras {
-    const resource = resourceOf(session_id, value);
+    const resource = resourceOf(session_id, null, value);
     return { resources: [resource], state: `${prefix}${resource.resource_id}` };
   }
 
@@ -100,6 +100,7 @@ export class Sessions {
   }
 }
 
-function resourceOf(session_id: string, value: unknown): Resource {
-  return { resource_id: uuid(), session_id, content_type: 'application/json', body: JSON.stringify(value) ?? 'null' };
+function resourceOf(session_id: string, run_id: string | null, value: unknown): Resource {
+  const body = JSON.stringify(value) ?? 'null';
+  return { resource_id: uuid(), session_id, run_id, content_type: 'application/json', body };
 }

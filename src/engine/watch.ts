@@ -19,59 +19,74 @@ export interface Watch {
   readonly batches: AsyncGenerator<Batch, void, undefined>;
 }
 
+/** Where a reader looks for a run: its log while it is live in this process, its row in the store otherwise. */
+export interface Runs {
+  find(run_id: string): Promise<RunLog | RunRow>;
+  /** Calls back once, when the run becomes live, or is ended without becoming so, or the server stops. */
+  once(run_id: string, callback: () => void): () => void;
+  readonly stopping: boolean;
+}
+
 const page = 1000;
 
 /**
  * Opens a cursor. Replay and live are one loop: what is durable after the cursor is read, from the
  * log's tail or the store; where there is nothing, the reader sleeps until the log moves.
  * Nothing is queued for a reader, so a slow one costs no memory.
+ * @throws RivuletError `run_unknown`, `cursor_invalid`
  */
-export function openWatch(store: Store, source: RunLog | RunRow, options: WatchOptions): Watch {
+export function openWatch(store: Store, runs: Runs, source: RunLog | RunRow, options: WatchOptions): Watch {
   const { after = 0, until = 'final', signal } = options;
-  const last = source instanceof RunLog ? source.durable : source.last;
-  if (!Number.isSafeInteger(after) || after < 0 || after > last) {
-    throw fail('cursor_invalid', 'after', String(after));
-  }
-  const over = source instanceof RunLog ? source.ended : isFinal(source.status);
+  const last = durable(source);
+  if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
   // Joined here, not in the generator: a run that is done in one turn would be gone from the tail.
   const leave = source instanceof RunLog ? source.join() : undefined;
+  const end = until === 'now' ? last : Number.POSITIVE_INFINITY;
   return {
-    exhausted: over && after === last,
-    batches: read(store, source, after, until, signal, leave),
+    exhausted: isOver(source) && after === last,
+    batches: read(store, runs, source, { after, end, settled: until === 'settled', signal, leave }),
   };
+}
+
+interface Reading {
+  readonly after: number;
+  readonly end: number;
+  readonly settled: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly leave: (() => void) | undefined;
 }
 
 async function* read(
   store: Store,
-  source: RunLog | RunRow,
-  after: number,
-  until: 'now' | 'settled' | 'final',
-  signal: AbortSignal | undefined,
-  leave: (() => void) | undefined,
+  runs: Runs,
+  first: RunLog | RunRow,
+  { after, end, settled, signal, ...reading }: Reading,
 ): AsyncGenerator<Batch, void, undefined> {
-  const live = source instanceof RunLog ? source : undefined;
-  const run_id = source instanceof RunLog ? source.row.run_id : source.run_id;
-  const end = until === 'now' ? durable(source) : Number.POSITIVE_INFINITY;
+  let { leave } = reading;
+  let source = first;
   let cursor = after;
   try {
     while (!signal?.aborted && cursor < end) {
-      if (cursor < durable(source)) {
-        const batches = live?.after(cursor) ?? (await store.events(run_id, cursor, page));
-        if (batches.length === 0) throw new Error(`the log of run ${run_id} has no event ${cursor + 1}`);
-        for (const batch of batches) {
-          const fresh = from(batch, cursor, Math.min(end, durable(source)));
+      const last = durable(source);
+      if (cursor < last) {
+        const kept = source instanceof RunLog ? source.after(cursor) : undefined;
+        for (const batch of kept ?? (await store.events(idOf(source), cursor, page))) {
+          const fresh = from(batch, cursor, Math.min(end, last));
           if (fresh.lines.length === 0) break;
           cursor = lastOf(fresh);
           yield fresh;
-          if (until === 'settled' && settles(fresh.lines.at(-1))) return;
-          if (signal?.aborted) return;
+          if (signal?.aborted || (settled && settles(fresh.lines.at(-1)))) return;
         }
-      } else if (live === undefined || live.ended) {
+      } else if (isOver(source)) {
         return;
-      } else if (live.failure !== undefined) {
-        throw live.failure;
+      } else if (source instanceof RunLog && !source.detached) {
+        if (source.failure !== undefined) throw source.failure;
+        await source.moved(signal);
       } else {
-        await live.moved(signal);
+        if (runs.stopping) return;
+        leave?.();
+        source = await elsewhere(runs, idOf(source), cursor, signal);
+        leave = source instanceof RunLog ? source.join() : undefined;
       }
     }
   } finally {
@@ -79,7 +94,33 @@ async function* read(
   }
 }
 
+/** Where the run is now; waits while it is in no process and nothing new is in the store. */
+async function elsewhere(runs: Runs, run_id: string, cursor: number, signal?: AbortSignal): Promise<RunLog | RunRow> {
+  // Listens before it looks: what happens in between is not missed.
+  let forget: () => void = () => {};
+  const changed = new Promise<void>((resolve) => {
+    const done = (): void => resolve();
+    const off = runs.once(run_id, done);
+    signal?.addEventListener('abort', done);
+    forget = () => {
+      off();
+      signal?.removeEventListener('abort', done);
+    };
+  });
+  try {
+    const source = await runs.find(run_id);
+    const nothing = durable(source) <= cursor && !isOver(source) && (!(source instanceof RunLog) || source.detached);
+    if (!nothing || runs.stopping) return source;
+    await changed;
+    return await runs.find(run_id);
+  } finally {
+    forget();
+  }
+}
+
+const idOf = (source: RunLog | RunRow): string => (source instanceof RunLog ? source.row.run_id : source.run_id);
 const durable = (source: RunLog | RunRow): number => (source instanceof RunLog ? source.durable : source.last);
+const isOver = (source: RunLog | RunRow): boolean => (source instanceof RunLog ? source.ended : isFinal(source.status));
 
 // Whole batches are the rule, and go on as they are: what was made of them once serves every reader.
 function from(batch: Batch, after: number, end: number): Batch {

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
-import type { Begun, Engine } from '../engine/engine.ts';
+import type { Begun } from '../engine/begun.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { WatchOptions } from '../engine/watch.ts';
 import type { RunMode } from '../schema/run.ts';
 import { type StreamOptions, sendStream } from './sse.ts';
@@ -25,7 +26,11 @@ export class Responder {
   async begun(reply: FastifyReply, begun: Begun, mode: RunMode): Promise<FastifyReply> {
     reply.header('Run-ID', begun.run_id);
     if (mode === 'async') return sendJson(reply.code(202), begun.run);
-    if (mode === 'sync') return sendJson(reply, await this.#settled(begun));
+    if (mode === 'sync') {
+      const go = await this.#engine.reader(begun.run_id);
+      reply.raw.once('close', () => go(!reply.raw.writableEnded));
+      return sendJson(reply, await this.#settled(begun));
+    }
     return this.stream(reply, begun.run_id, { after: begun.after, until: 'settled' });
   }
 
@@ -37,6 +42,8 @@ export class Responder {
     const left = new AbortController();
     const watch = await this.#engine.watch(run_id, { ...options, signal: left.signal });
     if (watch.exhausted) return reply.code(204).send();
+    const go = await this.#engine.reader(run_id);
+    reply.raw.once('close', () => go(!reply.raw.writableEnded));
     sendStream(reply, watch.batches, this.#streams, () => left.abort());
     return reply;
   }

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AgentManifest } from './agent.ts';
 import { Event } from './event.ts';
 import { MessageInput } from './message.ts';
-import { AwaitResumeInput, RunMode } from './run.ts';
+import { AwaitResumeInput, Run, RunMode, RunStatus } from './run.ts';
 import { Uuid } from './scalars.ts';
 import { SessionInput } from './session.ts';
 
@@ -43,6 +43,47 @@ export const RunResumeRequest = Type.Object(
   { $id: 'RunResumeRequest' },
 );
 export type RunResumeRequest = Static<typeof RunResumeRequest>;
+
+const OnDisconnect = Type.String({
+  pattern: '^(continue|cancel|grace=\\d{1,6}(\\.\\d{1,3})?)$',
+  description: 'what the going of the last reader means: continue, cancel or grace=SECONDS',
+});
+
+/** How a run is asked for. Other headers are nobody's business here. */
+export const RunHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'the same key and body make one run, however often sent',
+    }),
+  ),
+  'if-busy': Type.Optional(
+    Type.Union([Type.Literal('parallel'), Type.Literal('enqueue'), Type.Literal('reject'), Type.Literal('interrupt')], {
+      description: 'where the session has a run that is not over: beside it, after it, not at all, instead of it',
+    }),
+  ),
+  'on-disconnect': Type.Optional(OnDisconnect),
+});
+export type RunHeaders = Static<typeof RunHeaders>;
+
+export const RunsQuery = Type.Object({
+  agent_name: Type.Optional(Type.String()),
+  session_id: Type.Optional(Uuid),
+  status: Type.Optional(RunStatus),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+  cursor: Type.Optional(Uuid),
+});
+export type RunsQuery = Static<typeof RunsQuery>;
+
+export const RunsResponse = Type.Object(
+  {
+    runs: Type.Array(Run, { description: 'newest first' }),
+    next_cursor: Type.Optional(Type.String({ description: 'where the next page begins; absent on the last one' })),
+  },
+  { $id: 'RunsResponse' },
+);
+export type RunsResponse = Static<typeof RunsResponse>;
 
 export const RunParams = Type.Object({ run_id: Uuid });
 export type RunParams = Static<typeof RunParams>;

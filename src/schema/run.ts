@@ -26,7 +26,12 @@ export type RunStatus = Static<typeof RunStatus>;
 
 /** What a run waits for. `message` is the kind that the protocol knows; others may follow. */
 export const AwaitRequest = Type.Object(
-  { type: Type.Literal('message'), message: Message },
+  {
+    type: Type.Literal('message'),
+    message: Message,
+    schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
+    expires_at: Type.Optional(DateTime),
+  },
   { $id: 'AwaitRequest', additionalProperties: true },
 );
 export type AwaitRequest = Static<typeof AwaitRequest>;

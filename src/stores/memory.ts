@@ -1,19 +1,34 @@
 import { isFinal } from '../core/status.ts';
-import type { AgentFigures, Batch, Resource, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 
 interface Kept {
   row: RunRow;
   readonly input: readonly Message[];
   readonly batches: Batch[];
+  readonly journal: string[];
+  readonly resources: string[];
 }
+
+interface KeptSession {
+  readonly runs: Set<string>;
+  readonly history: Set<string>;
+  readonly resources: Set<string>;
+  state: string | null;
+}
+
+/** How many runs one sweep looks at. */
+const sweepRuns = 100;
 
 /** Keeps everything in this process: for tests, and where losing it all is fine. */
 export class MemoryStore implements Store {
+  // A Map keeps the order of insertion, which is that of the runs' ids.
   readonly #runs = new Map<string, Kept>();
   readonly #unfinished = new Set<string>();
-  readonly #sessions = new Map<string, { history: Set<string>; state: string | null }>();
+  readonly #due = new Set<string>();
+  readonly #sessions = new Map<string, KeptSession>();
   readonly #resources = new Map<string, Resource>();
+  readonly #keys = new Map<string, Key>();
   readonly #figures = new Map<string, AgentFigures>();
 
   async commit(writes: readonly Write[]): Promise<boolean[]> {
@@ -42,14 +57,36 @@ export class MemoryStore implements Store {
     return found;
   }
 
-  async unfinished(limit: number): Promise<RunRow[]> {
-    const rows: RunRow[] = [];
-    for (const run_id of this.#unfinished) {
-      const kept = this.#runs.get(run_id);
-      if (kept !== undefined) rows.push(kept.row);
-      if (rows.length === limit) break;
-    }
-    return rows;
+  async journal(run_id: string): Promise<string[]> {
+    return [...(this.#runs.get(run_id)?.journal ?? [])];
+  }
+
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
+    const { agent_name, session_id, status } = filter;
+    const ids = session_id === undefined ? this.#runs.keys() : (this.#sessions.get(session_id)?.runs ?? []);
+    return this.#rows(ids)
+      .filter((row) => agent_name === undefined || row.agent_name === agent_name)
+      .filter((row) => status === undefined || row.status === status)
+      .filter((row) => before === undefined || row.run_id < before)
+      .sort((a, b) => (a.run_id < b.run_id ? 1 : -1))
+      .slice(0, limit);
+  }
+
+  async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
+    return this.#rows(this.#unfinished)
+      .filter((row) => (session_id === undefined || row.session_id === session_id) && row.run_id > after)
+      .sort((a, b) => (a.run_id < b.run_id ? -1 : 1))
+      .slice(0, limit);
+  }
+
+  async due(now: string, limit: number): Promise<RunRow[]> {
+    return this.#rows(this.#due)
+      .filter(({ due }) => due !== null && due <= now)
+      .slice(0, limit);
+  }
+
+  async key(scope: string, key: string): Promise<Key | undefined> {
+    return this.#keys.get(JSON.stringify([scope, key]));
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -65,32 +102,100 @@ export class MemoryStore implements Store {
     return agent_names.flatMap((name) => this.#figures.get(name) ?? []);
   }
 
+  async remove(run_id: string): Promise<void> {
+    const kept = this.#runs.get(run_id);
+    if (kept === undefined) return;
+    const session = this.#sessions.get(kept.row.session_id);
+    for (const resource_id of kept.resources) {
+      this.#resources.delete(resource_id);
+      session?.resources.delete(resource_id);
+      session?.history.delete(`/resources/${resource_id}`);
+    }
+    this.#drop(kept.row);
+  }
+
+  async removeSession(session_id: string): Promise<void> {
+    const session = this.#sessions.get(session_id);
+    if (session === undefined) return;
+    for (const row of this.#rows(session.runs)) this.#drop(row);
+    for (const resource_id of session.resources) this.#resources.delete(resource_id);
+    this.#sessions.delete(session_id);
+  }
+
+  async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
+    for (const [id, { created_at }] of this.#keys) {
+      if (created_at >= before.keys) break;
+      this.#keys.delete(id);
+    }
+    if (before.runs === undefined) return false;
+    let seen = 0;
+    let dropped = 0;
+    for (const { row } of this.#runs.values()) {
+      if (row.finished_at !== null && row.finished_at < before.runs) {
+        this.#drop(row);
+        dropped += 1;
+      }
+      seen += 1;
+      if (seen === sweepRuns) break;
+    }
+    return dropped > 0;
+  }
+
   async close(): Promise<void> {}
 
+  #rows(ids: Iterable<string>): RunRow[] {
+    return [...ids].flatMap((id) => this.#runs.get(id)?.row ?? []);
+  }
+
+  #drop({ run_id, session_id }: RunRow): void {
+    this.#runs.delete(run_id);
+    this.#unfinished.delete(run_id);
+    this.#due.delete(run_id);
+    this.#sessions.get(session_id)?.runs.delete(run_id);
+  }
+
   #take(write: Write): boolean {
-    const { row } = write;
+    const { row, key } = write;
+    const keyId = key && JSON.stringify([key.scope, key.key]);
+    const known = keyId === undefined ? undefined : this.#keys.get(keyId);
+    if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
     let kept = this.#runs.get(row.run_id);
-    if (write.expect === 0 && kept === undefined) {
-      kept = { row, input: write.input ?? [], batches: [] };
+    if (write.expect === 0 && write.input !== undefined && kept === undefined) {
+      kept = { row, input: write.input, batches: [], journal: [], resources: [] };
       this.#runs.set(row.run_id, kept);
-    } else if (kept === undefined || kept.row.last !== write.expect || kept.row.epoch !== row.epoch) {
+    } else if (kept === undefined || kept.row.last !== write.expect) {
       return false;
-    } else if (isFinal(kept.row.status)) {
+    } else if (kept.row.epoch !== (write.from ?? row.epoch) || isFinal(kept.row.status)) {
       return false;
+    }
+    if (key !== undefined && keyId !== undefined) {
+      this.#keys.delete(keyId);
+      this.#keys.set(keyId, key);
     }
     kept.row = row;
     if (write.lines.length > 0) kept.batches.push({ first: write.expect + 1, lines: write.lines });
-    if (isFinal(row.status)) this.#unfinished.delete(row.run_id);
-    else this.#unfinished.add(row.run_id);
-    for (const resource of write.resources ?? []) this.#resources.set(resource.resource_id, resource);
-    this.#extend(row.session_id, write);
+    if (write.journal !== undefined) kept.journal.push(...write.journal);
+    track(this.#unfinished, row.run_id, !isFinal(row.status));
+    track(this.#due, row.run_id, row.due !== null);
+    this.#extend(kept, write);
     if (write.ended !== undefined) this.#count(row, write.ended);
     return true;
   }
 
-  #extend(session_id: string, { history, state }: Write): void {
-    if (history === undefined && state === undefined) return;
-    const session = this.#sessions.get(session_id) ?? { history: new Set(), state: null };
+  #extend(kept: Kept, { history, state, resources }: Write): void {
+    const { session_id, run_id } = kept.row;
+    const session = this.#sessions.get(session_id) ?? {
+      runs: new Set(),
+      history: new Set(),
+      resources: new Set(),
+      state: null,
+    };
+    session.runs.add(run_id);
+    for (const resource of resources ?? []) {
+      this.#resources.set(resource.resource_id, resource);
+      session.resources.add(resource.resource_id);
+      if (resource.run_id !== null) kept.resources.push(resource.resource_id);
+    }
     for (const url of history ?? []) session.history.add(url);
     if (state !== undefined) session.state = state;
     this.#sessions.set(session_id, session);
@@ -107,6 +212,11 @@ export class MemoryStore implements Store {
       seconds: sum.seconds + ended.seconds,
     });
   }
+}
+
+function track(set: Set<string>, id: string, belongs: boolean): void {
+  if (belongs) set.add(id);
+  else set.delete(id);
 }
 
 /** Index of the first batch with an event after that id, by bisection: replay starts anywhere at no cost. */

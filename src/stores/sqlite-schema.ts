@@ -12,11 +12,40 @@ const steps: readonly string[] = [
     status TEXT NOT NULL,
     created_at TEXT NOT NULL,
     finished_at TEXT,
+    tier TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    queued_at TEXT,
+    due TEXT,
+    on_disconnect TEXT NOT NULL,
     last INTEGER NOT NULL,
     snapshot INTEGER NOT NULL,
     input TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX runs_unfinished ON runs (created_at) WHERE finished_at IS NULL;
+  -- run_id is a UUID of version 7, so its order is that of time; each index ends with it.
+  CREATE INDEX runs_of_session ON runs (session_id);
+  CREATE INDEX runs_of_agent ON runs (agent_name);
+  CREATE INDEX runs_of_status ON runs (status);
+  CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
+  CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
+  CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
+  CREATE TABLE journal (
+    position INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX journal_of_run ON journal (run_id);
+  CREATE TABLE keys (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    after INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (scope, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX keys_by_age ON keys (created_at);
+  -- Runs that are gone but for their logs, which are cleared bit by bit.
+  CREATE TABLE removed (run_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   -- A row is a batch: the events first..last, one line of JSON each. Found by its last event, so that
   -- a cursor anywhere is one step down the index.
   CREATE TABLE events (
@@ -41,9 +70,11 @@ const steps: readonly string[] = [
   CREATE TABLE resources (
     resource_id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL,
+    run_id TEXT,
     content_type TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX resources_of_session ON resources (session_id, run_id);
   CREATE TABLE figures (
     agent_name TEXT PRIMARY KEY,
     completed INTEGER NOT NULL,

@@ -1,14 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import type { AgentFigures, Batch, Resource, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import { migrate } from './sqlite-schema.ts';
+import { prepare, type Statements } from './sqlite-statements.ts';
 
-interface EventsRow {
-  readonly first: number;
-  readonly body: string;
-}
+/** How many rows of events one sweep deletes; a row is at most about 64 KiB. */
+const sweepRows = 32;
 
 /**
  * One file, one writer: better-sqlite3 in WAL mode. A commit is one transaction, a batch of events one row
@@ -18,7 +17,9 @@ interface EventsRow {
 export class SqliteStore implements Store {
   readonly #db: Database.Database;
   readonly #sql: Statements;
-  readonly #transaction: (writes: readonly Write[]) => boolean[];
+  readonly #commit: (writes: readonly Write[]) => boolean[];
+  readonly #remove: (run_id: string) => void;
+  readonly #removeSession: (session_id: string) => void;
 
   /** @throws Error of SQLite where the file cannot be opened or is of a newer Rivulet */
   constructor(path: string) {
@@ -29,11 +30,17 @@ export class SqliteStore implements Store {
     this.#db.pragma('busy_timeout = 5000');
     migrate(this.#db);
     this.#sql = prepare(this.#db);
-    this.#transaction = this.#db.transaction((writes: readonly Write[]) => writes.map((write) => this.#take(write)));
+    this.#commit = this.#db.transaction((writes: readonly Write[]) => writes.map((write) => this.#take(write)));
+    this.#remove = this.#db.transaction((run_id: string) => {
+      for (const statement of this.#sql.removeRun) statement.run({ run_id });
+    });
+    this.#removeSession = this.#db.transaction((session_id: string) => {
+      for (const statement of this.#sql.removeSession) statement.run({ session_id });
+    });
   }
 
   async commit(writes: readonly Write[]): Promise<boolean[]> {
-    return this.#transaction(writes);
+    return this.#commit(writes);
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -57,8 +64,26 @@ export class SqliteStore implements Store {
     return found;
   }
 
-  async unfinished(limit: number): Promise<RunRow[]> {
-    return this.#sql.unfinished.all(limit);
+  async journal(run_id: string): Promise<string[]> {
+    return this.#sql.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
+  }
+
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
+    return this.#sql.runs(filter).all({ ...filter, before: before ?? '~', limit });
+  }
+
+  async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
+    return session_id === undefined
+      ? this.#sql.unfinished.all({ after, limit })
+      : this.#sql.unfinishedOfSession.all({ session_id, after, limit });
+  }
+
+  async due(now: string, limit: number): Promise<RunRow[]> {
+    return this.#sql.due.all(now, limit);
+  }
+
+  async key(scope: string, key: string): Promise<Key | undefined> {
+    return this.#sql.key.get(scope, key);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -75,6 +100,29 @@ export class SqliteStore implements Store {
     return this.#sql.figures.all(JSON.stringify(agent_names));
   }
 
+  async remove(run_id: string): Promise<void> {
+    this.#remove(run_id);
+  }
+
+  async removeSession(session_id: string): Promise<void> {
+    this.#removeSession(session_id);
+  }
+
+  async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
+    const sql = this.#sql;
+    const removed = sql.removed.get();
+    if (removed !== undefined) {
+      if (sql.clearEvents.run(removed.run_id, sweepRows).changes < sweepRows) sql.clearRemoved.run(removed.run_id);
+      return true;
+    }
+    const old = before.runs === undefined ? undefined : sql.retired.get(before.runs);
+    if (old !== undefined) {
+      for (const statement of sql.retire) statement.run(old);
+      return true;
+    }
+    return sql.clearKeys.run(before.keys, sweepRows).changes === sweepRows;
+  }
+
   async close(): Promise<void> {
     this.#db.close();
   }
@@ -82,12 +130,14 @@ export class SqliteStore implements Store {
   #take(write: Write): boolean {
     const { row, expect, lines } = write;
     const sql = this.#sql;
+    if (write.key !== undefined && sql.insertKey.run(write.key).changes === 0) return false;
     const kept =
       expect === 0 && write.input !== undefined
         ? sql.insertRun.run({ ...row, input: JSON.stringify(write.input) })
-        : sql.updateRun.run({ ...row, expect });
+        : sql.updateRun.run({ ...row, expect, from: write.from ?? row.epoch });
     if (kept.changes === 0) return false;
-    if (lines.length > 0) sql.insertEvents.run(row.run_id, expect + 1, row.last, lines.join('\n'));
+    if (lines.length > 0) sql.insertEvents.run(row.run_id, expect + 1, expect + lines.length, lines.join('\n'));
+    if (write.journal !== undefined) sql.insertJournal.run(row.run_id, write.journal.join('\n'));
     if (write.history !== undefined || write.state !== undefined) {
       sql.insertSession.run(row.session_id, row.owner, row.created_at);
     }
@@ -101,58 +151,4 @@ export class SqliteStore implements Store {
     }
     return true;
   }
-}
-
-type Statements = ReturnType<typeof prepare>;
-
-const columns = 'run_id, agent_name, session_id, owner, epoch, status, created_at, finished_at, last, snapshot';
-
-/** Every statement, compiled once when the file is opened. */
-function prepare(db: Database.Database) {
-  return {
-    insertRun: db.prepare<[RunRow & { input: string }]>(
-      `INSERT OR IGNORE INTO runs (${columns}, input) VALUES (@run_id, @agent_name, @session_id, @owner, @epoch,
-       @status, @created_at, @finished_at, @last, @snapshot, @input)`,
-    ),
-    // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
-    updateRun: db.prepare<[RunRow & { expect: number }]>(
-      `UPDATE runs SET status = @status, finished_at = @finished_at, last = @last, snapshot = @snapshot
-       WHERE run_id = @run_id AND epoch = @epoch AND last = @expect
-       AND status NOT IN ('completed', 'failed', 'cancelled')`,
-    ),
-    insertEvents: db.prepare<[string, number, number, string]>(
-      'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
-    ),
-    insertSession: db.prepare<[string, string | null, string]>(
-      'INSERT OR IGNORE INTO sessions (session_id, owner, created_at) VALUES (?, ?, ?)',
-    ),
-    insertHistory: db.prepare<[string, string]>('INSERT OR IGNORE INTO history (session_id, url) VALUES (?, ?)'),
-    setState: db.prepare<[string, string]>('UPDATE sessions SET state = ? WHERE session_id = ?'),
-    insertResource: db.prepare<[Resource]>(
-      `INSERT INTO resources (resource_id, session_id, content_type, body)
-       VALUES (@resource_id, @session_id, @content_type, @body)`,
-    ),
-    addFigures: db.prepare<[string, number, number, number, number]>(
-      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (agent_name) DO UPDATE SET completed = completed + excluded.completed,
-       failed = failed + excluded.failed, tokens = tokens + excluded.tokens, seconds = seconds + excluded.seconds`,
-    ),
-    run: db.prepare<[string], RunRow>(`SELECT ${columns} FROM runs WHERE run_id = ?`),
-    input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
-    events: db.prepare<[string, number], EventsRow>(
-      'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
-    ),
-    unfinished: db.prepare<[number], RunRow>(
-      `SELECT ${columns} FROM runs WHERE finished_at IS NULL ORDER BY created_at LIMIT ?`,
-    ),
-    session: db.prepare<[string], { state: string | null }>('SELECT state FROM sessions WHERE session_id = ?'),
-    history: db.prepare<[string], { url: string }>('SELECT url FROM history WHERE session_id = ? ORDER BY position'),
-    resource: db.prepare<[string], Resource>(
-      'SELECT resource_id, session_id, content_type, body FROM resources WHERE resource_id = ?',
-    ),
-    figures: db.prepare<[string], AgentFigures>(
-      `SELECT agent_name, completed, failed, tokens, seconds FROM figures
-       WHERE agent_name IN (SELECT value FROM json_each(?))`,
-    ),
-  };
 }

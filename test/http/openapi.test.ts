@@ -34,10 +34,13 @@ describe('the OpenAPI document', () => {
       Object.keys(item).map((method) => `${method} ${path}`),
     );
     expect(calls.sort()).toEqual([
+      'delete /runs/{run_id}',
+      'delete /sessions/{session_id}',
       'get /agents',
       'get /agents/{name}',
       'get /ping',
       'get /resources/{resource_id}',
+      'get /runs',
       'get /runs/{run_id}',
       'get /runs/{run_id}/events',
       'get /session/{session_id}',

@@ -11,6 +11,11 @@ const newRow = (run_id: string, more: Partial<RunRow> = {}): RunRow => ({
   status: 'created',
   created_at: '2026-01-01T00:00:00.000Z',
   finished_at: null,
+  tier: 'pinned',
+  attempts: 0,
+  queued_at: null,
+  due: null,
+  on_disconnect: 'continue',
   last: 0,
   snapshot: 0,
   ...more,
@@ -91,7 +96,15 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const first = append(fresh(), ['1', '2']);
       await store.commit([first]);
       const stale = append({ ...first.row, last: 1 }, ['other'], {
-        resources: [{ resource_id: `r-${first.row.run_id}`, session_id: 's', content_type: 'text/plain', body: 'x' }],
+        resources: [
+          {
+            resource_id: `r-${first.row.run_id}`,
+            session_id: 's',
+            run_id: null,
+            content_type: 'text/plain',
+            body: 'x',
+          },
+        ],
         history: ['/resources/x'],
       });
       const ahead = append({ ...first.row, last: 5 }, ['other']);
@@ -145,7 +158,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const done = append(fresh(), ['1']);
       const end = append({ ...done.row, status: 'failed', finished_at: '2026-01-01T00:00:01.000Z' }, ['2']);
       await store.commit([open, done, end]);
-      const ids = (await store.unfinished(1000)).map(({ run_id }) => run_id);
+      const ids = (await store.unfinished(undefined, '', 1000)).map(({ run_id }) => run_id);
       expect(ids).toContain(open.row.run_id);
       expect(ids).not.toContain(done.row.run_id);
     });
@@ -180,6 +193,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       const resource = {
         resource_id: `r-${Date.now()}`,
         session_id: 's',
+        run_id: null,
         content_type: 'application/json',
         body: '{"ü":"\u2028😀"}',
       };

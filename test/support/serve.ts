@@ -12,7 +12,8 @@ export interface Served {
 
 /** A server that really listens, closed when the test is over. */
 export async function serve(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
-  const app = await createServer({ agents, ...options });
+  // Agents of tests may never end; nobody waits for them.
+  const app = await createServer({ agents, ...options, limits: { stopTime: 0, ...options.limits } });
   onTestFinished(() => app.close());
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   return {

@@ -3,6 +3,7 @@ import type { Engine } from '../../engine/engine.ts';
 import { collectMethods } from '../../http/error-handler.ts';
 import type { Responder } from '../../http/respond.ts';
 import { agentRoutes } from './agents.ts';
+import { keptRunRoutes } from './kept-runs.ts';
 import { runRoutes } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 
@@ -11,6 +12,7 @@ export const acp: FastifyPluginAsync<{ engine: Engine; responder: Responder }> =
   const methods = collectMethods(app);
   await app.register(agentRoutes, options);
   await app.register(runRoutes, options);
+  await app.register(keptRunRoutes, options);
   await app.register(sessionRoutes, options);
   methods.refuse();
 };

@@ -22,6 +22,22 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
     );
   }
 
+  app.delete(
+    '/sessions/:session_id',
+    {
+      schema: {
+        summary: 'Delete a session, its messages, its state and its runs, which have to be final',
+        tags: ['sessions'],
+        params: SessionParams,
+        response: { 204: { description: 'it is gone', type: 'null' }, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
+      },
+    },
+    async ({ params }, reply) => {
+      await engine.removeSession(params.session_id.toLowerCase());
+      return reply.code(204).send();
+    },
+  );
+
   app.get(
     '/resources/:resource_id',
     {

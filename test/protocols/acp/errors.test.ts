@@ -203,7 +203,7 @@ describe('the error table', () => {
   it('says what a 405 would take', async () => {
     const served = await serve([echo]);
     const response = await fetch(`${served.url}/runs`, { method: 'PUT' });
-    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
   });
 
   it('takes an upper-case id, a trailing slash, and answers in lower case', async () => {

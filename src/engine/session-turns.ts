@@ -1,0 +1,116 @@
+import type { IfBusy } from '../core/agent.ts';
+import { fail } from '../core/errors.ts';
+import type { RunRow, Store } from '../core/store.ts';
+import type { Execution } from './execution.ts';
+
+interface Queued {
+  readonly execution: Execution;
+  /** The runs of the session that were there before it and are not over. */
+  readonly before: Set<string>;
+}
+
+const page = 1000;
+
+/** Whose turn it is where several runs of one session meet. */
+export class SessionTurns {
+  readonly #store: Store;
+  readonly #cancel: (run_id: string) => Promise<unknown>;
+  /** Runs that are here or about to be, in the order in which they came. */
+  readonly #here = new Map<string, Set<string>>();
+  readonly #queued = new Map<string, Queued[]>();
+
+  constructor(store: Store, cancel: (run_id: string) => Promise<unknown>) {
+    this.#store = store;
+    this.#cancel = cancel;
+  }
+
+  /**
+   * A new run comes; answers the runs that it has to wait for.
+   * @throws RivuletError `session_busy`
+   */
+  async come(session_id: string, run_id: string, if_busy: IfBusy): Promise<Set<string>> {
+    const here = this.#here.get(session_id) ?? new Set();
+    // Before anything is awaited: of two that come at once, the second has to see the first.
+    const before = new Set(here);
+    this.#here.set(session_id, here.add(run_id));
+    if (if_busy === 'parallel') return new Set();
+    const kept = await this.#unfinished(session_id).catch((error: unknown) => {
+      this.#go(session_id, run_id);
+      throw error;
+    });
+    for (const row of kept) if (!here.has(row.run_id)) before.add(row.run_id);
+    const [first] = before;
+    if (first === undefined) return before;
+    if (if_busy === 'reject') {
+      this.#go(session_id, run_id);
+      throw fail('session_busy', session_id, first);
+    }
+    // One that has ended meanwhile needs no cancelling.
+    if (if_busy === 'interrupt') for (const other of before) await this.#cancel(other).catch(() => undefined);
+    return before;
+  }
+
+  /** Lets a run wait until those before it are over; then it starts by itself. */
+  wait(execution: Execution, before: ReadonlySet<string>): void {
+    const { session_id, run_id } = execution.log.row;
+    const here = this.#here.get(session_id) ?? new Set();
+    this.#here.set(session_id, here.add(run_id));
+    const queued = { execution, before: new Set(before) };
+    this.#queued.set(session_id, [...(this.#queued.get(session_id) ?? []), queued]);
+    void this.#recheck(session_id, queued);
+  }
+
+  /** A run leaves the process unfinished; from now on the store tells that it is there. */
+  left({ session_id, run_id }: Pick<RunRow, 'session_id' | 'run_id'>): void {
+    this.#go(session_id, run_id);
+  }
+
+  /** A run is over: those that waited for it alone begin. */
+  over({ session_id, run_id }: Pick<RunRow, 'session_id' | 'run_id'>): void {
+    this.#go(session_id, run_id);
+    const queued = this.#queued.get(session_id);
+    if (queued === undefined) return;
+    for (const one of queued) one.before.delete(run_id);
+    const rest = queued.filter(({ before, execution }) => before.size > 0 && execution.log.row.run_id !== run_id);
+    if (rest.length > 0) this.#queued.set(session_id, rest);
+    else this.#queued.delete(session_id);
+    for (const { before, execution } of queued) if (before.size === 0) void begin(execution);
+  }
+
+  #go(session_id: string, run_id: string): void {
+    const here = this.#here.get(session_id);
+    here?.delete(run_id);
+    if (here?.size === 0) this.#here.delete(session_id);
+  }
+
+  // Those before it may have ended while it was being written down.
+  async #recheck(session_id: string, queued: Queued): Promise<void> {
+    const still = new Set((await this.#unfinished(session_id)).map(({ run_id }) => run_id));
+    const here = this.#here.get(session_id);
+    for (const run_id of [...queued.before]) {
+      if (!still.has(run_id) && !here?.has(run_id)) this.over({ session_id, run_id });
+    }
+    if (queued.before.size === 0) this.over({ session_id, run_id: '' });
+  }
+
+  async #unfinished(session_id: string): Promise<RunRow[]> {
+    const rows: RunRow[] = [];
+    for (let after = ''; ; after = rows.at(-1)?.run_id ?? '') {
+      const found = await this.#store.unfinished(session_id, after, page);
+      rows.push(...found);
+      if (found.length < page) return rows;
+    }
+  }
+}
+
+/** Its turn has come; that it has is durable before its agent does anything. */
+async function begin(execution: Execution): Promise<void> {
+  if (execution.run.status !== 'created') return;
+  execution.log.change({ queued_at: null });
+  try {
+    await execution.log.flushed();
+    execution.start();
+  } catch {
+    // The log has told the engine that the store failed.
+  }
+}

@@ -1,0 +1,154 @@
+import type Database from 'better-sqlite3';
+import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../core/store.ts';
+
+export type Statements = ReturnType<typeof prepare>;
+
+const columns = [
+  'run_id',
+  'agent_name',
+  'session_id',
+  'owner',
+  'epoch',
+  'status',
+  'created_at',
+  'finished_at',
+  'tier',
+  'attempts',
+  'queued_at',
+  'due',
+  'on_disconnect',
+  'last',
+  'snapshot',
+] as const satisfies readonly (keyof RunRow)[];
+const list = columns.join(', ');
+
+/** Every statement, compiled once when the file is opened. */
+export function prepare(db: Database.Database) {
+  return { ...writing(db), ...reading(db), ...clearing(db), runs: listing(db) };
+}
+
+function writing(db: Database.Database) {
+  return {
+    insertRun: db.prepare<[RunRow & { input: string }]>(
+      `INSERT OR IGNORE INTO runs (${list}, input) VALUES (${columns.map((one) => `@${one}`).join(', ')}, @input)`,
+    ),
+    // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
+    updateRun: db.prepare<[RunRow & { expect: number; from: number }]>(
+      `UPDATE runs SET epoch = @epoch, status = @status, finished_at = @finished_at, attempts = @attempts,
+       queued_at = @queued_at, due = @due, last = @last, snapshot = @snapshot
+       WHERE run_id = @run_id AND epoch = @from AND last = @expect
+       AND status NOT IN ('completed', 'failed', 'cancelled')`,
+    ),
+    insertEvents: db.prepare<[string, number, number, string]>(
+      'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
+    ),
+    insertJournal: db.prepare<[string, string]>('INSERT INTO journal (run_id, body) VALUES (?, ?)'),
+    insertKey: db.prepare<[Key & { fresh: string }]>(
+      `INSERT INTO keys (scope, key, hash, run_id, after, created_at)
+       VALUES (@scope, @key, @hash, @run_id, @after, @created_at)
+       ON CONFLICT (scope, key) DO UPDATE SET hash = excluded.hash, run_id = excluded.run_id,
+       after = excluded.after, created_at = excluded.created_at WHERE keys.created_at < @fresh`,
+    ),
+    insertSession: db.prepare<[string, string | null, string]>(
+      'INSERT OR IGNORE INTO sessions (session_id, owner, created_at) VALUES (?, ?, ?)',
+    ),
+    insertHistory: db.prepare<[string, string]>('INSERT OR IGNORE INTO history (session_id, url) VALUES (?, ?)'),
+    setState: db.prepare<[string, string]>('UPDATE sessions SET state = ? WHERE session_id = ?'),
+    insertResource: db.prepare<[Resource]>(
+      `INSERT INTO resources (resource_id, session_id, run_id, content_type, body)
+       VALUES (@resource_id, @session_id, @run_id, @content_type, @body)`,
+    ),
+    addFigures: db.prepare<[string, number, number, number, number]>(
+      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (agent_name) DO UPDATE SET completed = completed + excluded.completed,
+       failed = failed + excluded.failed, tokens = tokens + excluded.tokens, seconds = seconds + excluded.seconds`,
+    ),
+  };
+}
+
+function reading(db: Database.Database) {
+  return {
+    run: db.prepare<[string], RunRow>(`SELECT ${list} FROM runs WHERE run_id = ?`),
+    input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
+    events: db.prepare<[string, number], { first: number; body: string }>(
+      'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
+    ),
+    journal: db.prepare<[string], { body: string }>('SELECT body FROM journal WHERE run_id = ? ORDER BY position'),
+    unfinished: db.prepare<[{ after: string; limit: number }], RunRow>(
+      `SELECT ${list} FROM runs WHERE finished_at IS NULL AND run_id > @after ORDER BY run_id LIMIT @limit`,
+    ),
+    unfinishedOfSession: db.prepare<[{ session_id: string; after: string; limit: number }], RunRow>(
+      `SELECT ${list} FROM runs WHERE session_id = @session_id AND finished_at IS NULL AND run_id > @after
+       ORDER BY run_id LIMIT @limit`,
+    ),
+    due: db.prepare<[string, number], RunRow>(`SELECT ${list} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
+    key: db.prepare<[string, string], Key>(
+      'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
+    ),
+    session: db.prepare<[string], { state: string | null }>('SELECT state FROM sessions WHERE session_id = ?'),
+    history: db.prepare<[string], { url: string }>('SELECT url FROM history WHERE session_id = ? ORDER BY position'),
+    resource: db.prepare<[string], Resource>(
+      'SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ?',
+    ),
+    figures: db.prepare<[string], AgentFigures>(
+      `SELECT agent_name, completed, failed, tokens, seconds FROM figures
+       WHERE agent_name IN (SELECT value FROM json_each(?))`,
+    ),
+  };
+}
+
+function clearing(db: Database.Database) {
+  const ofRun = `SELECT resource_id FROM resources
+    WHERE session_id = (SELECT session_id FROM runs WHERE run_id = @run_id) AND run_id = @run_id`;
+  const run = (sql: string) => db.prepare<[{ run_id: string }]>(sql);
+  const session = (sql: string) => db.prepare<[{ session_id: string }]>(sql);
+  // What retention takes: the run and its journal, while its messages stay in the session's history.
+  const retire = [
+    run('INSERT OR IGNORE INTO removed (run_id) VALUES (@run_id)'),
+    run('DELETE FROM journal WHERE run_id = @run_id'),
+    run('DELETE FROM runs WHERE run_id = @run_id'),
+  ];
+  return {
+    retire,
+    removeRun: [
+      run(`DELETE FROM history WHERE session_id = (SELECT session_id FROM runs WHERE run_id = @run_id)
+           AND url IN (SELECT '/resources/' || resource_id FROM (${ofRun}))`),
+      run(`DELETE FROM resources WHERE resource_id IN (${ofRun})`),
+      ...retire,
+    ],
+    removeSession: [
+      session('INSERT OR IGNORE INTO removed (run_id) SELECT run_id FROM runs WHERE session_id = @session_id'),
+      session('DELETE FROM journal WHERE run_id IN (SELECT run_id FROM runs WHERE session_id = @session_id)'),
+      session('DELETE FROM runs WHERE session_id = @session_id'),
+      session('DELETE FROM history WHERE session_id = @session_id'),
+      session('DELETE FROM resources WHERE session_id = @session_id'),
+      session('DELETE FROM sessions WHERE session_id = @session_id'),
+    ],
+    removed: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
+    clearEvents: db.prepare<[string, number]>(
+      'DELETE FROM events WHERE (run_id, last) IN (SELECT run_id, last FROM events WHERE run_id = ? LIMIT ?)',
+    ),
+    clearRemoved: db.prepare<[string]>('DELETE FROM removed WHERE run_id = ?'),
+    retired: db.prepare<[string], { run_id: string }>('SELECT run_id FROM runs WHERE finished_at < ? LIMIT 1'),
+    clearKeys: db.prepare<[string, number]>(
+      'DELETE FROM keys WHERE (scope, key) IN (SELECT scope, key FROM keys WHERE created_at < ? LIMIT ?)',
+    ),
+  };
+}
+
+/** A statement for each combination of filters, compiled when it is first asked for; there are eight. */
+function listing(db: Database.Database) {
+  const known = new Map<string, Database.Statement<[RunFilter & { before: string; limit: number }], RunRow>>();
+  return (filter: RunFilter) => {
+    const keys = (['agent_name', 'session_id', 'status'] as const).filter((key) => filter[key] !== undefined);
+    const where = keys.map((key) => `${key} = @${key} AND `).join('');
+    let statement = known.get(where);
+    if (statement === undefined) {
+      statement = db.prepare(
+        `SELECT ${list} FROM runs WHERE ${where}run_id < @before ORDER BY run_id DESC LIMIT @limit`,
+      );
+      known.set(where, statement);
+    }
+    return statement;
+  };
+}
