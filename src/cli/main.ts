@@ -59,7 +59,7 @@ export function program(): Command {
         .argParser(list),
     )
     .addOption(
-      new Option('--limit <name=value...>', 'what runs may take and how long; docs/durability.md names all of them')
+      new Option('--limit <name=value>', 'what runs may take and how long; docs/durability.md names all of them')
         .env('RIVULET_LIMITS')
         .default({})
         .argParser(limit),
