@@ -1,7 +1,44 @@
 import type Database from 'better-sqlite3';
 import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../core/store.ts';
 
-export type Statements = ReturnType<typeof prepare>;
+type Sql<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
+type ById = { run_id: string };
+type Page = { after: string; limit: number };
+
+// Written out, because the types of better-sqlite3 have names that a declaration file cannot say.
+export interface Statements {
+  readonly insertRun: Sql<[RunRow & { input: string }]>;
+  readonly updateRun: Sql<[RunRow & { expect: number; from: number }]>;
+  readonly insertEvents: Sql<[string, number, number, string]>;
+  readonly insertJournal: Sql<[string, string]>;
+  readonly insertKey: Sql<[Key & { fresh: string }]>;
+  readonly insertSession: Sql<[string, string | null, string]>;
+  readonly insertHistory: Sql<[string, string]>;
+  readonly setState: Sql<[string, string]>;
+  readonly insertResource: Sql<[Resource]>;
+  readonly addFigures: Sql<[string, number, number, number, number]>;
+  readonly run: Sql<[string], RunRow>;
+  readonly input: Sql<[string], { input: string }>;
+  readonly events: Sql<[string, number], { first: number; body: string }>;
+  readonly journal: Sql<[string], { body: string }>;
+  readonly unfinished: Sql<[Page], RunRow>;
+  readonly unfinishedOfSession: Sql<[Page & { session_id: string }], RunRow>;
+  readonly due: Sql<[string, number], RunRow>;
+  readonly key: Sql<[string, string], Key>;
+  readonly session: Sql<[string], { state: string | null }>;
+  readonly history: Sql<[string], { url: string }>;
+  readonly resource: Sql<[string], Resource>;
+  readonly figures: Sql<[string], AgentFigures>;
+  readonly retire: readonly Sql<[ById]>[];
+  readonly removeRun: readonly Sql<[ById]>[];
+  readonly removeSession: readonly Sql<[{ session_id: string }]>[];
+  readonly removed: Sql<[], ById>;
+  readonly clearEvents: Sql<[string, number]>;
+  readonly clearRemoved: Sql<[string]>;
+  readonly retired: Sql<[string], ById>;
+  readonly clearKeys: Sql<[string, number]>;
+  runs(filter: RunFilter): Sql<[RunFilter & { before: string; limit: number }], RunRow>;
+}
 
 const columns = [
   'run_id',
@@ -23,7 +60,7 @@ const columns = [
 const list = columns.join(', ');
 
 /** Every statement, compiled once when the file is opened. */
-export function prepare(db: Database.Database) {
+export function prepare(db: Database.Database): Statements {
   return { ...writing(db), ...reading(db), ...clearing(db), runs: listing(db) };
 }
 
