@@ -27,7 +27,10 @@ function limit(text: string, before: Partial<Record<keyof Limits, number>>): Par
   const limits = { ...before };
   for (const one of list(text)) {
     const [name = '', value = ''] = one.split('=');
-    if (!isLimit(name)) throw new InvalidArgumentError(`There is no limit "${name}"; there are ${Object.keys(defaultLimits).join(', ')}.`);
+    if (!isLimit(name))
+      throw new InvalidArgumentError(
+        `There is no limit "${name}"; there are ${Object.keys(defaultLimits).join(', ')}.`,
+      );
     if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
     limits[name] = Number(value);
   }
@@ -84,9 +87,7 @@ async function run(folders: string[], options: ServeOptions): Promise<void> {
   process.on('unhandledRejection', stray);
   // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
   const delay = (options.limit.stopTime ?? defaultLimits.stopTime) + 8_000;
-  closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () =>
-    app.close(),
-  );
+  closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
 }
 
 program()

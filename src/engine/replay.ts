@@ -9,7 +9,8 @@ import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
  * last event before: with it, a replay gives the agent the same things at the same places.
  */
 export type JournalEntry = { readonly at: number } & (
-  | { readonly step: string; readonly value: unknown }
+  // `undefined` is a value as well, which JSON leaves out.
+  | { readonly step: string; readonly value?: unknown }
   | { readonly step: string; readonly done: true }
   | { readonly step: string; readonly error: ErrorBody }
   | { readonly reply: AwaitResume }

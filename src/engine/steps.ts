@@ -33,16 +33,18 @@ export class Steps {
       let over = false;
 
       const give = (entry: StepEntry): void => {
-        if ('value' in entry) {
+        if ('error' in entry) {
+          over = true;
+          subscriber.error(new AgentError(entry.error.code, entry.error.message, entry.error.data));
+        } else if ('done' in entry) {
+          over = true;
+          subscriber.complete();
+        } else {
           // What was journaled was a T when the work emitted it.
           const value = entry.value as T;
           before.push(value);
           subscriber.next(value);
-          return;
         }
-        over = true;
-        if ('error' in entry) subscriber.error(new AgentError(entry.error.code, entry.error.message, entry.error.data));
-        else subscriber.complete();
       };
       const begin = (): void => {
         if (!over && !subscriber.closed) working.add(this.#work(step, before, work, again).subscribe(subscriber));
