@@ -1,0 +1,317 @@
+import { concat, defer, map, NEVER, of, take, timer, toArray } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import {
+  type Agent,
+  AgentError,
+  type AgentOptions,
+  type AgentRun,
+  createServer,
+  defineAgent,
+  type Run,
+} from '../../src/index.ts';
+import { openStore } from '../../src/stores/open.ts';
+import { echo } from '../support/agents.ts';
+import { RecordingStore } from '../support/recording-store.ts';
+import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
+
+const durable = (name: string, run: AgentRun, options: AgentOptions = {}): Agent =>
+  defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true, ...options });
+
+const reply = (content: string, more: object = {}) => ({
+  mode: 'sync',
+  await_resume: { type: 'message', message: { parts: [{ content, ...more }] } },
+});
+const sse = { accept: 'text/event-stream' };
+
+/** Runs until the run awaits or is over, then goes back to what a disk would hold, and serves that. */
+async function crashed(agent: Agent, text = 'go', lost = 0): Promise<{ served: Served; run: Run; lines: string[] }> {
+  const store = new RecordingStore();
+  const app = await createServer({ agents: [agent], store, docs: false, limits: { stopTime: 0 } });
+  const payload = ask(agent.manifest.name, text);
+  const run: Run = (await app.inject({ method: 'POST', url: '/runs', payload })).json();
+  const kept = await store.after(store.commits.length - lost);
+  await app.close();
+  const lines = (await kept.events(run.run_id, 0, 1e6)).flatMap(({ lines }) => [...lines]);
+  return { served: await serve([agent], { store: kept, limits: { sweepEvery: 5 } }), run, lines };
+}
+
+describe('a step', () => {
+  it('does its work once, whatever happens to the process, and emits the same', async () => {
+    let works = 0;
+    const agent = durable('worker', (_, context) =>
+      concat(
+        context.step('one', async () => ({ content: `work ${++works}. `, content_type: 'text/html' })),
+        context.await('go on?').pipe(map(() => 'on.')),
+      ),
+    );
+    const { served, run } = await crashed(agent);
+    const done: Run = await (await served.post(`/runs/${run.run_id}`, reply('yes'))).json();
+    expect(done).toMatchObject({ status: 'completed' });
+    expect(textOf(done)).toBe('work 1. on.');
+    expect(works).toBe(1);
+  });
+
+  it('passes a stream of values on as they come, and from the journal at once', async () => {
+    let works = 0;
+    const agent = durable('streamer', (_, context) =>
+      concat(
+        context.step('stream', () => {
+          works += 1;
+          return timer(0, 1).pipe(
+            take(5),
+            map((n) => `${n} `),
+          );
+        }),
+        context.await('?').pipe(map(() => 'end')),
+      ),
+    );
+    const { served, run } = await crashed(agent);
+    expect(textOf(await (await served.post(`/runs/${run.run_id}`, reply('yes'))).json())).toBe('0 1 2 3 4 end');
+    expect(works).toBe(1);
+  });
+
+  it('that was cut short goes on after what it had, with `again`', async () => {
+    const heard: unknown[] = [];
+    const agent = durable('speaker', (_, context) =>
+      context.step(
+        'speech',
+        () => concat(of('a', 'b'), timer(30).pipe(map(() => 'c'))),
+        (before) => {
+          heard.push([...before]);
+          return of('d');
+        },
+      ),
+    );
+    // The last commits are lost: what came of the timer.
+    const { served, run } = await crashed(agent, 'go', 1);
+    expect(textOf(await finished(served, run.run_id))).toBe('abd');
+    expect(heard).toEqual([['a', 'b']]);
+  });
+
+  it('that was cut short is done again without `again`, and has to say the same', async () => {
+    let life = 0;
+    const same = durable('same', (_, context) =>
+      context.step('s', () => concat(of('a', 'b'), timer(20).pipe(map(() => 'c')))),
+    );
+    const first = await crashed(same, 'go', 1);
+    expect(textOf(await finished(first.served, first.run.run_id))).toBe('abc');
+    const other = durable('other', (_, context) =>
+      context.step('s', () => concat(of(`life ${++life}`), timer(20).pipe(map(() => 'c')))),
+    );
+    const second = await crashed(other, 'go', 1);
+    const run = await finished(second.served, second.run.run_id);
+    expect(run.error?.code).toBe('replay_diverged');
+    expect(run.error?.message).toContain('step s#0, expected "life 1", got "life 2"');
+  });
+
+  it('that failed fails again with the same error, without being done again', async () => {
+    let works = 0;
+    const agent = durable('failing', (_, context) =>
+      defer(() =>
+        context.step('bad', () => {
+          works += 1;
+          throw new AgentError('quota', 'used up', { left: 0 });
+        }),
+      ).pipe((source) =>
+        concat(
+          new Promise<string>((resolve) =>
+            source.subscribe({ error: ({ code, data }) => resolve(`${code} ${data.left}; `) }),
+          ),
+          context.await('?').pipe(map(() => 'on')),
+        ),
+      ),
+    );
+    const { served, run } = await crashed(agent);
+    expect(textOf(await (await served.post(`/runs/${run.run_id}`, reply('yes'))).json())).toBe('quota 0; on');
+    expect(works).toBe(1);
+  });
+
+  it('just does its work where the run is not durable', async () => {
+    const agent = defineAgent({ name: 'pinned', description: 'a' }, (_, context) =>
+      context.step('s', () => of('a', 'b')),
+    );
+    const served = await serve([agent]);
+    expect(textOf(await (await served.post('/runs', ask('pinned'))).json())).toBe('ab');
+  });
+});
+
+describe('a durable run', () => {
+  it('sees the session again as it saw it, though it has changed since', async () => {
+    const agent = durable('historian', (_, context) =>
+      concat(
+        context.session.history.pipe(
+          toArray(),
+          map((all) => `${all.length} messages. `),
+        ),
+        context.await('?').pipe(map(() => 'end')),
+      ),
+    );
+    const store = new RecordingStore();
+    const before = await serve([agent, echo], { store });
+    const first: Run = await (await before.post('/runs', ask('echo'))).json();
+    const run: Run = await (
+      await before.post('/runs', ask('historian', 'go', { session_id: first.session_id }))
+    ).json();
+    await before.post('/runs', ask('echo', 'more', { session_id: first.session_id }));
+    const served = await serve([agent, echo], { store: await store.after(store.commits.length) });
+    const done: Run = await (await served.post(`/runs/${run.run_id}`, reply('yes'))).json();
+    expect(done).toMatchObject({ status: 'completed' });
+    expect(textOf(done)).toBe('2 messages. end');
+  });
+
+  it('fails where it does not say again what it said, naming the place', async () => {
+    let life = 0;
+    const agent = durable('fickle', () => concat(of(`life ${++life}`), timer(20).pipe(map(() => 'x'))));
+    const { served, run, lines } = await crashed(agent, 'go', 1);
+    const ended = await finished(served, run.run_id);
+    expect(ended.error?.code).toBe('replay_diverged');
+    expect(ended.error?.message).toMatch(/at event 4, expected .*life 1.*, got .*life 2/);
+    expect((await eventsOf(served, run.run_id)).map((event) => JSON.stringify(event)).slice(0, lines.length)).toEqual(
+      lines,
+    );
+    expect(textOf(ended)).toBe('life 1');
+  });
+
+  it('fails where it ends sooner than it did', async () => {
+    let life = 0;
+    const agent = durable('brief', () => (++life === 1 ? concat(of('a'), timer(20).pipe(map(() => 'b'))) : []));
+    const { served, run } = await crashed(agent, 'go', 1);
+    expect((await finished(served, run.run_id)).error).toMatchObject({ code: 'replay_diverged' });
+  });
+
+  it('is given up after some attempts without getting on', async () => {
+    const agent = durable('stuck', () => NEVER);
+    const store = new RecordingStore();
+    const first = await serve([agent], { store });
+    const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
+    for (let life = 0; life < 3; life += 1) {
+      await serve([agent], { store });
+      expect((await (await first.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
+    }
+    await serve([agent], { store });
+    const served = await serve([agent], { store });
+    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
+    expect(run.error).toMatchObject({ code: 'recovery_exhausted', message: expect.stringContaining('3 times') });
+  });
+
+  it('whose agent is gone fails with the reason, and the server starts', async () => {
+    const store = new RecordingStore();
+    const first = await serve([durable('gone', () => NEVER)], { store });
+    const { run_id } = await (await first.post('/runs', ask('gone', 'go', { mode: 'async' }))).json();
+    const served = await serve([echo], { store: await store.after(store.commits.length) });
+    expect((await (await served.get(`/runs/${run_id}`)).json()).error).toMatchObject({ code: 'not_found' });
+  });
+
+  it('cannot be written to by an execution that was taken over', async () => {
+    const store = await openStore('memory:');
+    const agent = durable('slow', () => timer(20).pipe(map(() => 'late')));
+    const old = await serve([agent], { store });
+    const { run_id } = await (await old.post('/runs', ask('slow', 'go', { mode: 'async' }))).json();
+    const next = await serve([agent], { store });
+    const run = await finished(next, run_id);
+    expect(run).toMatchObject({ status: 'completed' });
+    const all = types(await eventsOf(next, run_id));
+    expect(all.filter((type) => type === 'run.completed')).toHaveLength(1);
+    expect(all.filter((type) => type === 'message.part')).toHaveLength(1);
+  });
+});
+
+describe('a run that awaits', () => {
+  const asks = durable('asks', (_, context) =>
+    concat(of('before. '), context.await('well?').pipe(map(({ message }) => `You said ${message.parts[0]?.content}.`))),
+  );
+
+  it('leaves memory after a while, and is back with the reply; who reads it sees no seam', async () => {
+    let gone: () => void = () => {};
+    const left = new Promise<void>((resolve) => {
+      gone = resolve;
+    });
+    const agent = durable('asks', (input, context) => {
+      context.signal.addEventListener('abort', gone);
+      return asks.run(input, context);
+    });
+    const served = await serve([agent], { limits: { passivateAfter: 1, sweepEvery: 2 } });
+    const { run_id } = await (await served.post('/runs', ask('asks'))).json();
+    const tail = frames(await served.get(`/runs/${run_id}/events`, sse));
+    await left;
+    const late = frames(await served.get(`/runs/${run_id}/events?after=3`, sse));
+    expect((await (await served.get(`/runs/${run_id}`)).json()).status).toBe('awaiting');
+    const done: Run = await (await served.post(`/runs/${run_id}`, reply('yes'))).json();
+    expect(textOf(done)).toBe('before. You said yes.');
+    const events = await eventsOf(served, run_id);
+    expect((await tail).map(({ event }) => event)).toEqual(events);
+    expect((await late).map(({ event }) => event)).toEqual(events.slice(3));
+  });
+
+  it('is answered once, also on disk: of two replies at the same time, one gets 409', async () => {
+    const { served, run } = await crashed(asks);
+    const answers = await Promise.all(['a', 'b', 'c'].map((text) => served.post(`/runs/${run.run_id}`, reply(text))));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+  });
+
+  it('can be cancelled on disk, and its readers are told', async () => {
+    const { served, run } = await crashed(asks);
+    const tail = await served.get(`/runs/${run.run_id}/events`, sse);
+    expect(await (await served.post(`/runs/${run.run_id}/cancel`)).json()).toMatchObject({ status: 'cancelling' });
+    expect((await frames(tail)).at(-1)?.event).toMatchObject({ type: 'run.cancelled' });
+    expect((await served.post(`/runs/${run.run_id}`, reply('yes'))).status).toBe(409);
+  });
+
+  it('resumes in stream mode from disk with exactly what follows', async () => {
+    const { served, run } = await crashed(asks);
+    const seen = await frames(await served.post(`/runs/${run.run_id}`, { ...reply('yes'), mode: 'stream' }));
+    expect(types(seen.map(({ event }) => event))).toEqual([
+      'run.in-progress',
+      'message.created',
+      'message.part',
+      'message.completed',
+      'run.completed',
+    ]);
+    expect(seen[0]?.id).toBe(7);
+  });
+
+  it('takes only a reply that fits the schema it gave, and names the path of what does not', async () => {
+    const schema = { type: 'object', properties: { amount: { type: 'number', minimum: 1 } }, required: ['amount'] };
+    const agent = durable('pays', (_, context) =>
+      context.await('how much?', { schema }).pipe(map(({ message }) => `paid ${message.parts[0]?.content}`)),
+    );
+    const served = await serve([agent]);
+    const run: Run = await (await served.post('/runs', ask('pays'))).json();
+    expect(run.await_request?.schema).toEqual(schema);
+    const json = { content_type: 'application/json' };
+    const bad = await served.post(`/runs/${run.run_id}`, reply('{"amount":"x"}', json));
+    expect([bad.status, (await bad.json()).message]).toEqual([
+      422,
+      'await_resume.message.parts[0].content/amount: must be number.',
+    ]);
+    const none = await served.post(`/runs/${run.run_id}`, reply('hello'));
+    expect([none.status, (await none.json()).message]).toEqual([422, 'await_resume.message.parts: must be object.']);
+    expect(textOf(await (await served.post(`/runs/${run.run_id}`, reply('{"amount":5}', json))).json())).toBe(
+      'paid {"amount":5}',
+    );
+  });
+
+  it.each([true, false])(
+    'fails with await_timeout when nobody answers in time, in memory or on disk (durable: %s)',
+    async (durable) => {
+      const agent = defineAgent(
+        { name: 'hurried', description: 'a' },
+        (_, context) => context.await('?', { expires_in: 0.03 }).pipe(map(() => 'ok')),
+        { durable },
+      );
+      const served = await serve([agent], { limits: { sweepEvery: 2, passivateAfter: 1 } });
+      const run: Run = await (await served.post('/runs', ask('hurried'))).json();
+      expect(Date.parse(run.await_request?.expires_at ?? '')).toBeGreaterThan(Date.now() - 5_000);
+      expect((await finished(served, run.run_id)).error).toMatchObject({ code: 'await_timeout' });
+    },
+  );
+
+  it('is in the list of what waits for someone', async () => {
+    const served = await serve([asks, echo]);
+    await served.post('/runs', ask('echo'));
+    const { run_id } = await (await served.post('/runs', ask('asks'))).json();
+    const { runs } = await (await served.get('/runs?status=awaiting')).json();
+    expect(runs.map((run: Run) => run.run_id)).toEqual([run_id]);
+    expect(runs[0].await_request.message.parts[0].content).toBe('well?');
+  });
+});

@@ -1,0 +1,163 @@
+import { v7 as uuid } from 'uuid';
+import { describe, expect, it } from 'vitest';
+import type { Run, Store } from '../../src/index.ts';
+import { openStore } from '../../src/stores/open.ts';
+import { agent, askOnce, echo, never } from '../support/agents.ts';
+import { ask, eventsOf, type Served, serve } from '../support/serve.ts';
+
+const runOf = async (served: Served, ...args: Parameters<typeof ask>): Promise<Run> =>
+  (await served.post('/runs', ask(...args))).json();
+const list = async (served: Served, query = ''): Promise<{ runs: Run[]; next_cursor?: string }> =>
+  (await served.get(`/runs${query}`)).json();
+const remove = (served: Served, path: string): Promise<Response> => fetch(`${served.url}${path}`, { method: 'DELETE' });
+const ids = (runs: Run[]): string[] => runs.map(({ run_id }) => run_id);
+const stores = ['memory:', 'sqlite::memory:'];
+
+describe.each(stores)('the list of runs, on %s', (store) => {
+  it('is newest first, whole Runs, by agent, session and status', async () => {
+    const served = await serve([echo, never, askOnce], { store });
+    const a = await runOf(served, 'echo', 'a');
+    const b = await runOf(served, 'ask', 'b');
+    const c = await runOf(served, 'echo', 'c', { session_id: a.session_id });
+    const d = await runOf(served, 'never', 'd', { mode: 'async' });
+    expect(ids((await list(served)).runs)).toEqual(ids([d, c, b, a]));
+    expect((await list(served)).runs[3]).toEqual(a);
+    expect(ids((await list(served, '?agent_name=echo')).runs)).toEqual(ids([c, a]));
+    expect(ids((await list(served, `?session_id=${a.session_id?.toUpperCase()}`)).runs)).toEqual(ids([c, a]));
+    expect(ids((await list(served, '?status=awaiting')).runs)).toEqual(ids([b]));
+    expect(ids((await list(served, '?status=completed&agent_name=echo&limit=1')).runs)).toEqual(ids([c]));
+    expect((await list(served, '?agent_name=nobody')).runs).toEqual([]);
+  });
+
+  it('stays right from page to page while runs are added', async () => {
+    const served = await serve([echo], { store });
+    const made: Run[] = [];
+    for (let n = 0; n < 25; n += 1) made.unshift(await runOf(served, 'echo', String(n)));
+    const seen: string[] = [];
+    let query = '?limit=10';
+    for (;;) {
+      const page = await list(served, query);
+      seen.push(...ids(page.runs));
+      await runOf(served, 'echo', 'added meanwhile');
+      if (page.next_cursor === undefined) break;
+      query = `?limit=10&cursor=${page.next_cursor}`;
+    }
+    expect(seen).toEqual(ids(made));
+  });
+
+  it.each(['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'status=done', 'session_id=1'])(
+    'refuses ?%s',
+    async (query) => {
+      const served = await serve([echo], { store });
+      const response = await served.get(`/runs?${query}`);
+      expect(response.status).toBe(422);
+      expect((await response.json()).message).toMatch(/^query\./);
+    },
+  );
+});
+
+describe.each(stores)('deleting, on %s', (store) => {
+  it('takes a final run away, with its log and its messages, and leaves the others', async () => {
+    const served = await serve([echo], { store });
+    const a = await runOf(served, 'echo', 'a');
+    const b = await runOf(served, 'echo', 'b', { session_id: a.session_id });
+    const { history } = await (await served.get(`/sessions/${a.session_id}`)).json();
+    expect((await remove(served, `/runs/${a.run_id}`)).status).toBe(204);
+    expect((await served.get(`/runs/${a.run_id}`)).status).toBe(404);
+    expect((await served.get(`/runs/${a.run_id}/events`)).status).toBe(404);
+    expect((await remove(served, `/runs/${a.run_id}`)).status).toBe(404);
+    expect((await (await served.get(`/sessions/${a.session_id}`)).json()).history).toEqual(history.slice(2));
+    expect((await fetch(history[0])).status).toBe(404);
+    expect((await fetch(history[2])).status).toBe(200);
+    expect(await eventsOf(served, b.run_id)).toHaveLength(6);
+  });
+
+  it('does not take a run that is not over', async () => {
+    const served = await serve([never, askOnce], { store });
+    const going = await runOf(served, 'never', 'a', { mode: 'async' });
+    const response = await remove(served, `/runs/${going.run_id}`);
+    expect([response.status, (await response.json()).message]).toEqual([
+      409,
+      expect.stringContaining('cancel it before'),
+    ]);
+    expect((await remove(served, `/sessions/${going.session_id}`)).status).toBe(409);
+  });
+
+  it('takes a session away, with all that it had', async () => {
+    const counted = agent('counted', async (_, context) => {
+      await context.session.setState(1);
+      return 'ok';
+    });
+    const served = await serve([echo, counted], { store });
+    const a = await runOf(served, 'echo', 'a');
+    await runOf(served, 'counted', 'b', { session_id: a.session_id });
+    const other = await runOf(served, 'echo', 'c');
+    const { history, state } = await (await served.get(`/sessions/${a.session_id}`)).json();
+    expect((await remove(served, `/sessions/${a.session_id}`)).status).toBe(204);
+    for (const url of [...history, state]) expect((await fetch(url)).status).toBe(404);
+    expect((await served.get(`/sessions/${a.session_id}`)).status).toBe(404);
+    expect((await served.get(`/runs/${a.run_id}`)).status).toBe(404);
+    expect((await remove(served, `/sessions/${a.session_id}`)).status).toBe(404);
+    expect(ids((await list(served)).runs)).toEqual(ids([other]));
+    expect((await served.get(`/sessions/${other.session_id}`)).status).toBe(200);
+  });
+});
+
+describe.each(stores)('retention, on %s', (url) => {
+  const swept = async (store: Store, before: { runs?: string; keys: string }): Promise<number> => {
+    let bits = 1;
+    while (await store.sweep(before)) bits += 1;
+    return bits;
+  };
+
+  it('clears final runs bit by bit, keeps what is not over, and what was said in the session', async () => {
+    const store = await openStore(url);
+    const served = await serve([echo, askOnce], { store });
+    const a = await runOf(served, 'echo', 'a');
+    const waiting = await runOf(served, 'ask', 'b');
+    await swept(store, { runs: new Date(Date.now() + 1000).toISOString(), keys: '' });
+    expect(await store.run(a.run_id)).toBeUndefined();
+    expect(await store.events(a.run_id, 0, 10)).toEqual([]);
+    expect(await store.run(waiting.run_id)).toBeDefined();
+    expect((await (await served.get(`/sessions/${a.session_id}`)).json()).history).toHaveLength(2);
+    await store.close();
+  });
+
+  it('takes a big log in small bits', async () => {
+    const store = await openStore(url);
+    const big = agent('big', () =>
+      Array.from({ length: 200 }, (_, n) => ({ content: `${n}`.repeat(20_000), name: 'a' })),
+    );
+    const served = await serve([big], { store });
+    const { run_id } = await runOf(served, 'big');
+    await store.remove(run_id);
+    let slowest = 0;
+    for (let more = true; more; ) {
+      const before = performance.now();
+      more = await store.sweep({ keys: '' });
+      slowest = Math.max(slowest, performance.now() - before);
+    }
+    expect(await store.events(run_id, 0, 10)).toEqual([]);
+    // A bound for a busy machine; alone it is a millisecond or two.
+    expect(slowest).toBeLessThan(50);
+  });
+
+  it('answers 410 for what was kept once, and 404 for what never was', async () => {
+    const served = await serve([echo], { store: url, limits: { keepRuns: 1_000 } });
+    const old = uuid({ msecs: Date.now() - 5_000 });
+    for (const path of [`/runs/${old}`, `/runs/${old}/events?after=3`]) {
+      const response = await served.get(path, { accept: 'text/event-stream' });
+      expect([response.status, (await response.json()).message]).toEqual([410, `Run ${old} is not kept any more.`]);
+    }
+    expect((await served.get(`/runs/${uuid()}`)).status).toBe(404);
+    expect((await served.get('/runs/00000000-0000-4000-8000-000000000000')).status).toBe(404);
+  });
+
+  it('is done by the server by itself', async () => {
+    const store = await openStore(url);
+    const served = await serve([echo], { store, limits: { keepRuns: 1, sweepEvery: 2 } });
+    const { run_id } = await runOf(served, 'echo');
+    while ((await store.run(run_id)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    expect((await served.get(`/runs/${run_id}`)).status).toBe(410);
+  });
+});

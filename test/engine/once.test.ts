@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { Run } from '../../src/index.ts';
+import { agent, askOnce, echo, tokens } from '../support/agents.ts';
+import { ask, frames, serve } from '../support/serve.ts';
+
+const key = (value: string, more = {}) => ({ 'idempotency-key': value, ...more });
+
+describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key, on %s', (store) => {
+  const counting = () => {
+    const state = { runs: 0 };
+    return { state, agent: agent('counted', () => `run ${++state.runs}`) };
+  };
+
+  it('makes one run however often it is sent, and answers it in the mode that is asked', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serve([counted], { store });
+    const first: Run = await (await served.post('/runs', ask('counted'), key('k1'))).json();
+    const again: Run = await (await served.post('/runs', ask('counted'), key('k1'))).json();
+    expect(again).toEqual(first);
+    const later = await served.post('/runs', ask('counted', 'hi', { mode: 'async' }), key('k1'));
+    expect([later.status, await later.json()]).toEqual([202, first]);
+    const stream = await served.post('/runs', ask('counted', 'hi', { mode: 'stream' }), key('k1'));
+    expect(stream.headers.get('run-id')).toBe(first.run_id);
+    expect((await frames(stream)).map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(state.runs).toBe(1);
+    await served.post('/runs', ask('counted'), key('k2'));
+    expect(state.runs).toBe(2);
+  });
+
+  it('makes one run where two arrive at once', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serve([counted], { store });
+    const runs: Run[] = await Promise.all(
+      Array.from({ length: 10 }, async () => (await served.post('/runs', ask('counted'), key('k'))).json()),
+    );
+    expect(new Set(runs.map(({ run_id }) => run_id)).size).toBe(1);
+    expect(state.runs).toBe(1);
+    expect((await (await served.get('/runs')).json()).runs).toHaveLength(1);
+  });
+
+  it('is refused with another body, and takes the same one in another order', async () => {
+    const served = await serve([echo], { store });
+    await served.post('/runs', { agent_name: 'echo', input: [{ parts: [{ content: 'a', name: 'n' }] }] }, key('k'));
+    const other = await served.post('/runs', ask('echo', 'b'), key('k'));
+    expect([other.status, (await other.json()).message]).toEqual([
+      422,
+      expect.stringContaining('came with another body'),
+    ]);
+    const turned = { input: [{ parts: [{ name: 'n', content: 'a' }] }], agent_name: 'echo' };
+    expect((await served.post('/runs', turned, key('k'))).status).toBe(200);
+  });
+
+  it('resumes once, and answers what followed', async () => {
+    const served = await serve([askOnce], { store });
+    const { run_id }: Run = await (await served.post('/runs', ask('ask'))).json();
+    const body = (content: string) => ({
+      mode: 'sync',
+      await_resume: { type: 'message', message: { parts: [{ content }] } },
+    });
+    const [a, b] = await Promise.all(
+      [1, 2].map(async () => (await served.post(`/runs/${run_id}`, body('yes'), key('r'))).json()),
+    );
+    expect([a.status, a]).toEqual(['completed', b]);
+    const stream = await served.post(`/runs/${run_id}`, { ...body('yes'), mode: 'stream' }, key('r'));
+    expect((await frames(stream))[0]).toMatchObject({ id: 7, event: { type: 'run.in-progress' } });
+    expect((await served.post(`/runs/${run_id}`, body('no'), key('r'))).status).toBe(422);
+    expect((await served.post(`/runs/${run_id}`, body('yes'), key('other'))).status).toBe(409);
+  });
+
+  it('lives for a while only', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serve([counted], { store, limits: { keepKeys: 1 } });
+    await served.post('/runs', ask('counted'), key('k'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await served.post('/runs', ask('counted', 'another body'), key('k'))).status).toBe(200);
+    expect(state.runs).toBe(2);
+  });
+
+  it('has to be a key', async () => {
+    const served = await serve([tokens], { store });
+    const response = await served.post('/runs', ask('tokens', '1'), key('x'.repeat(256)));
+    expect([response.status, (await response.json()).message]).toEqual([
+      422,
+      expect.stringContaining('headers.idempotency-key'),
+    ]);
+  });
+});
