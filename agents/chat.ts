@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
-import { type AgentContext, AgentError, type AgentOutput, defineAgent, type Message, type MessagePart } from 'rivulet';
-import { concatWith, map, Observable, switchMap, toArray } from 'rxjs';
+import { AgentError, defineAgent, type Message, type MessagePart } from 'rivulet';
+import { concatMap, concatWith, EMPTY, map, Observable, of, switchMap, toArray } from 'rxjs';
 import { calculate, calculator } from './_calculate.ts';
 
 const maxRounds = 8;
@@ -24,12 +24,39 @@ export default defineAgent(
       concatWith(input),
       map(toChat),
       toArray(),
-      switchMap((messages) => answer(messages, context)),
+      // A step: after a crash or a deploy the answer so far comes from the journal, and the model goes on from there.
+      switchMap((messages) =>
+        context.step(
+          'answer',
+          () => answer(messages, context.signal),
+          (before) => answer([...messages, ...said(before)], context.signal),
+        ),
+      ),
+      concatMap((output) => {
+        if (typeof output === 'string' || !('tokens' in output)) return of(output);
+        context.usage(output);
+        return EMPTY;
+      }),
     ),
+  { durable: true },
 );
 
+/** What the model says, and how many tokens it took. */
+type Answer = string | MessagePart | { tokens: number };
+
+/** Tells the model what it had said when it was cut off. */
+function said(before: readonly Answer[]): OpenAI.ChatCompletionMessageParam[] {
+  const content = before.filter((one) => typeof one === 'string').join('');
+  return content === ''
+    ? []
+    : [
+        { role: 'assistant', content },
+        { role: 'user', content: 'You were cut off. Go on exactly where you stopped, and repeat nothing.' },
+      ];
+}
+
 /** Cold: subscribing asks the model, unsubscribing hangs up. */
-function answer(messages: OpenAI.ChatCompletionMessageParam[], context: AgentContext): Observable<AgentOutput> {
+function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSignal): Observable<Answer> {
   return new Observable((subscriber) => {
     const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL } = process.env;
     const baseURL = OPENAI_BASE_URL || 'http://127.0.0.1:11434/v1';
@@ -49,10 +76,10 @@ function answer(messages: OpenAI.ChatCompletionMessageParam[], context: AgentCon
           stream_options: { include_usage: true },
           tools: [{ type: 'function', function: { ...calculator, function: tool } }],
         },
-        { signal: context.signal, maxChatCompletions: maxRounds },
+        { signal, maxChatCompletions: maxRounds },
       )
       .on('content', (token) => subscriber.next(token))
-      .on('chatCompletion', ({ usage }) => usage && context.usage({ tokens: usage.total_tokens }));
+      .on('chatCompletion', ({ usage }) => usage && subscriber.next({ tokens: usage.total_tokens }));
     runner.done().then(
       () => {
         // The runner stops after its last round without a word, though the model still waits for the tool.

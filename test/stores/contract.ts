@@ -219,5 +219,80 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
         { agent_name, completed: 2, failed: 1, tokens: 33, seconds: 3.3 },
       ]);
     });
+
+    it('hands a run over to a new epoch, after which the old one can write no more', async () => {
+      const first = append(fresh(), ['1']);
+      await store.commit([first]);
+      const taken = { ...first.row, epoch: 2, attempts: 1 };
+      expect(await store.commit([{ row: taken, from: 1, expect: 1, lines: [] }])).toEqual([true]);
+      expect(await store.run(first.row.run_id)).toEqual(taken);
+      expect(await store.commit([append(first.row, ['old'])])).toEqual([false]);
+      expect(await store.commit([{ row: { ...taken, epoch: 3 }, from: 1, expect: 1, lines: [] }])).toEqual([false]);
+      expect(await store.commit([append(taken, ['new'])])).toEqual([true]);
+    });
+
+    it('keeps a journal in the order in which it was written', async () => {
+      const first = append(fresh(), ['1'], { journal: ['{"a":1}'] });
+      const second = append(first.row, [], { journal: ['{"b":2}', '{"c":3}'] });
+      await store.commit([first]);
+      await store.commit([second, append(second.row, ['2'])]);
+      expect(await store.journal(first.row.run_id)).toEqual(['{"a":1}', '{"b":2}', '{"c":3}']);
+      expect(await store.journal('nobody')).toEqual([]);
+    });
+
+    it('lists runs newest first, by agent, session and status, from any run on', async () => {
+      const agent_name = `lister-${Date.now()}`;
+      const rows = Array.from({ length: 6 }, (_, n) =>
+        append(fresh({ agent_name, session_id: `s${n % 2}-${agent_name}` }), ['1']),
+      );
+      await store.commit(rows);
+      const ids = rows.map(({ row }) => row.run_id).reverse();
+      const listed = async (...args: Parameters<Store['runs']>) =>
+        (await store.runs(...args)).map(({ run_id }) => run_id);
+      expect(await listed({ agent_name }, undefined, 10)).toEqual(ids);
+      expect(await listed({ agent_name }, ids[1], 2)).toEqual(ids.slice(2, 4));
+      expect(await listed({ session_id: `s0-${agent_name}` }, undefined, 10)).toEqual([ids[1], ids[3], ids[5]]);
+      expect(await listed({ agent_name, status: 'completed' }, undefined, 10)).toEqual([]);
+      expect(await listed({ agent_name, status: 'created' }, undefined, 1)).toEqual([ids[0]]);
+    });
+
+    it('finds the runs that are due, and those of a session that are not over', async () => {
+      const session_id = `due-${Date.now()}`;
+      const soon = append(fresh({ session_id, due: '2026-01-01T00:00:05.000Z' }), ['1']);
+      const never = append(fresh({ session_id }), ['1']);
+      const done = append(fresh({ session_id, status: 'failed', finished_at: '2026-01-01T00:00:01.000Z' }), ['1']);
+      await store.commit([soon, never, done]);
+      expect(await store.due('2026-01-01T00:00:04.000Z', 10)).toEqual([]);
+      expect(await store.due('2026-01-01T00:00:05.000Z', 10)).toEqual([soon.row]);
+      expect(await store.unfinished(session_id, '', 10)).toEqual([soon.row, never.row]);
+      expect(await store.unfinished(session_id, soon.row.run_id, 10)).toEqual([never.row]);
+    });
+
+    it('takes a key once, until it is no longer fresh', async () => {
+      const key = (hash: string, created_at: string, fresh_from: string, run_id: string) => ({
+        scope: 'runs',
+        key: `k-${name}`,
+        hash,
+        run_id,
+        after: 0,
+        created_at,
+        fresh: fresh_from,
+      });
+      const a = append(fresh(), ['1']);
+      const b = append(fresh(), ['1']);
+      const keyA = key('a', '2026-01-02', '2026-01-01', a.row.run_id);
+      expect(
+        await store.commit([
+          { ...a, key: keyA },
+          { ...b, key: key('b', '2026-01-02', '2026-01-01', b.row.run_id) },
+        ]),
+      ).toEqual([true, false]);
+      expect(await store.run(b.row.run_id)).toBeUndefined();
+      expect(await store.key('runs', `k-${name}`)).toMatchObject({ hash: 'a', run_id: a.row.run_id });
+      expect(await store.commit([{ ...b, key: key('b', '2026-01-04', '2026-01-03', b.row.run_id) }])).toEqual([true]);
+      expect(await store.key('runs', `k-${name}`)).toMatchObject({ hash: 'b', run_id: b.row.run_id });
+      while (await store.sweep({ keys: '2026-01-05' })) await Promise.resolve();
+      expect(await store.key('runs', `k-${name}`)).toBeUndefined();
+    });
   });
 }
