@@ -17,7 +17,7 @@ const tokenHead = '{"type":"message.part","part":{"content_type":"text/plain","c
  */
 export function encode(event: Event): string {
   if (event.type === 'message.part' && isToken(event.part)) {
-    return escapeBreaks(`${tokenHead}${JSON.stringify(event.part.content)}}}`);
+    return `${tokenHead}${escapeBreaks(JSON.stringify(event.part.content))}}}`;
   }
   return escapeBreaks(JSON.stringify(event));
 }

@@ -72,6 +72,8 @@ export interface Write {
   readonly expect: number;
   /** The epoch that the run has now, where the step takes it over with a new one. Default: the row's. */
   readonly from?: number;
+  /** The row is as it was but for `last`: most writes are, and a store can do less for them. */
+  readonly grown?: boolean;
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
   /** With the first write only. */

@@ -8,8 +8,7 @@ import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
  * What a durable run's agent was given from outside, in the order in which it got it. `at` is the id of the
  * last event before: with it, a replay gives the agent the same things at the same places.
  */
-export type JournalEntry = { readonly at: number } & // `undefined` is a value as well, which JSON leaves out.
-(
+export type JournalEntry = { readonly at: number } & ( // `undefined` is a value as well, which JSON leaves out.
   | { readonly step: string; readonly value?: unknown }
   | { readonly step: string; readonly done: true }
   | { readonly step: string; readonly error: ErrorBody }

@@ -17,7 +17,8 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-type Draft = { -readonly [Key in keyof Write]: Write[Key] } & { row: RunRow; lines: string[]; chars: number };
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
 
 const tailChars = 256 * 1024;
 /** A batch is what one reader has in its hands at a time, so a burst is cut into several. */
@@ -31,7 +32,8 @@ const batchChars = 64 * 1024;
 export class RunLog implements Uncommitted {
   readonly #commits: Commits;
   readonly #moved = new EventEmitter<{ moved: []; over: [] }>();
-  #row: RunRow;
+  /** As after everything appended; changed in place, since a copy for each token costs more than the rest of it. */
+  readonly #row: Mutable<RunRow>;
   #durable: RunRow;
   #pending: Draft[] = [];
   #pendingChars = 0;
@@ -41,6 +43,8 @@ export class RunLog implements Uncommitted {
   #tail: Batch[] = [];
   #tailChars = 0;
   #readers = 0;
+  /** Whether the row differs in more than `last` from the one that was sealed before. */
+  #changed = true;
   #failure: Error | undefined;
   #detached = false;
 
@@ -50,7 +54,7 @@ export class RunLog implements Uncommitted {
    */
   constructor(commits: Commits, row: RunRow, first: { input?: readonly Message[]; from?: number } = {}) {
     this.#commits = commits;
-    this.#row = row;
+    this.#row = { ...row };
     this.#durable = row;
     if (first.input !== undefined || first.from !== undefined) Object.assign(this.#draft(), first);
   }
@@ -89,11 +93,17 @@ export class RunLog implements Uncommitted {
   append(line: string, run?: Pick<RunRow, 'status' | 'finished_at' | 'due'>): void {
     if (this.#failure !== undefined) return;
     const draft = this.#draft();
-    const last = this.#row.last + 1;
-    this.#row = run === undefined ? { ...this.#row, last } : { ...this.#row, ...run, last, snapshot: last };
+    const row = this.#row;
+    row.last += 1;
     // It got on, so whatever was wrong before is no longer counted.
-    if (this.#row.attempts > 0) this.#row = { ...this.#row, attempts: 0 };
-    draft.row = this.#row;
+    if (row.attempts > 0) this.change({ attempts: 0 });
+    if (run !== undefined) {
+      this.#changed = true;
+      row.snapshot = row.last;
+      row.status = run.status;
+      row.finished_at = run.finished_at;
+      row.due = run.due;
+    }
     draft.lines.push(line);
     draft.chars += line.length;
     this.#pendingChars += line.length;
@@ -102,8 +112,9 @@ export class RunLog implements Uncommitted {
   /** Changes the row without an event. */
   change(row: RowChange): void {
     if (this.#failure !== undefined) return;
-    this.#row = { ...this.#row, ...row };
-    this.#draft().row = this.#row;
+    this.#draft();
+    this.#changed = true;
+    Object.assign(this.#row, row);
   }
 
   /** Adds to what the next commit keeps together with the events. */
@@ -171,6 +182,7 @@ export class RunLog implements Uncommitted {
   }
 
   take(): Write[] {
+    this.#seal();
     this.#inFlight = this.#pending;
     this.#pending = [];
     this.#pendingChars = 0;
@@ -214,10 +226,20 @@ export class RunLog implements Uncommitted {
   #draft(): Draft {
     const current = this.#pending.at(-1);
     if (current !== undefined && current.chars < batchChars && !settles(current.lines.at(-1))) return current;
+    this.#seal();
     const draft: Draft = { row: this.#row, expect: this.#row.last, lines: [], chars: 0 };
     this.#pending.push(draft);
     this.#commits.mark(this);
     return draft;
+  }
+
+  /** What was appended so far is a write of its own: its row is the run as of now. */
+  #seal(): void {
+    const draft = this.#pending.at(-1);
+    if (draft === undefined) return;
+    draft.row = { ...this.#row };
+    draft.grown = !this.#changed && draft.lines.length > 0;
+    this.#changed = false;
   }
 
   #remember(batch: Batch): void {

@@ -134,7 +134,9 @@ export class SqliteStore implements Store {
     const kept =
       expect === 0 && write.input !== undefined
         ? sql.insertRun.run({ ...row, input: JSON.stringify(write.input) })
-        : sql.updateRun.run({ ...row, expect, from: write.from ?? row.epoch });
+        : write.grown === true
+          ? sql.growRun.run(row.last, row.run_id, row.epoch, expect)
+          : sql.updateRun.run({ ...row, expect, from: write.from ?? row.epoch });
     if (kept.changes === 0) return false;
     if (lines.length > 0) sql.insertEvents.run(row.run_id, expect + 1, expect + lines.length, lines.join('\n'));
     if (write.journal !== undefined) sql.insertJournal.run(row.run_id, write.journal.join('\n'));

