@@ -10,7 +10,7 @@ import { acceptJson } from './http/body.ts';
 import { watchConnections } from './http/close-connections.ts';
 import { handleClientError, handleError, handleNotFound } from './http/error-handler.ts';
 import { createFetch, type ForeignOptions } from './http/foreign.ts';
-import { Heartbeat } from './http/heartbeat.ts';
+import { OpenStreams } from './http/open-streams.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { Responder } from './http/respond.ts';
 import { validatorCompiler } from './http/validator.ts';
@@ -31,6 +31,8 @@ export interface RivuletOptions {
   readonly limits?: Partial<Limits>;
   /** Milliseconds between the comments that keep an idle stream open. Default 15,000. */
   readonly heartbeat?: number;
+  /** Milliseconds until a stream whose reader takes nothing of what waits is dropped; 0 for never. Default 60,000. */
+  readonly stalledAfter?: number;
   /** Milliseconds that a client whose stream broke waits before it reconnects. Default 1,000. */
   readonly retry?: number;
   /** Bytes of a request's body. Default 10 Mi. */
@@ -62,7 +64,11 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
     onFailure: (err) => app.log.error({ err }, 'the store did not answer'),
     ...(options.limits && { limits: options.limits }),
   });
-  const streams = { heartbeat: new Heartbeat(options.heartbeat ?? 15_000), retry: options.retry ?? 1_000 };
+  const open = new OpenStreams({
+    heartbeat: options.heartbeat ?? 15_000,
+    stalledAfter: options.stalledAfter ?? 60_000,
+  });
+  const streams = { open, retry: options.retry ?? 1_000 };
   const responder = new Responder(engine, streams);
   const closeConnections = watchConnections(app.server);
   let stopping = false;

@@ -11,6 +11,12 @@ const port = (text: string): number => {
   throw new InvalidArgumentError('It has to be a whole number from 0 to 65535.');
 };
 
+const milliseconds = (text: string): number => {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isInteger(value) && value >= 0 && value < 2 ** 31) return value;
+  throw new InvalidArgumentError('It has to be a whole number of milliseconds.');
+};
+
 const publicUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/.test(text)) return text;
   throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
@@ -66,6 +72,12 @@ export function program(): Command {
         .env('RIVULET_LIMITS')
         .default({})
         .argParser(limit),
+    )
+    .addOption(
+      new Option('--stalled-after <ms>', 'drop a stream whose reader takes nothing for so long; 0 for never')
+        .env('RIVULET_STALLED_AFTER')
+        .default(60_000)
+        .argParser(milliseconds),
     )
     .addOption(
       new Option('--log-level <level>', 'least severe line to log')

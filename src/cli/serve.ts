@@ -12,6 +12,7 @@ export interface ServeOptions {
   readonly publicUrl?: string;
   readonly allowNetwork: readonly string[];
   readonly limit: Partial<Limits>;
+  readonly stalledAfter: number;
   readonly logLevel: string;
 }
 
@@ -27,6 +28,7 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     store,
     foreign: { allowNetworks: options.allowNetwork },
     limits: options.limit,
+    stalledAfter: options.stalledAfter,
     logger: { level: options.logLevel },
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   });

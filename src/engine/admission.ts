@@ -41,7 +41,7 @@ export class Admission {
     const earlier = key && (await this.#idempotency.earlier(key));
     if (earlier !== undefined) return this.#again(earlier);
     const { running } = this.#services.limits;
-    if (running > 0 && this.#live.size >= running) throw fail('too_busy', running);
+    if (running > 0 && this.#live.working >= running) throw fail('too_busy', running);
     const agent = this.#services.registry.get(request.agent_name);
     const now = this.#services.now();
     const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));

@@ -56,6 +56,8 @@ export class Execution {
   #since = performance.now();
   #worked = 0;
   #detached = false;
+  /** Replies that an earlier life took, and that the agent has yet to get. */
+  readonly #taken: Taken[] = [];
 
   /** With a past, the agent is led through it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
@@ -71,7 +73,10 @@ export class Execution {
       () => this.#guard(() => this.#goOn()),
     );
     if (past === undefined) this.#recorder.created();
-    else this.#recorder.replayWith(new Replay(1, past.lines, past.journal, (reply) => this.#answerAgain(reply)));
+    else {
+      const replies = { take: (reply: AwaitResume) => this.#takeAgain(reply), answer: () => this.#answerAgain() };
+      this.#recorder.replayWith(new Replay(1, past.lines, past.journal, replies));
+    }
   }
 
   get run(): Run {
@@ -95,7 +100,8 @@ export class Execution {
 
   /** Runs the agent. Called once the run is durable, so that nothing is done for a run nobody knows. */
   start(): void {
-    if (this.run.status !== 'created') return;
+    // The server may have begun to stop while the run was written down.
+    if (this.run.status !== 'created' || this.#detached) return;
     this.#guard(() => this.#become('in-progress'));
     const { limits, registry, now } = this.#services;
     const ready = (): Promise<void> | undefined => (this.log.backlog > limits.backlog ? this.log.flushed() : undefined);
@@ -134,7 +140,7 @@ export class Execution {
     if (this.durable) this.#recorder.journal({ at, reply });
     this.#become('in-progress');
     this.log.flushed().then(
-      () => this.#answer(question, reply),
+      () => this.#answer({ question, reply }),
       () => undefined, // the log has told the engine, which calls lost()
     );
     return at;
@@ -243,7 +249,13 @@ export class Execution {
     this.#questions.next();
   }
 
-  #answer({ subscriber }: Question, reply: AwaitResume): void {
+  #answer(taken: Taken): void {
+    const over = this.#detached || isFinal(this.run.status);
+    if (this.durable && !over) this.#recorder.journal({ at: this.log.row.last, answered: true });
+    this.#give(taken);
+  }
+
+  #give({ question: { subscriber }, reply }: Taken): void {
     subscriber.next(reply);
     subscriber.complete();
     this.#guard(() => {
@@ -252,11 +264,33 @@ export class Execution {
     });
   }
 
-  /** A reply that an earlier life of the run got, at the place where it got it. */
-  #answerAgain(reply: AwaitResume): void {
-    const question = this.#questions.take();
-    if (question === undefined) return;
-    this.#become('in-progress');
-    queueMicrotask(() => this.#answer(question, reply));
+  /** A reply that an earlier life of the run took, at the place where it did. */
+  #takeAgain(reply: AwaitResume): void {
+    // Not at once: the agent is still being subscribed to, and may be about to ask more at the same time.
+    queueMicrotask(() => {
+      const question = this.#questions.take();
+      if (question === undefined) return;
+      this.#guard(() => {
+        this.#become('in-progress');
+        this.#taken.push({ question, reply });
+        // Where that life ended before its agent got the reply, it gets it now.
+        this.#recorder.replay?.whenLive(() => {
+          const taken = this.#taken.shift();
+          if (taken !== undefined) this.#answer(taken);
+        });
+        this.#recorder.proceed();
+      });
+    });
   }
+
+  /** The agent gets the reply that was taken first, where an earlier life's got it. */
+  #answerAgain(): void {
+    const taken = this.#taken.shift();
+    if (taken !== undefined) this.#give(taken);
+  }
+}
+
+interface Taken {
+  readonly question: Question;
+  readonly reply: AwaitResume;
 }

@@ -25,6 +25,8 @@ export class LiveRuns implements Runs {
   readonly #commits: Commits;
   readonly #services: Services;
   readonly #executions = new Map<string, Execution>();
+  /** Those of them that are at work: neither awaiting nor queued. */
+  readonly #working = new Set<string>();
   readonly #changed = new EventEmitter<Record<string, []>>();
   readonly #turns: SessionTurns;
   #stopping = false;
@@ -40,8 +42,9 @@ export class LiveRuns implements Runs {
     return this.#stopping;
   }
 
-  get size(): number {
-    return this.#executions.size;
+  /** How many runs are at work. */
+  get working(): number {
+    return this.#working.size;
   }
 
   /** The run's execution; waits for one that is just leaving, so that the store has all of it. */
@@ -95,15 +98,17 @@ export class LiveRuns implements Runs {
   async enter(execution: Execution): Promise<void> {
     const { run_id } = execution.log.row;
     this.#executions.set(run_id, execution);
+    this.#count(execution);
+    execution.log.whenTurned(() => this.#count(execution));
     this.#changed.emit(run_id);
     try {
       await execution.log.flushed();
     } catch (error) {
-      this.#executions.delete(run_id);
+      this.#drop(execution);
       throw error;
     }
     execution.log.whenOver(() => {
-      this.#executions.delete(run_id);
+      this.#drop(execution);
       if (execution.log.failure !== undefined) execution.lost(execution.log.failure);
       this.#turns.over(execution.log.row);
     });
@@ -113,8 +118,24 @@ export class LiveRuns implements Runs {
   async leave(execution: Execution): Promise<void> {
     execution.detach();
     await execution.log.flushed().catch(() => undefined); // the log has told whoever has to know
-    this.#executions.delete(execution.log.row.run_id);
+    this.#drop(execution);
     this.#turns.left(execution.log.row);
+    // What was flushed only now is news to readers who have looked already.
+    this.#changed.emit(execution.log.row.run_id);
+  }
+
+  #count(execution: Execution): void {
+    const { run_id, status, queued_at } = execution.log.row;
+    if (this.#executions.get(run_id) !== execution) return;
+    if (status === 'awaiting' || queued_at !== null) this.#working.delete(run_id);
+    else this.#working.add(run_id);
+  }
+
+  #drop(execution: Execution): void {
+    const { run_id } = execution.log.row;
+    if (this.#executions.get(run_id) !== execution) return;
+    this.#executions.delete(run_id);
+    this.#working.delete(run_id);
   }
 
   /** Tells readers that a run which is in no process has changed. */
@@ -164,7 +185,11 @@ export class LiveRuns implements Runs {
     );
     for (const run_id of this.#changed.eventNames()) this.#changed.emit(String(run_id));
     await this.#emptied(this.#services.limits.stopTime);
-    for (const one of this.all()) one.failWith(fail('run_interrupted').toJSON());
+    for (const one of this.all()) {
+      // A durable one that is here now came while the others left.
+      if (one.durable) await this.leave(one);
+      else one.failWith(fail('run_interrupted').toJSON());
+    }
     await this.#commits.drained();
   }
 

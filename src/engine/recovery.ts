@@ -45,8 +45,9 @@ export class Recovery {
     try {
       // Awaiting durable runs stay on disk until somebody answers, so that they cost nothing.
       if (row.status === 'awaiting' && row.tier === 'durable') return;
-      if (row.queued_at !== null) await this.#queueAgain(row);
-      else if (row.status === 'cancelling') await endStored(this.#store, row, this.#now());
+      // First: whoever cancelled a queued run was told so.
+      if (row.status === 'cancelling') await endStored(this.#store, row, this.#now());
+      else if (row.queued_at !== null) await this.#queueAgain(row);
       else if (row.tier === 'pinned') await endStored(this.#store, row, this.#now(), fail('run_interrupted').toJSON());
       else if (row.attempts >= this.#limits.attempts && this.#limits.attempts > 0) {
         await endStored(this.#store, row, this.#now(), fail('recovery_exhausted', row.attempts).toJSON());

@@ -13,8 +13,10 @@ export type JournalEntry = { readonly at: number } & ( // `undefined` is a value
   | { readonly step: string; readonly done: true }
   | { readonly step: string; readonly error: ErrorBody }
   | { readonly reply: AwaitResume }
+  // The agent gets a reply when it is durable; what else it was given until then comes first in a replay, too.
+  | { readonly answered: true }
 );
-export type StepEntry = Exclude<JournalEntry, { reply: AwaitResume }>;
+export type StepEntry = Extract<JournalEntry, { step: string }>;
 
 type Give = (entry: StepEntry) => void;
 
@@ -25,7 +27,8 @@ type Give = (entry: StepEntry) => void;
 export class Replay {
   readonly #lines: readonly string[];
   readonly #entries: readonly JournalEntry[];
-  readonly #answer: (reply: AwaitResume) => void;
+  readonly #take: (reply: AwaitResume) => void;
+  readonly #answer: () => void;
   readonly #steps = new Map<string, Give>();
   readonly #waiting: (() => void)[] = [];
   readonly #base: number;
@@ -33,16 +36,17 @@ export class Replay {
   #given = 0;
   #giving = false;
 
-  /** `lines` are the events after event `base`; `answer` is called with each reply when its place comes. */
+  /** `lines` are the events after event `base`; each reply is taken when its place comes, and answered at another. */
   constructor(
     base: number,
     lines: readonly string[],
     entries: readonly JournalEntry[],
-    answer: (reply: AwaitResume) => void,
+    { take, answer }: { take: (reply: AwaitResume) => void; answer: () => void },
   ) {
     this.#base = base;
     this.#lines = lines;
     this.#entries = entries;
+    this.#take = take;
     this.#answer = answer;
   }
 
@@ -85,9 +89,10 @@ export class Replay {
     if (this.#giving) return;
     this.#giving = true;
     for (let entry = this.#due(); entry !== undefined; entry = this.#due()) {
-      if ('reply' in entry) {
+      if ('reply' in entry || 'answered' in entry) {
         this.#given += 1;
-        this.#answer(entry.reply);
+        if ('reply' in entry) this.#take(entry.reply);
+        else this.#answer();
         continue;
       }
       const give = this.#steps.get(entry.step);
@@ -102,8 +107,13 @@ export class Replay {
   /** A step was subscribed to: gives it its part of the journal, then calls back when the run is live. */
   join(step: string, give: Give, live: () => void): void {
     this.#steps.set(step, give);
-    this.#waiting.push(live);
+    this.whenLive(live);
     this.proceed();
+  }
+
+  /** Calls back once, when the run is live. */
+  whenLive(callback: () => void): void {
+    this.#waiting.push(callback);
   }
 
   #due(): JournalEntry | undefined {

@@ -21,8 +21,8 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
 
 const tailChars = 256 * 1024;
-/** A batch is what one reader has in its hands at a time, so a burst is cut into several. */
-const batchChars = 64 * 1024;
+/** A batch is what a reader has in its hands for as long as it does not read, so a burst is cut into several. */
+const batchChars = 16 * 1024;
 
 /**
  * The log of one live run. The execution appends; readers hold cursors and are woken when more is durable.
@@ -31,7 +31,7 @@ const batchChars = 64 * 1024;
  */
 export class RunLog implements Uncommitted {
   readonly #commits: Commits;
-  readonly #moved = new EventEmitter<{ moved: []; over: [] }>();
+  readonly #moved = new EventEmitter<{ moved: []; over: []; turned: [] }>();
   /** As after everything appended; changed in place, since a copy for each token costs more than the rest of it. */
   readonly #row: Mutable<RunRow>;
   #durable: RunRow;
@@ -107,6 +107,7 @@ export class RunLog implements Uncommitted {
     draft.lines.push(line);
     draft.chars += line.length;
     this.#pendingChars += line.length;
+    if (run !== undefined) this.#moved.emit('turned');
   }
 
   /** Changes the row without an event. */
@@ -115,6 +116,7 @@ export class RunLog implements Uncommitted {
     this.#draft();
     this.#changed = true;
     Object.assign(this.#row, row);
+    this.#moved.emit('turned');
   }
 
   /** Adds to what the next commit keeps together with the events. */
@@ -179,6 +181,11 @@ export class RunLog implements Uncommitted {
   whenOver(callback: () => void): void {
     if (this.ended || this.#failure !== undefined) callback();
     else this.#moved.once('over', callback);
+  }
+
+  /** Calls back whenever the run's status changes, or whether it is queued; durable or not. */
+  whenTurned(callback: () => void): void {
+    this.#moved.on('turned', callback);
   }
 
   take(): Write[] {

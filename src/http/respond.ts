@@ -4,6 +4,7 @@ import { runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Begun } from '../engine/begun.ts';
 import type { Engine } from '../engine/engine.ts';
+import { settles } from '../engine/run-log.ts';
 import type { WatchOptions } from '../engine/watch.ts';
 import type { RunMode } from '../schema/run.ts';
 import { type StreamOptions, sendStream } from './sse.ts';
@@ -59,7 +60,8 @@ export class Responder {
     const { batches } = await this.#engine.watch(run_id, { after, until: 'settled' });
     let last: string | undefined;
     for await (const { lines } of batches) last = lines.at(-1);
-    if (last === undefined) throw fail('store_failed');
+    // A durable run is let go of when the server stops; it settles in the next process.
+    if (last === undefined || !settles(last)) throw fail('stopping');
     return runInside(last);
   }
 }

@@ -3,36 +3,63 @@ import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../core/encode.ts';
 import { errorOf } from '../core/errors.ts';
 import type { Batch } from '../core/store.ts';
-import type { Heartbeat } from './heartbeat.ts';
+import type { OpenStreams } from './open-streams.ts';
+import { Turns } from './turns.ts';
 
 /** One event as SSE has it: `id` is its place in the run, `data` its JSON, LF only. */
 export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${line}\n\n`;
 
-const framed = new WeakMap<Batch, string>();
+/**
+ * Characters of frames that are written at a time; a longer event is one write. A reader who does not read
+ * has one write waiting, and the library's copies of its text: about four times this.
+ */
+const pieceChars = 16 * 1024;
+/** Pieces are kept for the next reader of the same batch, the newest ones up to this many characters. */
+const keptChars = 1024 * 1024;
+const kept = new Map<Batch, { readonly pieces: readonly string[]; readonly chars: number }>();
+let chars = 0;
 
-/** The frames of a batch as one text, made once however many read it. */
-export function framesOf(batch: Batch): string {
-  let text = framed.get(batch);
-  if (text === undefined) {
-    text = '';
-    let id = batch.first;
-    for (const line of batch.lines) {
-      text += frame(id, line);
-      id += 1;
+/** The frames of a batch in pieces of text, made once however many read it at about the same time. */
+export function framesOf(batch: Batch): readonly string[] {
+  const known = kept.get(batch);
+  if (known !== undefined) return known.pieces;
+  const pieces: string[] = [];
+  let id = batch.first;
+  let piece = '';
+  for (const line of batch.lines) {
+    const next = frame(id, line);
+    if (piece !== '' && piece.length + next.length > pieceChars) {
+      pieces.push(piece);
+      piece = '';
     }
-    framed.set(batch, text);
+    piece += next;
+    id += 1;
   }
-  return text;
+  if (piece !== '') pieces.push(piece);
+  keep(batch, pieces);
+  return pieces;
+}
+
+// Not for as long as the batch lives: in a store in memory that is for ever, and would double it.
+function keep(batch: Batch, pieces: readonly string[]): void {
+  const added = pieces.reduce((sum, { length }) => sum + length, 0);
+  kept.set(batch, { pieces, chars: added });
+  chars += added;
+  for (const [oldest, entry] of kept) {
+    if (chars <= keptChars) return;
+    kept.delete(oldest);
+    chars -= entry.chars;
+  }
 }
 
 /**
- * fastify-sse-v2 writes a message as `id: …`, its data and an empty line. A whole batch goes through it as
- * one message, so one write, by way of the id: everything between the first `id: ` and the last `\n\n`.
+ * fastify-sse-v2 writes a message as `id: …`, its data and an empty line. Many frames go through it as one
+ * message, so one write, by way of the id: everything between the first `id: ` and the last `\n\n`.
  */
-const batchMessage = (batch: Batch): EventMessage => ({ id: framesOf(batch).slice(4, -2) });
+const messageOf = (frames: string): EventMessage => ({ id: frames.slice(4, -2) });
 
 export interface StreamOptions {
-  readonly heartbeat: Heartbeat;
+  readonly open: OpenStreams;
   /** How long a client waits before it reconnects, in milliseconds; the stream's first line. */
   readonly retry: number;
 }
@@ -40,19 +67,20 @@ export interface StreamOptions {
 /**
  * Streams batches to the client and ends the response after the last one.
  * The only caller of fastify-sse-v2, because the library has to be kept from some of its habits: it ends
- * the process when its source throws, and never tells its source that the client has left.
+ * the process when its source throws, never tells its source that the client has left, and reads ahead of
+ * a client that does not read.
  * `leave` is called when the client has gone; the batches have to end after it.
  */
 export function sendStream(
   reply: FastifyReply,
   batches: AsyncIterable<Batch>,
-  { heartbeat, retry }: StreamOptions,
+  { open, retry }: StreamOptions,
   leave: () => void,
 ): void {
   const { raw } = reply;
   reply.hijack();
-  const release = heartbeat.add(raw);
-  raw.once('close', () => {
+  const release = open.add(reply);
+  onceGone(reply, () => {
     release();
     leave();
   });
@@ -70,12 +98,69 @@ export function sendStream(
   else reply.sse(messages(reply, batches));
 }
 
+/** Characters that a stream may send without waiting for anything; then it lets others have a turn. */
+const charsInARow = 64 * 1024;
+const turns = new Turns();
+
 // Never throws: what goes wrong after the headers is an event without an id, and the end of the stream.
 async function* messages(reply: FastifyReply, batches: AsyncIterable<Batch>): AsyncGenerator<EventMessage> {
   try {
-    for await (const batch of batches) yield batchMessage(batch);
+    let sent = 0;
+    let turnAt = charsInARow;
+    let turn = turns.now;
+    for await (const batch of batches) {
+      // Had it to wait for this one, it has caught up.
+      if (turn !== turns.now) [sent, turnAt] = [0, charsInARow];
+      for (const piece of framesOf(batch)) {
+        yield messageOf(piece);
+        sent += piece.length;
+        // The library would keep the next piece for a reader who has not taken the last: so it gets none.
+        // What a reader holds is then one piece and its batch, however long it does not read.
+        if (reply.raw.writableNeedDrain && !(await drained(reply))) return;
+      }
+      // Between batches, so that nothing is held meanwhile.
+      if (sent >= turnAt) {
+        await turns.mine(sent);
+        turnAt = sent + charsInARow;
+      }
+      turn = turns.now;
+    }
   } catch (error) {
     reply.log.error({ err: error }, 'a stream ended before its run');
     yield { data: encode({ type: 'error', error: errorOf(error) }) };
   }
+}
+
+/** Whether the socket has taken what was written; false when it closed instead. */
+function drained(reply: FastifyReply): Promise<boolean> {
+  const { raw } = reply;
+  return new Promise((resolve) => {
+    const settle = (whether: boolean): void => {
+      raw.off('drain', taken);
+      forget();
+      resolve(whether);
+    };
+    const taken = (): void => settle(true);
+    raw.on('drain', taken);
+    const forget = onceGone(reply, () => settle(false));
+  });
+}
+
+/**
+ * Calls back once, when the response has closed or its connection has; returns how not to. A response whose
+ * request was pipelined has no connection before the earlier ones have ended, and never tells of its close.
+ */
+function onceGone({ raw, request }: FastifyReply, callback: () => void): () => void {
+  const { socket } = request.raw;
+  const forget = (): void => {
+    raw.off('close', gone);
+    socket.off('close', gone);
+  };
+  const gone = (): void => {
+    forget();
+    callback();
+  };
+  raw.on('close', gone);
+  socket.on('close', gone);
+  return forget;
 }

@@ -25,7 +25,8 @@ export class MemoryStore implements Store {
   // A Map keeps the order of insertion, which is that of the runs' ids.
   readonly #runs = new Map<string, Kept>();
   readonly #unfinished = new Set<string>();
-  readonly #due = new Set<string>();
+  /** When each is due. */
+  readonly #due = new Map<string, string>();
   readonly #sessions = new Map<string, KeptSession>();
   readonly #resources = new Map<string, Resource>();
   readonly #keys = new Map<string, Key>();
@@ -73,16 +74,22 @@ export class MemoryStore implements Store {
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    return this.#rows(this.#unfinished)
-      .filter((row) => (session_id === undefined || row.session_id === session_id) && row.run_id > after)
+    // A session's runs are few, however many there are in all; each new run with `If-Busy` looks here.
+    const ids = session_id === undefined ? this.#unfinished : (this.#sessions.get(session_id)?.runs ?? []);
+    return this.#rows(ids)
+      .filter((row) => row.finished_at === null && row.run_id > after)
       .sort((a, b) => (a.run_id < b.run_id ? -1 : 1))
       .slice(0, limit);
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
-    return this.#rows(this.#due)
-      .filter(({ due }) => due !== null && due <= now)
-      .slice(0, limit);
+    const found: RunRow[] = [];
+    // Looked at every second: one pass over the times, without a copy of what is not due.
+    for (const [run_id, time] of this.#due) {
+      if (found.length === limit) break;
+      if (time <= now) found.push(...this.#rows([run_id]));
+    }
+    return found;
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
@@ -176,7 +183,8 @@ export class MemoryStore implements Store {
     if (write.lines.length > 0) kept.batches.push({ first: write.expect + 1, lines: write.lines });
     if (write.journal !== undefined) kept.journal.push(...write.journal);
     track(this.#unfinished, row.run_id, !isFinal(row.status));
-    track(this.#due, row.run_id, row.due !== null);
+    if (row.due === null) this.#due.delete(row.run_id);
+    else this.#due.set(row.run_id, row.due);
     this.#extend(kept, write);
     if (write.ended !== undefined) this.#count(row, write.ended);
     return true;

@@ -9,6 +9,9 @@ import { prepare, type Statements } from './sqlite-statements.ts';
 /** How many rows of events one sweep deletes; a row is at most about 64 KiB. */
 const sweepRows = 32;
 
+/** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
+const pageChars = 16 * 1024;
+
 /**
  * One file, one writer: better-sqlite3 in WAL mode. A commit is one transaction, a batch of events one row
  * (a row an event would top out near 120,000 a second). `synchronous = NORMAL` keeps every commit through a
@@ -55,11 +58,13 @@ export class SqliteStore implements Store {
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
     const found: Batch[] = [];
     let count = 0;
+    let chars = 0;
     for (const { first, body } of this.#sql.events.iterate(run_id, after)) {
       const lines = body.split('\n');
       found.push({ first, lines });
       count += lines.length;
-      if (count >= limit) break;
+      chars += body.length;
+      if (count >= limit || chars >= pageChars) break;
     }
     return found;
   }

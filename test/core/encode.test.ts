@@ -47,6 +47,7 @@ describe('an SSE frame', () => {
 
   it('is made once for a batch, with ids that go on from its first', () => {
     const batch = { first: 3, lines: ['a', 'b'] };
-    expect(framesOf(batch)).toBe('id: 3\ndata: a\n\nid: 4\ndata: b\n\n');
+    expect(framesOf(batch)).toEqual(['id: 3\ndata: a\n\nid: 4\ndata: b\n\n']);
+    expect(framesOf(batch)).toBe(framesOf(batch));
   });
 });

@@ -1,5 +1,19 @@
 import fc from 'fast-check';
-import { catchError, concat, concatMap, defer, map, merge, type Observable, of, range, timer } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  concatWith,
+  defer,
+  ignoreElements,
+  map,
+  merge,
+  type Observable,
+  of,
+  range,
+  tap,
+  timer,
+} from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
   type Agent,
@@ -17,7 +31,19 @@ import { RecordingStore } from '../support/recording-store.ts';
 
 /** What a durable agent does; whatever may differ from life to life happens in steps. */
 type Act = {
-  do: 'token' | 'message' | 'generic' | 'value' | 'promise' | 'stream' | 'failing' | 'await' | 'parallel' | 'state';
+  do:
+    | 'token'
+    | 'message'
+    | 'generic'
+    | 'value'
+    | 'promise'
+    | 'stream'
+    | 'failing'
+    | 'await'
+    | 'asks'
+    | 'beside'
+    | 'parallel'
+    | 'state';
 };
 
 const act: fc.Arbitrary<Act> = fc.record({
@@ -30,6 +56,8 @@ const act: fc.Arbitrary<Act> = fc.record({
     'stream',
     'failing',
     'await',
+    'asks',
+    'beside',
     'parallel',
     'state',
   ),
@@ -37,6 +65,22 @@ const act: fc.Arbitrary<Act> = fc.record({
 
 const slow = (prefix: string): Observable<string> =>
   range(0, 3).pipe(concatMap((n) => timer(0).pipe(map(() => `${prefix}${n};`))));
+
+/** A step that goes on while a question is open: what it says shows where the answer came. */
+function beside(context: AgentContext, n: number): Observable<AgentOutput> {
+  let answers = 0;
+  return merge(
+    context.await(`?${n}`).pipe(
+      tap(() => {
+        answers += 1;
+      }),
+      ignoreElements(),
+    ),
+    context
+      .step('beside', () => slow('').pipe(concatWith(slow(''))))
+      .pipe(map((text) => ({ type: 'generic' as const, generic: { text, answers } }))),
+  );
+}
 
 function perform({ do: what }: Act, context: AgentContext, n: number): Observable<AgentOutput> {
   switch (what) {
@@ -56,6 +100,13 @@ function perform({ do: what }: Act, context: AgentContext, n: number): Observabl
       return context.step('failing', () => Promise.reject(new Error('no'))).pipe(catchError(() => of('caught;')));
     case 'await':
       return context.await(`?${n}`).pipe(map(({ message }) => `a${n}=${message.parts[0]?.content};`));
+    case 'asks':
+      // Two questions at once, which are put one after the other.
+      return merge(context.await(`?${n}.0`), context.await(`?${n}.1`)).pipe(
+        map(({ message }) => `a${n}=${message.parts[0]?.content};`),
+      );
+    case 'beside':
+      return beside(context, n);
     case 'parallel':
       return merge(
         context.step('left', () => slow(`l${n}.`)),

@@ -54,6 +54,17 @@ describe('a server with as many runs as it takes', () => {
     while ((await served.post('/runs', ask('echo'))).status === 503)
       await new Promise((resolve) => setImmediate(resolve));
   });
+
+  it('counts neither those that await nor those that are queued', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent, askOnce, echo], { limits: { running: 2 } });
+    const session_id = '01a1fd1f-f84b-7740-b3c6-734c49e187db';
+    for (let count = 0; count < 3; count += 1) await served.post('/runs', ask('ask'));
+    for (let count = 0; count < 3; count += 1) {
+      await served.post('/runs', ask('tap', 'a', { mode: 'async', session_id }), { 'if-busy': 'enqueue' });
+    }
+    expect((await served.post('/runs', ask('echo'))).status).toBe(200);
+  });
 });
 
 describe('a reader that leaves', () => {

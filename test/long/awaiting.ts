@@ -4,7 +4,7 @@
  * A server process with a SQLite file gets that many runs of a durable agent that awaits. Then: what its memory
  * grew by once they have left it, whether any of them is answered as fast as the first, what a restart takes with
  * them in the file, and whether a client that lists them finds exactly those that wait. Prints its figures, says
- * which promises hold, and exits with 1 where one does not. About two minutes for 100,000.
+ * which promises hold, and exits with 1 where one does not. About a minute for 100,000.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,8 +35,11 @@ function figures(name: string, times: readonly number[]): void {
   console.log(`${name}: ${times.length}, least ${low}, median ${middle}, p99 ${high}, most ${most}`);
 }
 
-/** Twice as long and a millisecond on top is noise on a machine that does other things; growth is more than that. */
-const alike = (a: number, b: number): boolean => b <= 2 * a + 1;
+/**
+ * Three times as long and five milliseconds on top is what a machine does that has other things to do. To look at
+ * each of 100,000 rows, which is what this is to find, takes SQLite fifty and more.
+ */
+const alike = (a: number, b: number): boolean => b <= 3 * a + 5;
 
 /** Of so many, the first and the last ones, but never more than half of them. */
 function ends(times: readonly number[], count: number): [number, number] {
@@ -81,7 +84,7 @@ async function answer(server: AwaitingServer, ids: readonly string[], alone: num
   promise(`as fast as among ${warm}: ${ms(alone)}, ${ms(median(times))}`, alike(alone, median(times)));
   // About one answer in thirty meets a checkpoint of the WAL, and waits for the disk with it.
   const p99 = quantile(times, 0.99);
-  promise(`99 of 100 take less than five medians and 50 ms: ${ms(p99)}`, p99 < 5 * median(times) + 50);
+  promise(`99 of 100 take less than five medians and 100 ms: ${ms(p99)}`, p99 < 5 * median(times) + 100);
   return picked;
 }
 
@@ -141,7 +144,8 @@ try {
   const second = await start();
   const slower = second.startup - first.startup;
   const startup = `start with ${left.length} awaiting runs: ${ms(second.startup)}, ${ms(slower)} more than with none`;
-  promise(`${startup}; 10 s for a million`, slower < 1_000 + runs / 100);
+  // 0.5 s of CPU for 100,000 is what it takes; the rest is for a machine that does other things.
+  promise(`${startup}; 2 s and 10 µs a run may be`, slower < 2_000 + runs / 100);
   const restarted = await second.memory();
   console.log(`memory after the restart: rss ${mib(restarted.rss)}, heap ${mib(restarted.heapUsed)}`);
   // What it takes to load and compile the way of an answer is no run's.

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { echo } from '../support/agents.ts';
+import { MalformedRequests } from '../support/malformed.ts';
+import { excerpt, fault, send } from '../support/raw-http.ts';
+import { ask, serve } from '../support/serve.ts';
+
+// Ten thousand, against a process, are in test/long/fuzz.ts.
+const seed = 20_261;
+
+describe('three hundred malformed requests', () => {
+  it(`are answered with Error objects and never with 5xx, and the server goes on (seed ${seed})`, async () => {
+    const served = await serve([echo]);
+    const { run_id, session_id } = await (await served.post('/runs', ask('echo'))).json();
+    const requests = new MalformedRequests(seed, { agent: 'echo', run_id, session_id });
+    const port = Number(new URL(served.url).port);
+    const faults: string[] = [];
+    const statuses = new Set<number>();
+    const sender = async (count: number): Promise<void> => {
+      for (; count > 0; count -= 1) {
+        const request = requests.next();
+        for (const answer of await send(port, request)) {
+          statuses.add(answer.status);
+          const wrong = fault(answer);
+          if (wrong !== undefined) faults.push(`${request.name}: ${wrong}, to ${excerpt(request.bytes)}`);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, () => sender(30)));
+    expect(faults).toEqual([]);
+    // They got as far as each of the ways to refuse.
+    for (const status of [200, 400, 404, 405, 415, 422, 431]) expect(statuses).toContain(status);
+    expect((await served.get('/ping')).status).toBe(200);
+    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
+  });
+});

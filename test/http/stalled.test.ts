@@ -1,0 +1,140 @@
+import { on, once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { map, range } from 'rxjs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { agent, never, tokens } from '../support/agents.ts';
+import { ask, type Served, serve } from '../support/serve.ts';
+
+/** Emits as many kilobytes as its input says, at once. */
+const kilobytes = agent('kilobytes', (input) =>
+  range(0, Number(input[0]?.parts[0]?.content)).pipe(map(() => 'x'.repeat(1_000))),
+);
+
+/** The id of a run that is over, without having read its output. */
+async function over(served: Served, name: string, text: string): Promise<string> {
+  const response = await served.post('/runs', ask(name, text));
+  await response.body?.cancel();
+  return response.headers.get('run-id') ?? '';
+}
+
+/** A stream of the run over a socket that nobody reads until the test does, and the server's end of it. */
+async function open({ app, url }: Served, run_id: string): Promise<{ client: Socket; server: Socket }> {
+  const { port, host } = new URL(url);
+  const client = connect(Number(port), '127.0.0.1');
+  onTestFinished(() => void client.destroy());
+  client.on('error', () => {});
+  client.pause();
+  client.write(
+    `GET /runs/${run_id}/events HTTP/1.1\r\nHost: ${host}\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n`,
+  );
+  for await (const [server] of on(app.server, 'connection')) {
+    if (server.remotePort === client.localPort) return { client, server };
+  }
+  throw new Error('the server has closed');
+}
+
+describe('a reader', () => {
+  it('that takes nothing of what waits for it is dropped', async () => {
+    const served = await serve([kilobytes], { stalledAfter: 100 });
+    const run_id = await over(served, 'kilobytes', '5000');
+    const { server } = await open(served, run_id);
+    await once(server, 'close');
+    expect(server.bytesWritten).toBeLessThan(10_000_000);
+  });
+
+  it('that has all there is may stay for as long as it likes', async () => {
+    const served = await serve([never], { stalledAfter: 20, heartbeat: 10_000 });
+    const { run_id } = await (await served.post('/runs', ask('never', '', { mode: 'async' }))).json();
+    const { client: idle } = await open(served, run_id);
+    let text = '';
+    idle.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+    });
+    idle.resume();
+    // Ten times the time in which a stalled one is dropped.
+    await beats(await serve([never], { heartbeat: 20 }), 10);
+    expect(idle.readyState).toBe('open');
+    expect(text).toContain('run.in-progress');
+  });
+
+  it('that reads slowly gets all of it, be it one event of megabytes', async () => {
+    const stalledAfter = 600;
+    const served = await serve([kilobytes], { stalledAfter });
+    const { client: socket } = await open(served, await over(served, 'kilobytes', '6000'));
+    const clock = await serve([never], { heartbeat: 5 });
+    const from = performance.now();
+    let bytes = 0;
+    let tail = '';
+    socket.on('readable', () => {});
+    await beats(clock, Number.POSITIVE_INFINITY, () => {
+      const chunk: Buffer | null = socket.read(Math.max(1, Math.min(socket.readableLength, 128 * 1024)));
+      bytes += chunk?.length ?? 0;
+      tail = (tail + (chunk ?? '').toString()).slice(-10);
+      return !socket.readableEnded && !socket.destroyed;
+    });
+    // The tokens, the last event, which has all of them again, and the end of a response that is whole.
+    expect(bytes).toBeGreaterThan(2 * 6_000_000);
+    expect(tail).toMatch(/\n0\r\n\r\n$/);
+    expect(performance.now() - from).toBeGreaterThan(stalledAfter);
+  });
+});
+
+describe('fifty readers that never read a run of 5 MB', () => {
+  it('cost a constant each, and slow nobody down', async () => {
+    const served = await serve([kilobytes, tokens]);
+    const run_id = await over(served, 'kilobytes', '5000');
+    const warm = median(await times(served, 9));
+    const before = await memory();
+    const readers: Socket[] = [];
+    while (readers.length < 50) readers.push((await open(served, run_id)).server);
+    while (!readers.every(({ writableLength }) => writableLength > 0)) await new Promise((go) => setImmediate(go));
+    const each = ((await memory()) - before) / 50;
+    const during = median(await times(served, 9));
+    // A piece of at most 16 KiB in its socket, its text, and the objects of a connection at both its ends,
+    // which are both in this process. Without back-pressure it would be what the kernel does not take, megabytes.
+    expect(each).toBeLessThan(150_000);
+    // Fifty more streams are open, and none of them has anything to do; the rest is the machine's noise.
+    expect(during).toBeLessThan(3 * warm + 10);
+  });
+});
+
+/** Milliseconds of some streams of a thousand tokens, one after the other. */
+async function times(served: Served, count: number): Promise<number[]> {
+  const taken: number[] = [];
+  while (taken.length < count) {
+    const from = performance.now();
+    await (await served.post('/runs', ask('tokens', '1000', { mode: 'stream' }))).text();
+    taken.push(performance.now() - from);
+  }
+  return taken;
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+/** Bytes that are held, not those that wait to be collected. */
+async function memory(): Promise<number> {
+  setFlagsFromString('--expose-gc');
+  const gc: unknown = runInNewContext('gc');
+  if (typeof gc !== 'function') throw new Error('there is no gc');
+  // Buffers are given back in the turn after the one in which they were collected.
+  for (let round = 0; round < 3; round += 1) {
+    gc();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** Calls back at every comment of an idle stream, as often as said or as long as wanted. */
+async function beats(clock: Served, count: number, wanted: () => boolean = () => true): Promise<void> {
+  const stream = await clock.post('/runs', ask('never', '', { mode: 'stream' }));
+  let beat = 0;
+  for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    if (!chunk.includes(':\n\n')) continue;
+    beat += 1;
+    if (beat >= count || !wanted()) return;
+  }
+}

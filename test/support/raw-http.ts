@@ -1,0 +1,69 @@
+import { connect } from 'node:net';
+import type { Malformed } from './malformed.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/**
+ * Sends bytes over a connection of their own and resolves to the answers that came back, when the connection
+ * is over. A client that only reads may not be kept waiting for longer than `patience` milliseconds.
+ * @throws Error where the server neither answers nor closes
+ */
+export function send(port: number, { name, bytes, after }: Malformed, patience = 10_000): Promise<Answer[]> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(port, '127.0.0.1');
+    socket.setTimeout(patience, () => {
+      socket.destroy();
+      reject(new Error(`no answer in ${patience} ms to ${name}: ${excerpt(bytes)}`));
+    });
+    socket.on('data', (chunk) => chunks.push(chunk));
+    // A reset is an end as well: the server need not read what nobody should send.
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(parse(Buffer.concat(chunks).toString('latin1'))));
+    socket.write(bytes, () => {
+      if (after === 'end') socket.end();
+      if (after === 'reset') socket.resetAndDestroy();
+    });
+  });
+}
+
+export const excerpt = (bytes: Buffer): string => JSON.stringify(bytes.toString('latin1').slice(0, 400));
+
+/** The answers in the bytes of a connection; one that is cut is left out. */
+function parse(text: string): Answer[] {
+  const answers: Answer[] = [];
+  for (let at = text.indexOf('HTTP/1.1 '); at >= 0; at = text.indexOf('HTTP/1.1 ', at)) {
+    const end = text.indexOf('\r\n\r\n', at);
+    if (end < 0) break;
+    const head = text.slice(at, end);
+    const status = Number(head.slice(9, 12));
+    const length = /^content-length: *(\d+)/im.exec(head)?.[1];
+    at = end + 4;
+    if (status < 200) continue;
+    const body = text.slice(at, length === undefined ? undefined : at + Number(length));
+    // Only ours are without a length: streams, which have no other answer's first line inside.
+    if (length !== undefined) at += Number(length);
+    if (length === undefined || body.length === Number(length)) {
+      answers.push({ status, body: Buffer.from(body, 'latin1').toString() });
+    }
+  }
+  return answers;
+}
+
+/** What an answer to nonsense must not be; undefined where it is as it should be. */
+export function fault({ status, body }: Answer): string | undefined {
+  if (status >= 500 && status !== 503) return `it answered ${status}: ${body.slice(0, 200)}`;
+  if (status < 300 || status === 304) return undefined;
+  // Node answers these two by itself, with nothing: no Host, and an Expect that it does not know.
+  if ((status === 400 || status === 417) && body === '0\r\n\r\n') return undefined;
+  try {
+    const { code, message } = JSON.parse(body);
+    if (typeof code === 'string' && typeof message === 'string') return undefined;
+  } catch {
+    // Said below.
+  }
+  return `${status} without an Error object: ${body.slice(0, 200)}`;
+}
