@@ -22,6 +22,8 @@ export default defineConfig({
     testTimeout: 15_000,
     // Most tests wait for sockets and processes more than they compute.
     maxWorkers: 3,
+    // No test changes a module's state, so files may share what they import.
+    isolate: false,
     // acp-sdk's ESM entry does not load on Node; going through Vite, it does.
     server: { deps: { inline: ['acp-sdk'] } },
   },

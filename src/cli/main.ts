@@ -79,6 +79,7 @@ export function program(): Command {
         .default(60_000)
         .argParser(milliseconds),
     )
+    .addOption(new Option('--no-docs', 'do not serve /docs and /openapi.json'))
     .addOption(
       new Option('--log-level <level>', 'least severe line to log')
         .env('LOG_LEVEL')

@@ -13,6 +13,7 @@ export interface ServeOptions {
   readonly allowNetwork: readonly string[];
   readonly limit: Partial<Limits>;
   readonly stalledAfter: number;
+  readonly docs: boolean;
   readonly logLevel: string;
 }
 
@@ -28,18 +29,19 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     store,
     foreign: { allowNetworks: options.allowNetwork },
     limits: options.limit,
+    docs: options.docs,
     stalledAfter: options.stalledAfter,
     logger: { level: options.logLevel },
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   });
   app.addHook('onClose', () => store.close());
   const url = await app.listen({ host: options.host, port: options.port });
-  process.stdout.write(greeting(agents, url.replace('[::1]', 'localhost'), options.store));
+  process.stdout.write(greeting(agents, url.replace('[::1]', 'localhost'), options));
   return app;
 }
 
 /** What the server says when it is up: whom it hosts, where, and a line to try. */
-function greeting(agents: readonly Hosted[], url: string, store: string): string {
+function greeting(agents: readonly Hosted[], url: string, { store, docs }: ServeOptions): string {
   const names = agents.map(({ agent }) => agent.manifest.name).sort();
   const width = Math.max(...names.map((name) => name.length));
   const lines = agents
@@ -54,7 +56,7 @@ function greeting(agents: readonly Hosted[], url: string, store: string): string
     '',
     ...lines,
     '',
-    `Documentation: ${url}/docs`,
+    ...(docs ? [`Documentation: ${url}/docs`] : []),
     'Try it:',
     '',
     `  curl -N ${url}/runs -H 'Content-Type: application/json' -d '${body}'`,
