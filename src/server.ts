@@ -121,9 +121,12 @@ export async function createServer({ logger = false, ...options }: ServerOptions
     // A request that never ends may not hold a socket for ever; streams that we send are not meant.
     requestTimeout: 60_000,
     return503OnClosing: false,
+    // Node would answer these two itself, with an empty body.
+    http: { requireHostHeader: false },
     clientErrorHandler: handleClientError,
     frameworkErrors: handleError,
   });
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   await app.register(rivulet, options);
   return app;
 }

@@ -148,7 +148,10 @@ export class RunLog implements Uncommitted {
   /** A reader that keeps up: from now on the log keeps a tail. Returns how to leave. */
   join(): () => void {
     this.#readers += 1;
+    let here = true;
     return () => {
+      if (!here) return;
+      here = false;
       this.#readers -= 1;
       if (this.#readers === 0) this.#forget();
     };

@@ -41,6 +41,8 @@ export function openWatch(store: Store, runs: Runs, source: RunLog | RunRow, opt
   if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
   // Joined here, not in the generator: a run that is done in one turn would be gone from the tail.
   const leave = source instanceof RunLog ? source.join() : undefined;
+  // A generator that is never begun never gets to its end; whoever is gone by then has left all the same.
+  if (leave !== undefined) signal?.addEventListener('abort', leave, { once: true });
   const end = until === 'now' ? last : Number.POSITIVE_INFINITY;
   return {
     exhausted: isOver(source) && after === last,

@@ -7,7 +7,7 @@ import type { Engine } from '../engine/engine.ts';
 import { settles } from '../engine/run-log.ts';
 import type { WatchOptions } from '../engine/watch.ts';
 import type { RunMode } from '../schema/run.ts';
-import { type StreamOptions, sendStream } from './sse.ts';
+import { onceGone, type StreamOptions, sendStream } from './sse.ts';
 
 const json = 'application/json; charset=utf-8';
 
@@ -29,7 +29,7 @@ export class Responder {
     if (mode === 'async') return sendJson(reply.code(202), begun.run);
     if (mode === 'sync') {
       const go = await this.#engine.reader(begun.run_id);
-      reply.raw.once('close', () => go(!reply.raw.writableEnded));
+      onceGone(reply, () => go(!reply.raw.writableEnded));
       return sendJson(reply, await this.#settled(begun));
     }
     return this.stream(reply, begun.run_id, { after: begun.after, until: 'settled' });
@@ -44,7 +44,7 @@ export class Responder {
     const watch = await this.#engine.watch(run_id, { ...options, signal: left.signal });
     if (watch.exhausted) return reply.code(204).send();
     const go = await this.#engine.reader(run_id);
-    reply.raw.once('close', () => go(!reply.raw.writableEnded));
+    onceGone(reply, () => go(!reply.raw.writableEnded));
     sendStream(reply, watch.batches, this.#streams, () => left.abort());
     return reply;
   }

@@ -150,7 +150,7 @@ function drained(reply: FastifyReply): Promise<boolean> {
  * Calls back once, when the response has closed or its connection has; returns how not to. A response whose
  * request was pipelined has no connection before the earlier ones have ended, and never tells of its close.
  */
-function onceGone({ raw, request }: FastifyReply, callback: () => void): () => void {
+export function onceGone({ raw, request }: FastifyReply, callback: () => void): () => void {
   const { socket } = request.raw;
   const forget = (): void => {
     raw.off('close', gone);
