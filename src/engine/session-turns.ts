@@ -57,7 +57,8 @@ export class SessionTurns {
     this.#here.set(session_id, here.add(run_id));
     const queued = { execution, before: new Set(before) };
     this.#queued.set(session_id, [...(this.#queued.get(session_id) ?? []), queued]);
-    void this.#recheck(session_id, queued);
+    // Where the store does not answer, the end of the run before it is what it waits for.
+    void this.#recheck(session_id, queued).catch(() => undefined);
   }
 
   /** A run leaves the process unfinished; from now on the store tells that it is there. */

@@ -1,24 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { RivuletProcess } from '../support/process.ts';
+import { makeProject } from '../support/project.ts';
 import { ask, framesUntil } from '../support/serve.ts';
 
-const root = resolve(import.meta.dirname, '../..');
-
-/** A project of a user's: its files, and rivulet installed. */
 function project({ onTestFinished }: TestContext, files: Record<string, string>): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rivulet-project-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  mkdirSync(join(folder, 'node_modules'));
-  symlinkSync(root, join(folder, 'node_modules/rivulet'));
-  symlinkSync(join(root, 'node_modules/rxjs'), join(folder, 'node_modules/rxjs'));
-  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
-    mkdirSync(join(folder, name, '..'), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
+  const { folder, remove } = makeProject(files);
+  onTestFinished(remove);
   return folder;
 }
 
