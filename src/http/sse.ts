@@ -14,25 +14,26 @@ export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${l
  * has one write waiting, and the library's copies of its text: about four times this.
  */
 const pieceChars = 16 * 1024;
-/** Pieces are kept for the next reader of the same batch, the newest ones up to this many characters. */
-const keptChars = 1024 * 1024;
-const kept = new Map<Batch, { readonly pieces: readonly string[]; readonly chars: number }>();
-let chars = 0;
+/** The batches whose pieces are kept for the next reader: readers who keep up come within the same turn. */
+const keptBatches = 256;
+const kept = new Map<Batch, readonly string[]>();
+const newest: Batch[] = [];
+let next = 0;
 
 /** The frames of a batch in pieces of text, made once however many read it at about the same time. */
 export function framesOf(batch: Batch): readonly string[] {
   const known = kept.get(batch);
-  if (known !== undefined) return known.pieces;
+  if (known !== undefined) return known;
   const pieces: string[] = [];
   let id = batch.first;
   let piece = '';
   for (const line of batch.lines) {
-    const next = frame(id, line);
-    if (piece !== '' && piece.length + next.length > pieceChars) {
+    const text = frame(id, line);
+    if (piece !== '' && piece.length + text.length > pieceChars) {
       pieces.push(piece);
       piece = '';
     }
-    piece += next;
+    piece += text;
     id += 1;
   }
   if (piece !== '') pieces.push(piece);
@@ -40,16 +41,14 @@ export function framesOf(batch: Batch): readonly string[] {
   return pieces;
 }
 
-// Not for as long as the batch lives: in a store in memory that is for ever, and would double it.
+// Not for as long as the batch lives: in a store in memory that is for ever, and would double it. A ring, because
+// to look for a Map's oldest entry costs more with each one that was deleted before.
 function keep(batch: Batch, pieces: readonly string[]): void {
-  const added = pieces.reduce((sum, { length }) => sum + length, 0);
-  kept.set(batch, { pieces, chars: added });
-  chars += added;
-  for (const [oldest, entry] of kept) {
-    if (chars <= keptChars) return;
-    kept.delete(oldest);
-    chars -= entry.chars;
-  }
+  const oldest = newest[next];
+  if (oldest !== undefined) kept.delete(oldest);
+  newest[next] = batch;
+  next = (next + 1) % keptBatches;
+  kept.set(batch, pieces);
 }
 
 /**
