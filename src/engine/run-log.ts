@@ -145,13 +145,18 @@ export class RunLog implements Uncommitted {
     return new Promise((resolve, reject) => queue.push({ resolve, reject }));
   }
 
-  /** A reader that keeps up: from now on the log keeps a tail. Returns how to leave. */
-  join(): () => void {
+  /**
+   * A reader that keeps up: from now on the log keeps a tail, and `wake` is called at each commit, failure or
+   * when the run leaves. Look first: what happened before is not told. Returns how to leave.
+   */
+  join(wake: () => void): () => void {
     this.#readers += 1;
+    this.#moved.on('moved', wake);
     let here = true;
     return () => {
       if (!here) return;
       here = false;
+      this.#moved.off('moved', wake);
       this.#readers -= 1;
       if (this.#readers === 0) this.#forget();
     };
@@ -165,19 +170,6 @@ export class RunLog implements Uncommitted {
     let from = this.#tail.length;
     while (from > 0 && lastOf(this.#tail[from - 1]) > id) from -= 1;
     return this.#tail.slice(from);
-  }
-
-  /** Resolves at the next commit, failure or abort. Look first: what happened before is not told. */
-  moved(signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        this.#moved.off('moved', done);
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#moved.on('moved', done);
-      signal?.addEventListener('abort', done);
-    });
   }
 
   /** Calls back once, when the run is over and durable, or the store has failed it. */

@@ -40,14 +40,32 @@ export function openWatch(store: Store, runs: Runs, source: RunLog | RunRow, opt
   const last = durable(source);
   if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
   // Joined here, not in the generator: a run that is done in one turn would be gone from the tail.
-  const leave = source instanceof RunLog ? source.join() : undefined;
+  const sleep = new Sleep();
+  const leave = source instanceof RunLog ? source.join(sleep.wake) : undefined;
   // A generator that is never begun never gets to its end; whoever is gone by then has left all the same.
   if (leave !== undefined) signal?.addEventListener('abort', leave, { once: true });
+  signal?.addEventListener('abort', sleep.wake, { once: true });
   const end = until === 'now' ? last : Number.POSITIVE_INFINITY;
   return {
     exhausted: isOver(source) && after === last,
-    batches: read(store, runs, source, { after, end, settled: until === 'settled', signal, leave }),
+    batches: read(store, runs, source, { after, end, settled: until === 'settled', signal, sleep, leave }),
   };
+}
+
+/** A reader that waits for its log. One listener for all its waits: to add and remove one each time costs more. */
+class Sleep {
+  #resolve: (() => void) | undefined;
+
+  readonly wake = (): void => {
+    this.#resolve?.();
+    this.#resolve = undefined;
+  };
+
+  untilWoken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
 }
 
 interface Reading {
@@ -55,6 +73,7 @@ interface Reading {
   readonly end: number;
   readonly settled: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly sleep: Sleep;
   readonly leave: (() => void) | undefined;
 }
 
@@ -62,7 +81,7 @@ async function* read(
   store: Store,
   runs: Runs,
   first: RunLog | RunRow,
-  { after, end, settled, signal, ...reading }: Reading,
+  { after, end, settled, signal, sleep, ...reading }: Reading,
 ): AsyncGenerator<Batch, void, undefined> {
   let { leave } = reading;
   let source = first;
@@ -83,12 +102,12 @@ async function* read(
         return;
       } else if (source instanceof RunLog && !source.detached) {
         if (source.failure !== undefined) throw source.failure;
-        await source.moved(signal);
+        await sleep.untilWoken();
       } else {
         if (runs.stopping) return;
         leave?.();
         source = await elsewhere(runs, idOf(source), cursor, signal);
-        leave = source instanceof RunLog ? source.join() : undefined;
+        leave = source instanceof RunLog ? source.join(sleep.wake) : undefined;
       }
     }
   } finally {
