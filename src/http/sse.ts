@@ -11,7 +11,7 @@ export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${l
 
 /**
  * Characters of frames that are written at a time; a longer event is one write. A reader who does not read
- * has one write waiting, and the library's copies of its text: about four times this.
+ * has one write waiting.
  */
 const pieceChars = 16 * 1024;
 /** The batches whose pieces are kept for the next reader: readers who keep up come within the same turn. */
@@ -50,12 +50,6 @@ function keep(batch: Batch, pieces: readonly string[]): void {
   next = (next + 1) % keptBatches;
   kept.set(batch, pieces);
 }
-
-/**
- * fastify-sse-v2 writes a message as `id: …`, its data and an empty line. Many frames go through it as one
- * message, so one write, by way of the id: everything between the first `id: ` and the last `\n\n`.
- */
-const messageOf = (frames: string): EventMessage => ({ id: frames.slice(4, -2) });
 
 export interface StreamOptions {
   readonly open: OpenStreams;
@@ -101,6 +95,7 @@ export function sendStream(
 const charsInARow = 64 * 1024;
 const turns = new Turns();
 
+// What the library pumps: it drives the reading and ends the response, while batches are written past it.
 // Never throws: what goes wrong after the headers is an event without an id, and the end of the stream.
 async function* messages(reply: FastifyReply, batches: AsyncIterable<Batch>): AsyncGenerator<EventMessage> {
   try {
@@ -111,10 +106,11 @@ async function* messages(reply: FastifyReply, batches: AsyncIterable<Batch>): As
       // Had it to wait for this one, it has caught up.
       if (turn !== turns.now) [sent, turnAt] = [0, charsInARow];
       for (const piece of framesOf(batch)) {
-        yield messageOf(piece);
+        // Not by way of the library: it would copy the text for each reader, twice, where all can share it.
+        reply.raw.write(piece);
         sent += piece.length;
-        // The library would keep the next piece for a reader who has not taken the last: so it gets none.
-        // What a reader holds is then one piece and its batch, however long it does not read.
+        // Who has not taken the last piece gets no other:
+        // what a reader holds is one piece and its batch, however long it does not read.
         if (reply.raw.writableNeedDrain && !(await drained(reply))) return;
       }
       // Between batches, so that nothing is held meanwhile.
