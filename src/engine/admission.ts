@@ -1,15 +1,15 @@
 import { v7 as uuid } from 'uuid';
 import type { Agent } from '../core/agent.ts';
 import { checkContentTypes } from '../core/content-type.ts';
-import { fail, RivuletError } from '../core/errors.ts';
+import { fail } from '../core/errors.ts';
 import { receiveMessage } from '../core/messages.ts';
-import type { Key, RunRow } from '../core/store.ts';
+import type { RunRow } from '../core/store.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
 import type { Run } from '../schema/run.ts';
 import type { Begun, Wishes } from './begun.ts';
 import type { Commits } from './commits.ts';
 import { Execution, type Services } from './execution.ts';
-import { type Idempotency, once } from './idempotency.ts';
+import { type Idempotency, type Once, once } from './idempotency.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { RunLog } from './run-log.ts';
 import type { SessionTurns } from './session-turns.ts';
@@ -38,8 +38,14 @@ export class Admission {
   async create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
     const { idempotency_key } = wishes;
     const key = idempotency_key === undefined ? undefined : once('runs', idempotency_key, request);
-    const earlier = key && (await this.#idempotency.earlier(key));
-    if (earlier !== undefined) return this.#again(earlier);
+    return this.#idempotency.once(
+      key,
+      async ({ run_id, after }) => ({ run_id, run: await this.#live.json(run_id), after }),
+      () => this.#create(request, wishes, key),
+    );
+  }
+
+  async #create(request: RunCreateRequest, wishes: Wishes, key: Once | undefined): Promise<Begun> {
     const { running } = this.#services.limits;
     if (running > 0 && this.#live.working >= running) throw fail('too_busy', running);
     const agent = this.#services.registry.get(request.agent_name);
@@ -62,22 +68,13 @@ export class Admission {
       await this.#live.enter(execution);
     } catch (error) {
       this.#turns.over(row);
-      // Of two at once with one key, this was the second.
-      const first = key && isLostRace(error) ? await this.#idempotency.earlier(key) : undefined;
-      if (first === undefined) throw error;
-      return this.#again(first);
+      throw error;
     }
     if (queued_at === null) execution.start();
     else this.#turns.wait(execution, before);
     return { run_id: row.run_id, run: created, after: 0 };
   }
-
-  async #again({ run_id, after }: Key): Promise<Begun> {
-    return { run_id, run: await this.#live.json(run_id), after };
-  }
 }
-
-const isLostRace = (error: unknown): boolean => error instanceof RivuletError && error.kind === 'lost_race';
 
 function sessionOf({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fail } from '../core/errors.ts';
 import type { Key, Store } from '../core/store.ts';
+import type { Begun } from './begun.ts';
 import type { Extras } from './run-log.ts';
 
 /** A request that came with an Idempotency-Key. */
@@ -25,6 +26,8 @@ export function once(scope: string, key: string, body: object): Once {
 export class Idempotency {
   readonly #store: Store;
   readonly #keep: number;
+  /** The newest request of each key that is under way here. */
+  readonly #underWay = new Map<string, Promise<unknown>>();
 
   /** `keep` is in milliseconds. */
   constructor(store: Store, keep: number) {
@@ -32,8 +35,45 @@ export class Idempotency {
     this.#keep = keep;
   }
 
-  /** What came of an earlier request of the same key. @throws RivuletError `key_reused` */
-  async earlier({ scope, key, hash }: Once): Promise<Key | undefined> {
+  /**
+   * Does the work, or answers what came of it before. Requests of one key wait for each other: the second has to
+   * find what the first has made, not the session that the first keeps busy.
+   * @throws RivuletError `key_reused`, and what the work throws
+   */
+  async once(
+    request: Once | undefined,
+    again: (key: Key) => Promise<Begun>,
+    work: () => Promise<Begun>,
+  ): Promise<Begun> {
+    if (request === undefined) return work();
+    const name = `${request.scope} ${request.key}`;
+    const before = this.#underWay.get(name);
+    const mine = (async () => {
+      await before?.catch(() => undefined); // its own caller hears of it
+      return this.#once(request, again, work);
+    })();
+    this.#underWay.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#underWay.get(name) === mine) this.#underWay.delete(name);
+    }
+  }
+
+  async #once(request: Once, again: (key: Key) => Promise<Begun>, work: () => Promise<Begun>): Promise<Begun> {
+    const earlier = await this.#earlier(request);
+    if (earlier !== undefined) return again(earlier);
+    try {
+      return await work();
+    } catch (error) {
+      // The first of them may have come to another process.
+      const first = await this.#earlier(request);
+      if (first === undefined) throw error;
+      return again(first);
+    }
+  }
+
+  async #earlier({ scope, key, hash }: Once): Promise<Key | undefined> {
     const known = await this.#store.key(scope, key);
     if (known === undefined || known.created_at < this.#fresh()) return undefined;
     if (known.hash !== hash) throw fail('key_reused', key);

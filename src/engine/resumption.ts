@@ -3,7 +3,7 @@ import { fail } from '../core/errors.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../schema/run.ts';
 import type { Begun, Wishes } from './begun.ts';
-import { type Idempotency, once } from './idempotency.ts';
+import { type Idempotency, type Once, once } from './idempotency.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { Replies } from './reply.ts';
 import type { Extras } from './run-log.ts';
@@ -30,8 +30,14 @@ export class Resumption {
    */
   async resume(run_id: string, input: AwaitResumeInput, { idempotency_key }: Wishes = {}): Promise<Begun> {
     const key = idempotency_key === undefined ? undefined : once(`resume ${run_id}`, idempotency_key, { input });
-    const earlier = key && (await this.#idempotency.earlier(key));
-    if (earlier !== undefined) return { run_id, run: await this.#live.json(run_id), after: earlier.after };
+    return this.#idempotency.once(
+      key,
+      async ({ after }) => ({ run_id, run: await this.#live.json(run_id), after }),
+      () => this.#resume(run_id, input, key),
+    );
+  }
+
+  async #resume(run_id: string, input: AwaitResumeInput, key: Once | undefined): Promise<Begun> {
     const execution = await this.#live.get(run_id);
     const row = execution?.log.row ?? (await this.#live.row(run_id));
     // While it is led through its past it awaits nothing, whatever it asked then.

@@ -38,6 +38,30 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect((await (await served.get('/runs')).json()).runs).toHaveLength(1);
   });
 
+  it('makes one run where two arrive at once and a busy session rejects', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serve([counted], { store });
+    const session_id = '7e57ab1e-0000-4000-8000-000000000001';
+    const headers = key('k', { 'if-busy': 'reject' });
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => served.post('/runs', ask('counted', 'hi', { session_id }), headers)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    const runs: Run[] = await Promise.all(answers.map((one) => one.json()));
+    expect(new Set(runs.map(({ run_id }) => run_id)).size).toBe(1);
+    expect(state.runs).toBe(1);
+  });
+
+  it('tells each of several bodies at once that come with one key which of them it took', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serve([counted], { store });
+    const answers = await Promise.all(
+      ['a', 'b', 'c'].map((body) => served.post('/runs', ask('counted', body), key('k'))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 422, 422]);
+    expect(state.runs).toBe(1);
+  });
+
   it('is refused with another body, and takes the same one in another order', async () => {
     const served = await serve([echo], { store });
     await served.post('/runs', { agent_name: 'echo', input: [{ parts: [{ content: 'a', name: 'n' }] }] }, key('k'));
