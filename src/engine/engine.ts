@@ -15,6 +15,7 @@ import { withStatus } from './figures.ts';
 import { Idempotency } from './idempotency.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { LiveRuns } from './live-runs.ts';
+import { Pages } from './pages.ts';
 import { Presence } from './presence.ts';
 import { Recovery } from './recovery.ts';
 import { type Hosted, Registry } from './registry.ts';
@@ -42,6 +43,7 @@ export interface EngineOptions {
  */
 export class Engine {
   readonly #store: Store;
+  readonly #pages: Pages;
   readonly #sessions: Sessions;
   readonly #services: Services;
   readonly #turns: SessionTurns;
@@ -56,6 +58,7 @@ export class Engine {
     const now = (): string => new Date().toISOString();
     const all = { ...defaultLimits, ...limits };
     this.#store = store;
+    this.#pages = new Pages(store);
     const commits = new Commits(store);
     this.#sessions = new Sessions(store, fetchResource, publicUrl);
     const registry = new Registry(agents);
@@ -133,7 +136,7 @@ export class Engine {
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
   async watch(run_id: string, options: WatchOptions = {}): Promise<Watch> {
-    return openWatch(this.#store, this.#live, await this.#live.find(run_id), options);
+    return openWatch(this.#pages, this.#live, await this.#live.find(run_id), options);
   }
 
   /** A client reads a run; the run's policy decides what its going means. See `Presence.come`. */

@@ -4,16 +4,13 @@ import type { RunRow, Store } from '../core/store.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { Run } from '../schema/run.ts';
+import { readPage } from './pages.ts';
 
-const page = 1000;
-
-/** The lines of a log after an event, up to the row's last. */
+/** The lines of a log after an event, up to the row's last. @throws RivuletError `log_removed` */
 export async function linesAfter(store: Store, row: RunRow, after: number): Promise<string[]> {
   const found: string[] = [];
   for (let cursor = after; cursor < row.last; ) {
-    const batches = await store.events(row.run_id, cursor, page);
-    if (batches.length === 0) throw new Error(`the log of run ${row.run_id} has no event ${cursor + 1}`);
-    for (const { first, lines } of batches) {
+    for (const { first, lines } of await readPage(store, row.run_id, cursor)) {
       found.push(...lines.slice(Math.max(0, cursor + 1 - first)));
       cursor = first + lines.length - 1;
     }

@@ -1,6 +1,7 @@
 import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
-import type { Batch, RunRow, Store } from '../core/store.ts';
+import type { Batch, RunRow } from '../core/store.ts';
+import type { Pages } from './pages.ts';
 import { lastOf, RunLog, settles } from './run-log.ts';
 
 export interface WatchOptions {
@@ -15,7 +16,7 @@ export interface WatchOptions {
 export interface Watch {
   /** The run is over and there is nothing after the cursor, nor will there be. */
   readonly exhausted: boolean;
-  /** The events after the cursor, without a gap or a double. Rejects `store_failed`. */
+  /** The events after the cursor, without a gap or a double. Rejects `store_failed`, `log_removed`. */
   readonly batches: AsyncGenerator<Batch, void, undefined>;
 }
 
@@ -27,15 +28,13 @@ export interface Runs {
   readonly stopping: boolean;
 }
 
-const page = 1000;
-
 /**
  * Opens a cursor. Replay and live are one loop: what is durable after the cursor is read, from the
  * log's tail or the store; where there is nothing, the reader sleeps until the log moves.
  * Nothing is queued for a reader, so a slow one costs no memory.
  * @throws RivuletError `run_unknown`, `cursor_invalid`
  */
-export function openWatch(store: Store, runs: Runs, source: RunLog | RunRow, options: WatchOptions): Watch {
+export function openWatch(pages: Pages, runs: Runs, source: RunLog | RunRow, options: WatchOptions): Watch {
   const { after = 0, until = 'final', signal } = options;
   const last = durable(source);
   if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
@@ -48,7 +47,7 @@ export function openWatch(store: Store, runs: Runs, source: RunLog | RunRow, opt
   const end = until === 'now' ? last : Number.POSITIVE_INFINITY;
   return {
     exhausted: isOver(source) && after === last,
-    batches: read(store, runs, source, { after, end, settled: until === 'settled', signal, sleep, leave }),
+    batches: read(pages, runs, source, { after, end, settled: until === 'settled', signal, sleep, leave }),
   };
 }
 
@@ -78,7 +77,7 @@ interface Reading {
 }
 
 async function* read(
-  store: Store,
+  pages: Pages,
   runs: Runs,
   first: RunLog | RunRow,
   { after, end, settled, signal, sleep, ...reading }: Reading,
@@ -91,7 +90,7 @@ async function* read(
       const last = durable(source);
       if (cursor < last) {
         const kept = source instanceof RunLog ? source.after(cursor) : undefined;
-        for (const batch of kept ?? (await store.events(idOf(source), cursor, page))) {
+        for (const batch of kept ?? (await pages.after(idOf(source), cursor))) {
           const fresh = from(batch, cursor, Math.min(end, last));
           if (fresh.lines.length === 0) break;
           cursor = lastOf(fresh);

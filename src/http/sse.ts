@@ -3,53 +3,9 @@ import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../core/encode.ts';
 import { errorOf } from '../core/errors.ts';
 import type { Batch } from '../core/store.ts';
+import { framesOf } from './frames.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { Turns } from './turns.ts';
-
-/** One event as SSE has it: `id` is its place in the run, `data` its JSON, LF only. */
-export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${line}\n\n`;
-
-/**
- * Characters of frames that are written at a time; a longer event is one write. A reader who does not read
- * has one write waiting.
- */
-const pieceChars = 16 * 1024;
-/** The batches whose pieces are kept for the next reader: readers who keep up come within the same turn. */
-const keptBatches = 256;
-const kept = new Map<Batch, readonly string[]>();
-const newest: Batch[] = [];
-let next = 0;
-
-/** The frames of a batch in pieces of text, made once however many read it at about the same time. */
-export function framesOf(batch: Batch): readonly string[] {
-  const known = kept.get(batch);
-  if (known !== undefined) return known;
-  const pieces: string[] = [];
-  let id = batch.first;
-  let piece = '';
-  for (const line of batch.lines) {
-    const text = frame(id, line);
-    if (piece !== '' && piece.length + text.length > pieceChars) {
-      pieces.push(piece);
-      piece = '';
-    }
-    piece += text;
-    id += 1;
-  }
-  if (piece !== '') pieces.push(piece);
-  keep(batch, pieces);
-  return pieces;
-}
-
-// Not for as long as the batch lives: in a store in memory that is for ever, and would double it. A ring, because
-// to look for a Map's oldest entry costs more with each one that was deleted before.
-function keep(batch: Batch, pieces: readonly string[]): void {
-  const oldest = newest[next];
-  if (oldest !== undefined) kept.delete(oldest);
-  newest[next] = batch;
-  next = (next + 1) % keptBatches;
-  kept.set(batch, pieces);
-}
 
 export interface StreamOptions {
   readonly open: OpenStreams;

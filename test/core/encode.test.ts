@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encode, runEventOf, runInside } from '../../src/core/encode.ts';
-import { frame, framesOf } from '../../src/http/sse.ts';
 import type { Event } from '../../src/schema/event.ts';
 
 const token = (content: string): Event => ({ type: 'message.part', part: { content_type: 'text/plain', content } });
@@ -37,17 +36,5 @@ describe('an encoded event', () => {
     expect(runEventOf(line)).toBe('completed');
     expect(JSON.parse(runInside(line))).toEqual(run);
     expect(runEventOf(encode(token('{"type":"run.completed","run":')))).toBeUndefined();
-  });
-});
-
-describe('an SSE frame', () => {
-  it('has an id, one data line and an empty line, with LF only', () => {
-    expect(frame(7, '{"a":1}')).toBe('id: 7\ndata: {"a":1}\n\n');
-  });
-
-  it('is made once for a batch, with ids that go on from its first', () => {
-    const batch = { first: 3, lines: ['a', 'b'] };
-    expect(framesOf(batch)).toEqual(['id: 3\ndata: a\n\nid: 4\ndata: b\n\n']);
-    expect(framesOf(batch)).toBe(framesOf(batch));
   });
 });

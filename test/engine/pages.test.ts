@@ -1,0 +1,73 @@
+import { v7 as uuid } from 'uuid';
+import { describe, expect, it } from 'vitest';
+import { Pages } from '../../src/engine/pages.ts';
+import { openWatch } from '../../src/engine/watch.ts';
+import type { RunRow, Store } from '../../src/index.ts';
+import { openStore } from '../../src/stores/open.ts';
+
+const lines = (count: number): string[] =>
+  Array.from({ length: count }, (_, n) => `{"n":${n},"x":"${'x'.repeat(90)}"}`);
+
+/** A run that is over, with a log of many batches. */
+async function longRun(store: Store): Promise<RunRow> {
+  const now = new Date().toISOString();
+  const fixed = {
+    owner: null,
+    epoch: 1,
+    tier: 'pinned',
+    attempts: 0,
+    queued_at: null,
+    due: null,
+    snapshot: 1,
+  } as const;
+  const ids = { run_id: uuid(), agent_name: 'a', session_id: uuid(), on_disconnect: 'continue', created_at: now };
+  const row: RunRow = { ...ids, ...fixed, status: 'in-progress', finished_at: null, last: 0 };
+  let last = 0;
+  for (let n = 0; n < 100; n += 1) {
+    const end = n === 99 ? ({ status: 'completed', finished_at: now } as const) : {};
+    const write = { row: { ...row, ...end, last: last + 100 }, expect: last, lines: lines(100) };
+    expect(await store.commit([{ ...write, ...(last === 0 && { input: [] }) }])).toEqual([true]);
+    last += 100;
+  }
+  return (await store.run(row.run_id)) ?? row;
+}
+
+const nowhere = { find: () => Promise.reject(new Error('not asked')), once: () => () => {}, stopping: false };
+
+describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
+  it('is done once for all readers at the same place', async () => {
+    const store = await openStore(url);
+    const row = await longRun(store);
+    const pages = new Pages(store);
+    const [first, second] = await Promise.all([pages.after(row.run_id, 250), pages.after(row.run_id, 250)]);
+    expect(first.flatMap((batch) => batch.lines).length).toBeGreaterThan(100);
+    expect(second).toBe(first);
+    expect(await pages.after(row.run_id, 250)).toBe(first);
+    await store.close();
+  });
+
+  it('ends with a clear error when the log is taken away meanwhile, whole or from its beginning', async () => {
+    for (const sweeps of [1, 100]) {
+      const store = await openStore(url);
+      const row = await longRun(store);
+      const { batches } = openWatch(new Pages(store), nowhere, row, {});
+      const seen: number[] = [];
+      const reading = (async () => {
+        for await (const batch of batches) {
+          // No gap either: the event after the last one seen, or none.
+          expect(batch.first).toBe((seen.at(-1) ?? 0) + 1);
+          seen.push(batch.first + batch.lines.length - 1);
+          if (seen.length > 1) continue;
+          await store.remove(row.run_id);
+          for (let bit = 0; bit < sweeps; bit += 1) await store.sweep({ keys: '' });
+        }
+      })();
+      await expect(reading).rejects.toMatchObject({
+        kind: 'log_removed',
+        message: expect.stringContaining(row.run_id),
+      });
+      expect(seen.length).toBeGreaterThan(0);
+      await store.close();
+    }
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { frame, framesOf } from '../../src/http/frames.ts';
+
+describe('an SSE frame', () => {
+  it('has an id, one data line and an empty line, with LF only', () => {
+    expect(frame(7, '{"a":1}')).toBe('id: 7\ndata: {"a":1}\n\n');
+  });
+});
+
+describe('the frames of a batch', () => {
+  const batch = (first: number, chars = 1) => ({ first, lines: ['a'.repeat(chars), 'b'] });
+
+  it('are made once, with ids that go on from its first', () => {
+    const one = batch(3);
+    expect(framesOf(one)).toEqual(['id: 3\ndata: a\n\nid: 4\ndata: b\n\n']);
+    expect(framesOf(one)).toBe(framesOf(one));
+  });
+
+  it('come in pieces, and a long event in a piece of its own', () => {
+    const long = 20_000;
+    expect(framesOf(batch(1, long))).toEqual([frame(1, 'a'.repeat(long)), frame(2, 'b')]);
+  });
+
+  it.each([
+    ['newer ones', 600, 1],
+    ['longer ones', 9, 1024 * 1024],
+  ])('are kept until there are many %s', (_what, count, chars) => {
+    const one = batch(1);
+    const made = framesOf(one);
+    for (let n = 0; n < count / 3; n += 1) framesOf(batch(1, chars));
+    expect(framesOf(one)).toBe(made);
+    for (let n = 0; n < count; n += 1) framesOf(batch(1, chars));
+    expect(framesOf(one)).not.toBe(made);
+    expect(framesOf(one)).toEqual(made);
+  });
+});
