@@ -7,10 +7,10 @@ import { closeMessage, type ToEvents } from '../core/to-events.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Message } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run, RunStatus } from '../schema/run.ts';
+import { Answers } from './answers.ts';
 import { createContext } from './context.ts';
 import type { Limits } from './limits.ts';
 import { Pending } from './pending.ts';
-import { type Question, Questions } from './questions.ts';
 import { type Change, Recorder } from './recorder.ts';
 import type { Registry } from './registry.ts';
 import { type JournalEntry, Replay } from './replay.ts';
@@ -47,7 +47,7 @@ export class Execution {
   readonly #input: Message[];
   readonly #services: Services;
   readonly #recorder: Recorder;
-  readonly #questions: Questions;
+  readonly #answers: Answers;
   readonly #agentLog: AgentLog;
   readonly #pending = new Pending();
   readonly #abort = new AbortController();
@@ -56,8 +56,6 @@ export class Execution {
   #since = performance.now();
   #worked = 0;
   #detached = false;
-  /** Replies that an earlier life took, and that the agent has yet to get. */
-  readonly #taken: Taken[] = [];
 
   /** With a past, the agent is led through it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
@@ -68,13 +66,20 @@ export class Execution {
     this.#services = services;
     this.#agentLog = services.logFor(run.run_id);
     this.#recorder = new Recorder(run, log, services.limits, services.now);
-    this.#questions = new Questions(
-      (request) => this.#guard(() => this.#await(request)),
-      () => this.#guard(() => this.#goOn()),
-    );
+    this.#answers = new Answers({
+      recorder: this.#recorder,
+      durable: this.durable,
+      over: () => this.#detached || isFinal(this.run.status),
+      guard: (work) => this.#guard(work),
+      become: (status, change) => this.#become(status, change),
+      close: () => this.#close(),
+    });
     if (past === undefined) this.#recorder.created();
     else {
-      const replies = { take: (reply: AwaitResume) => this.#takeAgain(reply), answer: () => this.#answerAgain() };
+      const replies = {
+        take: (reply: AwaitResume) => this.#answers.takeAgain(reply),
+        answer: () => this.#answers.giveAgain(),
+      };
       this.#recorder.replayWith(new Replay(1, past.lines, past.journal, replies));
     }
   }
@@ -110,7 +115,7 @@ export class Execution {
     const { run_id, agent_name } = this.run;
     const { signal } = this.#abort;
     const session = sessionOf(this.#services.sessions, this.log, signal, steps);
-    const ask = (request: AwaitRequest) => this.#questions.ask(request);
+    const ask = (request: AwaitRequest) => this.#answers.questions.ask(request);
     const use = (tokens: number): void => {
       this.#tokens = (this.#tokens ?? 0) + tokens;
     };
@@ -133,16 +138,8 @@ export class Execution {
    * @throws RivuletError `not_awaiting`
    */
   resume(reply: AwaitResume, extras: Extras): number {
-    const question = this.run.status === 'awaiting' ? this.#questions.take() : undefined;
-    if (question === undefined) throw fail('not_awaiting', this.run.run_id, this.run.status);
     const at = this.log.row.last;
-    this.log.attach(extras);
-    if (this.durable) this.#recorder.journal({ at, reply });
-    this.#become('in-progress');
-    this.log.flushed().then(
-      () => this.#answer({ question, reply }),
-      () => undefined, // the log has told the engine, which calls lost()
-    );
+    if (!this.#answers.take(reply, extras)) throw fail('not_awaiting', this.run.run_id, this.run.status);
     return at;
   }
 
@@ -212,7 +209,7 @@ export class Execution {
     if (isFinal(this.run.status) || this.run.status === 'cancelling' || this.#detached) return;
     if (status === 'completed') {
       // An agent that completes has given up on what it asked.
-      this.#questions.clear();
+      this.#answers.questions.clear();
       if (this.run.status === 'awaiting') this.#become('in-progress');
       this.#close();
       const said = [...this.#input, ...this.run.output];
@@ -224,7 +221,7 @@ export class Execution {
   }
 
   #tearDown(reason: Error): void {
-    this.#questions.clear();
+    this.#answers.questions.clear();
     try {
       // Before the signal: what the agent's work says of being aborted is nobody's business any more.
       this.#stop.next();
@@ -233,64 +230,4 @@ export class Execution {
     }
     this.#abort.abort(reason);
   }
-
-  #await(await_request: AwaitRequest): void {
-    if (this.run.status !== 'in-progress') return;
-    this.#close();
-    this.#become('awaiting', { await_request });
-    this.#recorder.proceed();
-  }
-
-  /** Nobody waits any more for what the run awaits. */
-  #goOn(): void {
-    if (this.run.status !== 'awaiting') return;
-    this.#become('in-progress');
-    this.#recorder.proceed();
-    this.#questions.next();
-  }
-
-  #answer(taken: Taken): void {
-    const over = this.#detached || isFinal(this.run.status);
-    if (this.durable && !over) this.#recorder.journal({ at: this.log.row.last, answered: true });
-    this.#give(taken);
-  }
-
-  #give({ question: { subscriber }, reply }: Taken): void {
-    subscriber.next(reply);
-    subscriber.complete();
-    this.#guard(() => {
-      this.#questions.next();
-      this.#recorder.proceed();
-    });
-  }
-
-  /** A reply that an earlier life of the run took, at the place where it did. */
-  #takeAgain(reply: AwaitResume): void {
-    // Not at once: the agent is still being subscribed to, and may be about to ask more at the same time.
-    queueMicrotask(() => {
-      const question = this.#questions.take();
-      if (question === undefined) return;
-      this.#guard(() => {
-        this.#become('in-progress');
-        this.#taken.push({ question, reply });
-        // Where that life ended before its agent got the reply, it gets it now.
-        this.#recorder.replay?.whenLive(() => {
-          const taken = this.#taken.shift();
-          if (taken !== undefined) this.#answer(taken);
-        });
-        this.#recorder.proceed();
-      });
-    });
-  }
-
-  /** The agent gets the reply that was taken first, where an earlier life's got it. */
-  #answerAgain(): void {
-    const taken = this.#taken.shift();
-    if (taken !== undefined) this.#give(taken);
-  }
-}
-
-interface Taken {
-  readonly question: Question;
-  readonly reply: AwaitResume;
 }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { fail } from '../core/errors.ts';
 import type { Batch, Store } from '../core/store.ts';
+import { charsOf } from './batch.ts';
 
 /** Events that are read at a time; a store ends a page earlier where the events are long. */
 const pageEvents = 1000;
@@ -16,7 +17,7 @@ export class Pages {
   readonly #store: Store;
   readonly #kept = new LRUCache<string, readonly Batch[], number>({
     maxSize: keptChars,
-    sizeCalculation: (page) => page.reduce((sum, { lines }) => sum + charsOf(lines), 1),
+    sizeCalculation: (page) => page.reduce((sum, batch) => sum + charsOf(batch), 1),
     // One that is pushed out while it is being read is still what its readers wait for.
     ignoreFetchAbort: true,
     fetchMethod: (key, _stale, { context: after }) => readPage(this.#store, key.slice(0, key.indexOf(' ')), after),
@@ -39,5 +40,3 @@ export async function readPage(store: Store, run_id: string, after: number): Pro
   if (page[0] === undefined || page[0].first > after + 1) throw fail('log_removed', run_id);
   return page;
 }
-
-const charsOf = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + line.length, 0);

@@ -2,9 +2,10 @@ import { EventEmitter } from 'eventemitter3';
 import { runEventOf } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
-import type { Batch, RunRow, Write } from '../core/store.ts';
+import type { RunRow, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import type { Commits, Uncommitted } from './commits.ts';
+import { Tail } from './tail.ts';
 
 /** What a write may carry beside events; see `Write`. Attached before the event that it belongs to. */
 export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
@@ -20,7 +21,6 @@ interface Waiter {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
 
-const tailChars = 256 * 1024;
 /** A batch is what a reader has in its hands for as long as it does not read, so a burst is cut into several. */
 const batchChars = 16 * 1024;
 
@@ -40,9 +40,7 @@ export class RunLog implements Uncommitted {
   #inFlight: Write[] = [];
   #waiting: Waiter[] = [];
   #waitingInFlight: Waiter[] = [];
-  #tail: Batch[] = [];
-  #tailChars = 0;
-  #readers = 0;
+  readonly tail = new Tail();
   /** Whether the row differs in more than `last` from the one that was sealed before. */
   #changed = true;
   #failure: Error | undefined;
@@ -150,26 +148,15 @@ export class RunLog implements Uncommitted {
    * when the run leaves. Look first: what happened before is not told. Returns how to leave.
    */
   join(wake: () => void): () => void {
-    this.#readers += 1;
+    const leave = this.tail.join();
     this.#moved.on('moved', wake);
     let here = true;
     return () => {
       if (!here) return;
       here = false;
       this.#moved.off('moved', wake);
-      this.#readers -= 1;
-      if (this.#readers === 0) this.#forget();
+      leave();
     };
-  }
-
-  /** The batches after an event, when the tail still has them; undefined sends the reader to the store. */
-  after(id: number): Batch[] | undefined {
-    const oldest = this.#tail[0];
-    if (oldest === undefined || oldest.first > id + 1) return undefined;
-    // From the end: a reader that keeps up wants the last batch.
-    let from = this.#tail.length;
-    while (from > 0 && lastOf(this.#tail[from - 1]) > id) from -= 1;
-    return this.#tail.slice(from);
   }
 
   /** Calls back once, when the run is over and durable, or the store has failed it. */
@@ -196,7 +183,7 @@ export class RunLog implements Uncommitted {
   committed(): void {
     for (const write of this.#inFlight) {
       this.#durable = write.row;
-      if (this.#readers > 0 && write.lines.length > 0) this.#remember({ first: write.expect + 1, lines: write.lines });
+      if (write.lines.length > 0) this.tail.push({ first: write.expect + 1, lines: write.lines });
     }
     this.#inFlight = [];
     for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
@@ -243,20 +230,6 @@ export class RunLog implements Uncommitted {
     draft.grown = !this.#changed && draft.lines.length > 0;
     this.#changed = false;
   }
-
-  #remember(batch: Batch): void {
-    this.#tail.push(batch);
-    this.#tailChars += sizeOf(batch);
-    while (this.#tailChars > tailChars && this.#tail.length > 1) {
-      const oldest = this.#tail.shift();
-      if (oldest !== undefined) this.#tailChars -= sizeOf(oldest);
-    }
-  }
-
-  #forget(): void {
-    this.#tail = [];
-    this.#tailChars = 0;
-  }
 }
 
 const settling = new Set(['awaiting', 'completed', 'failed', 'cancelled']);
@@ -266,8 +239,3 @@ export function settles(line: string | undefined): boolean {
   const kind = line === undefined ? undefined : runEventOf(line);
   return kind !== undefined && settling.has(kind);
 }
-
-export const lastOf = (batch: Batch | undefined): number =>
-  batch === undefined ? 0 : batch.first + batch.lines.length - 1;
-
-const sizeOf = (batch: Batch): number => batch.lines.reduce((sum, line) => sum + line.length, 0);

@@ -1,8 +1,9 @@
 import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { Batch, RunRow } from '../core/store.ts';
+import { lastOf } from './batch.ts';
 import type { Pages } from './pages.ts';
-import { lastOf, RunLog, settles } from './run-log.ts';
+import { RunLog, settles } from './run-log.ts';
 
 export interface WatchOptions {
   /** Id of the last event already seen. Default 0: from the beginning. */
@@ -89,7 +90,7 @@ async function* read(
     while (!signal?.aborted && cursor < end) {
       const last = durable(source);
       if (cursor < last) {
-        const kept = source instanceof RunLog ? source.after(cursor) : undefined;
+        const kept = source instanceof RunLog ? source.tail.after(cursor) : undefined;
         for (const batch of kept ?? (await pages.after(idOf(source), cursor))) {
           const fresh = from(batch, cursor, Math.min(end, last));
           if (fresh.lines.length === 0) break;

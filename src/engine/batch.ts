@@ -1,0 +1,7 @@
+import type { Batch } from '../core/store.ts';
+
+/** Id of a batch's last event; 0 where there is no batch. */
+export const lastOf = (batch: Batch | undefined): number =>
+  batch === undefined ? 0 : batch.first + batch.lines.length - 1;
+
+export const charsOf = ({ lines }: Batch): number => lines.reduce((sum, line) => sum + line.length, 0);
