@@ -49,14 +49,14 @@ export class Commits {
   async #flush(): Promise<void> {
     const logs = [...this.#dirty];
     this.#dirty.clear();
-    const taken = logs.map((log) => log.take());
+    const writes: Write[] = [];
+    const ends = logs.map((log) => writes.push(...log.take()));
     try {
-      const kept = await this.#store.commit(taken.flat());
+      const kept = await this.#store.commit(writes);
       let next = 0;
       logs.forEach((log, index) => {
-        const count = taken[index]?.length ?? 0;
-        const all = kept.slice(next, next + count).every(Boolean);
-        next += count;
+        let all = true;
+        for (const end = ends[index] ?? 0; next < end; next += 1) all &&= kept[next] === true;
         if (all) log.committed();
         else log.refused();
       });

@@ -10,6 +10,7 @@ import type { Session } from '../schema/session.ts';
 import { Admission } from './admission.ts';
 import type { Begun, Wishes } from './begun.ts';
 import { Commits } from './commits.ts';
+import { Cursor, type CursorOptions } from './cursor.ts';
 import type { Services } from './execution.ts';
 import { withStatus } from './figures.ts';
 import { Idempotency } from './idempotency.ts';
@@ -24,7 +25,6 @@ import { SessionTurns } from './session-turns.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
 import { endStored, foldRow } from './stored.ts';
 import { Sweeper } from './sweeper.ts';
-import { openWatch, type Watch, type WatchOptions } from './watch.ts';
 
 export interface EngineOptions {
   readonly agents: Iterable<Hosted>;
@@ -132,11 +132,11 @@ export class Engine {
   }
 
   /**
-   * A cursor on a run's log, whether the run is live or long over.
+   * A cursor on a run's log, whether the run is live or long over; to be closed.
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
-  async watch(run_id: string, options: WatchOptions = {}): Promise<Watch> {
-    return openWatch(this.#pages, this.#live, await this.#live.find(run_id), options);
+  async watch(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
+    return new Cursor(this.#pages, this.#live, await this.#live.find(run_id), options);
   }
 
   /** A client reads a run; the run's policy decides what its going means. See `Presence.come`. */

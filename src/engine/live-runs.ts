@@ -3,12 +3,12 @@ import { fail } from '../core/errors.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { Commits } from './commits.ts';
+import type { Runs } from './cursor.ts';
 import { Execution, type Services } from './execution.ts';
 import type { JournalEntry } from './replay.ts';
 import { RunLog } from './run-log.ts';
 import type { SessionTurns } from './session-turns.ts';
 import { foldRow, linesAfter } from './stored.ts';
-import type { Runs } from './watch.ts';
 
 /** A run that is about to be live again: its log, to be written to first, and how to go on then. */
 export interface Revived {

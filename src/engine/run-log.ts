@@ -21,6 +21,7 @@ interface Waiter {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
 
+const none: string[] = [];
 /** A batch is what a reader has in its hands for as long as it does not read, so a burst is cut into several. */
 const batchChars = 16 * 1024;
 
@@ -102,7 +103,9 @@ export class RunLog implements Uncommitted {
       row.finished_at = run.finished_at;
       row.due = run.due;
     }
-    draft.lines.push(line);
+    // The first as a literal: to push onto an empty array makes room for 17, and most batches are one token.
+    if (draft.lines.length === 0) draft.lines = [line];
+    else draft.lines.push(line);
     draft.chars += line.length;
     this.#pendingChars += line.length;
     if (run !== undefined) this.#moved.emit('turned');
@@ -186,7 +189,7 @@ export class RunLog implements Uncommitted {
       if (write.lines.length > 0) this.tail.push({ first: write.expect + 1, lines: write.lines });
     }
     this.#inFlight = [];
-    for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
+    if (this.#waitingInFlight.length > 0) for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
     this.#moved.emit('moved');
     if (this.ended) this.#moved.emit('over');
   }
@@ -216,7 +219,7 @@ export class RunLog implements Uncommitted {
     const current = this.#pending.at(-1);
     if (current !== undefined && current.chars < batchChars && !settles(current.lines.at(-1))) return current;
     this.#seal();
-    const draft: Draft = { row: this.#row, expect: this.#row.last, lines: [], chars: 0 };
+    const draft: Draft = { row: this.#row, expect: this.#row.last, lines: none, chars: 0 };
     this.#pending.push(draft);
     this.#commits.mark(this);
     return draft;

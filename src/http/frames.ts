@@ -12,7 +12,13 @@ const pieceChars = 16 * 1024;
 const keptBatches = 512;
 const keptChars = 8 * 1024 * 1024;
 
-const kept = new Map<Batch, readonly string[]>();
+/** A text, and how many bytes it is as UTF-8. */
+export interface Piece {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+const kept = new Map<Batch, readonly Piece[]>();
 // A ring, because to look for a Map's oldest entry costs more with each one that was deleted before.
 const ring: (Batch | undefined)[] = [];
 let oldest = 0;
@@ -20,7 +26,7 @@ let newest = 0;
 let chars = 0;
 
 /** The frames of a batch in pieces of text, made once however many read it at about the same time. */
-export function framesOf(batch: Batch): readonly string[] {
+export function framesOf(batch: Batch): readonly Piece[] {
   const known = kept.get(batch);
   if (known !== undefined) return known;
   const pieces = cut(batch);
@@ -28,23 +34,23 @@ export function framesOf(batch: Batch): readonly string[] {
   return pieces;
 }
 
-function cut({ first, lines }: Batch): string[] {
-  const pieces: string[] = [];
+function cut({ first, lines }: Batch): Piece[] {
+  const pieces: Piece[] = [];
   let piece = '';
   for (const [index, line] of lines.entries()) {
     const text = frame(first + index, line);
     if (piece !== '' && piece.length + text.length > pieceChars) {
-      pieces.push(piece);
+      pieces.push(measured(piece));
       piece = '';
     }
     piece += text;
   }
-  if (piece !== '') pieces.push(piece);
+  if (piece !== '') pieces.push(measured(piece));
   return pieces;
 }
 
 // Not for as long as the batch lives: in a store in memory that is for ever, and would double it.
-function keep(batch: Batch, pieces: readonly string[]): void {
+function keep(batch: Batch, pieces: readonly Piece[]): void {
   kept.set(batch, pieces);
   ring[newest] = batch;
   newest = (newest + 1) % keptBatches;
@@ -61,4 +67,5 @@ function drop(): void {
   kept.delete(batch);
 }
 
-const sizeOf = (pieces: readonly string[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
+const measured = (text: string): Piece => ({ text, bytes: Buffer.byteLength(text) });
+const sizeOf = (pieces: readonly Piece[]): number => pieces.reduce((sum, { text }) => sum + text.length, 0);

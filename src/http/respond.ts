@@ -3,11 +3,12 @@ import type { FastifyReply } from 'fastify';
 import { runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Begun } from '../engine/begun.ts';
+import type { CursorOptions } from '../engine/cursor.ts';
 import type { Engine } from '../engine/engine.ts';
 import { settles } from '../engine/run-log.ts';
-import type { WatchOptions } from '../engine/watch.ts';
 import type { RunMode } from '../schema/run.ts';
-import { onceGone, type StreamOptions, sendStream } from './sse.ts';
+import { onceGone } from './once-gone.ts';
+import { type StreamOptions, sendStream } from './sse.ts';
 
 const json = 'application/json; charset=utf-8';
 
@@ -39,27 +40,29 @@ export class Responder {
    * Follows a run. A run that is over, with nothing left to tell, answers 204: that ends an EventSource,
    * which takes the end of any stream for a reason to come back.
    */
-  async stream(reply: FastifyReply, run_id: string, options: Omit<WatchOptions, 'signal'>): Promise<FastifyReply> {
-    const left = new AbortController();
-    const watch = await this.#engine.watch(run_id, { ...options, signal: left.signal });
-    if (watch.exhausted) return reply.code(204).send();
+  async stream(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
+    const cursor = await this.#engine.watch(run_id, options);
+    if (cursor.exhausted) {
+      cursor.close();
+      return reply.code(204).send();
+    }
     const go = await this.#engine.reader(run_id);
     onceGone(reply, () => go(!reply.raw.writableEnded));
-    sendStream(reply, watch.batches, this.#streams, () => left.abort());
+    sendStream(reply, cursor, this.#streams);
     return reply;
   }
 
   /** All events so far as `{events: […]}`, passed on as stored, a batch at a time. */
   async list(reply: FastifyReply, run_id: string, after: number): Promise<FastifyReply> {
-    const { batches } = await this.#engine.watch(run_id, { after, until: 'now' });
-    return reply.type(json).send(Readable.from(listed(batches)));
+    const cursor = await this.#engine.watch(run_id, { after, until: 'now' });
+    return reply.type(json).send(Readable.from(listed(cursor)));
   }
 
   // The last line of a settled log is the event that carries the Run, already as JSON.
   async #settled({ run_id, after }: Begun): Promise<string> {
-    const { batches } = await this.#engine.watch(run_id, { after, until: 'settled' });
+    const cursor = await this.#engine.watch(run_id, { after, until: 'settled' });
     let last: string | undefined;
-    for await (const { lines } of batches) last = lines.at(-1);
+    for await (const { lines } of cursor) last = lines.at(-1);
     // A durable run is let go of when the server stops; it settles in the next process.
     if (last === undefined || !settles(last)) throw fail('stopping');
     return runInside(last);

@@ -25,10 +25,10 @@ export class Turns {
     return this.#now;
   }
 
-  /** Resolves in a later turn. `had` is what it was given so far. */
-  mine(had: number): Promise<void> {
+  /** Calls back in a later turn. `had` is what it was given so far. */
+  wait(had: number, go: () => void): void {
     this.#arm();
-    return new Promise((go) => this.#waiting.push({ had, go }));
+    this.#waiting.push({ had, go });
   }
 
   #arm(): void {

@@ -5,7 +5,10 @@ import type { Message } from '../schema/message.ts';
 interface Kept {
   row: RunRow;
   readonly input: readonly Message[];
-  readonly batches: Batch[];
+  /** A write that only goes on with the log is added to the batch before it; any other ends that one. */
+  readonly batches: { readonly first: number; readonly lines: string[] }[];
+  /** Whether the last batch may still grow. */
+  open: boolean;
   readonly journal: string[];
   readonly resources: string[];
 }
@@ -16,6 +19,9 @@ interface KeptSession {
   readonly resources: Set<string>;
   state: string | null;
 }
+
+/** A batch that grows is copied for each page that is read of it. */
+const batchLines = 64;
 
 /** How many runs one sweep looks at. */
 const sweepRuns = 100;
@@ -46,13 +52,15 @@ export class MemoryStore implements Store {
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
-    const batches = this.#runs.get(run_id)?.batches ?? [];
+    const kept = this.#runs.get(run_id);
+    const batches = kept?.batches ?? [];
     const found: Batch[] = [];
     let count = 0;
     for (let index = indexAfter(batches, after); index < batches.length && count < limit; index += 1) {
       const batch = batches[index];
       if (batch === undefined) break;
-      found.push(batch);
+      const grows = kept?.open === true && index === batches.length - 1;
+      found.push(grows ? { first: batch.first, lines: [...batch.lines] } : batch);
       count += batch.lines.length;
     }
     return found;
@@ -168,7 +176,7 @@ export class MemoryStore implements Store {
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
     let kept = this.#runs.get(row.run_id);
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
-      kept = { row, input: write.input, batches: [], journal: [], resources: [] };
+      kept = { row, input: write.input, batches: [], open: false, journal: [], resources: [] };
       this.#runs.set(row.run_id, kept);
     } else if (kept === undefined || kept.row.last !== write.expect) {
       return false;
@@ -180,7 +188,7 @@ export class MemoryStore implements Store {
       this.#keys.set(keyId, key);
     }
     kept.row = row;
-    if (write.lines.length > 0) kept.batches.push({ first: write.expect + 1, lines: write.lines });
+    append(kept, write);
     if (write.journal !== undefined) kept.journal.push(...write.journal);
     track(this.#unfinished, row.run_id, !isFinal(row.status));
     if (row.due === null) this.#due.delete(row.run_id);
@@ -225,6 +233,14 @@ export class MemoryStore implements Store {
 function track(set: Set<string>, id: string, belongs: boolean): void {
   if (belongs) set.add(id);
   else set.delete(id);
+}
+
+function append(kept: Kept, { expect, lines, grown = false }: Write): void {
+  if (lines.length === 0) return;
+  const last = kept.batches.at(-1);
+  if (grown && kept.open && last !== undefined && last.lines.length < batchLines) last.lines.push(...lines);
+  else kept.batches.push({ first: expect + 1, lines: [...lines] });
+  kept.open = grown;
 }
 
 /** Index of the first batch with an event after that id, by bisection: replay starts anywhere at no cost. */

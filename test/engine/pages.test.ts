@@ -1,7 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import { describe, expect, it } from 'vitest';
+import { Cursor } from '../../src/engine/cursor.ts';
 import { Pages } from '../../src/engine/pages.ts';
-import { openWatch } from '../../src/engine/watch.ts';
 import type { RunRow, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 
@@ -50,10 +50,10 @@ describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
     for (const sweeps of [1, 100]) {
       const store = await openStore(url);
       const row = await longRun(store);
-      const { batches } = openWatch(new Pages(store), nowhere, row, {});
+      const cursor = new Cursor(new Pages(store), nowhere, row);
       const seen: number[] = [];
       const reading = (async () => {
-        for await (const batch of batches) {
+        for await (const batch of cursor) {
           // No gap either: the event after the last one seen, or none.
           expect(batch.first).toBe((seen.at(-1) ?? 0) + 1);
           seen.push(batch.first + batch.lines.length - 1);

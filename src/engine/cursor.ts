@@ -1,0 +1,214 @@
+import { fail } from '../core/errors.ts';
+import { isFinal } from '../core/status.ts';
+import type { Batch, RunRow } from '../core/store.ts';
+import { lastOf } from './batch.ts';
+import type { Pages } from './pages.ts';
+import { RunLog, settles } from './run-log.ts';
+
+export interface CursorOptions {
+  /** Id of the last event already seen. Default 0: from the beginning. */
+  readonly after?: number;
+  /** Where to stop: at what is there now, at the next final event or await, or at the final one (default). */
+  readonly until?: 'now' | 'settled' | 'final';
+}
+
+/** Where a cursor looks for a run: its log while it is live in this process, its row in the store otherwise. */
+export interface Runs {
+  find(run_id: string): Promise<RunLog | RunRow>;
+  /** Calls back once, when the run becomes live, or is ended without becoming so, or the server stops. */
+  once(run_id: string, callback: () => void): () => void;
+  readonly stopping: boolean;
+}
+
+/**
+ * A reader's place in a log. Replay and live are one: what is durable after it is read, from the log's tail or
+ * the store; where there is nothing, the reader is called when the log moves. Nothing is queued for a reader, so
+ * a slow one costs no memory. It calls back instead of promising, because a token that is read as soon as it is
+ * durable is most of what a server does, and each promise on its way costs as much as its frame.
+ */
+export class Cursor {
+  /** The run is over and there is nothing after the cursor, nor will there be. */
+  readonly exhausted: boolean;
+  readonly #pages: Pages;
+  readonly #runs: Runs;
+  readonly #end: number;
+  readonly #settled: boolean;
+  #source: RunLog | RunRow;
+  #leave: (() => void) | undefined;
+  #after: number;
+  #page: readonly Batch[] = [];
+  #next = 0;
+  /** Asking the store, or waiting for a run that is in no process. */
+  #away = false;
+  #back: (() => void) | undefined;
+  #ready: (() => void) | undefined;
+  #waiting = false;
+  #failure: unknown;
+  #closed = false;
+
+  /** @throws RivuletError `cursor_invalid` */
+  constructor(pages: Pages, runs: Runs, source: RunLog | RunRow, { after = 0, until = 'final' }: CursorOptions = {}) {
+    const last = durable(source);
+    if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
+    this.#pages = pages;
+    this.#runs = runs;
+    this.#source = source;
+    this.#after = after;
+    this.#end = until === 'now' ? last : Number.POSITIVE_INFINITY;
+    this.#settled = until === 'settled';
+    this.exhausted = isOver(source) && after === last;
+    // Joined here, not at the first read: a run that is done in one turn would be gone from the tail.
+    if (until !== 'now') this.#follow(source);
+  }
+
+  /** Has a callback made each time there may be more, after a read that answered `later`. */
+  onReady(callback: () => void): void {
+    this.#ready = callback;
+  }
+
+  /**
+   * The next events, without a gap or a double; `later` where they are still to come, `over` after the last one
+   * or when the cursor is closed.
+   * @throws RivuletError `store_failed`, `log_removed`, and what the store throws
+   */
+  read(): Batch | 'later' | 'over' {
+    const read = this.#read();
+    this.#waiting = read === 'later';
+    return read;
+  }
+
+  /** Reads no more. Whoever opened a cursor closes it; to iterate over it to its end, or out of it, does so too. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#page = [];
+    this.#leave?.();
+    this.#back?.();
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Batch, void, undefined> {
+    try {
+      for (;;) {
+        const batch = this.read();
+        if (batch === 'over') return;
+        if (batch !== 'later') yield batch;
+        else
+          await new Promise<void>((resolve) => {
+            this.#ready = resolve;
+          });
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  #read(): Batch | 'later' | 'over' {
+    for (;;) {
+      if (this.#closed || this.#after >= this.#end) return 'over';
+      if (this.#failure !== undefined) throw this.#failure;
+      const batch = this.#atHand();
+      if (batch !== undefined) return batch;
+      if (this.#away) return 'later';
+      const source = this.#source;
+      if (this.#after < durable(source)) {
+        const kept = source instanceof RunLog ? source.tail.after(this.#after) : undefined;
+        if (kept === undefined) this.#fetch();
+        else this.#turnTo(kept);
+      } else if (isOver(source)) {
+        return 'over';
+      } else if (source instanceof RunLog && !source.detached) {
+        if (source.failure !== undefined) throw source.failure;
+        return 'later';
+      } else {
+        if (this.#runs.stopping) return 'over';
+        this.#seek();
+      }
+    }
+  }
+
+  readonly #wake = (): void => {
+    if (!this.#waiting) return;
+    this.#waiting = false;
+    this.#ready?.();
+  };
+
+  #atHand(): Batch | undefined {
+    while (this.#next < this.#page.length) {
+      const batch = this.#page[this.#next];
+      const end = Math.min(this.#end, durable(this.#source));
+      if (batch !== undefined && lastOf(batch) > this.#after) {
+        if (batch.first > end) break;
+        const fresh = from(batch, this.#after, end);
+        this.#after = lastOf(fresh);
+        if (this.#settled && settles(fresh.lines.at(-1))) this.close();
+        return fresh;
+      }
+      this.#next += 1;
+    }
+    return undefined;
+  }
+
+  #turnTo(page: readonly Batch[]): void {
+    this.#page = page;
+    this.#next = 0;
+  }
+
+  #follow(source: RunLog | RunRow): void {
+    this.#leave?.();
+    this.#source = source;
+    this.#leave = source instanceof RunLog && !this.#closed ? source.join(this.#wake) : undefined;
+  }
+
+  #fetch(): void {
+    this.#go(this.#pages.after(idOf(this.#source), this.#after).then((page) => this.#turnTo(page)));
+  }
+
+  #seek(): void {
+    this.#go(this.#elsewhere().then((source) => this.#follow(source)));
+  }
+
+  #go(work: Promise<void>): void {
+    this.#away = true;
+    work
+      .catch((error: unknown) => {
+        this.#failure = error;
+      })
+      .finally(() => {
+        this.#away = false;
+        this.#wake();
+      });
+  }
+
+  /** Where the run is now; waits while it is in no process and nothing new is in the store. */
+  async #elsewhere(): Promise<RunLog | RunRow> {
+    const run_id = idOf(this.#source);
+    // Listens before it looks: what happens in between is not missed.
+    let forget = (): void => {};
+    const changed = new Promise<void>((resolve) => {
+      forget = this.#runs.once(run_id, resolve);
+      this.#back = resolve;
+    });
+    try {
+      const source = await this.#runs.find(run_id);
+      const nothing =
+        durable(source) <= this.#after && !isOver(source) && (!(source instanceof RunLog) || source.detached);
+      if (!nothing || this.#runs.stopping || this.#closed) return source;
+      await changed;
+      return await this.#runs.find(run_id);
+    } finally {
+      forget();
+    }
+  }
+}
+
+const idOf = (source: RunLog | RunRow): string => (source instanceof RunLog ? source.row.run_id : source.run_id);
+const durable = (source: RunLog | RunRow): number => (source instanceof RunLog ? source.durable : source.last);
+const isOver = (source: RunLog | RunRow): boolean => (source instanceof RunLog ? source.ended : isFinal(source.status));
+
+// Whole batches are the rule, and go on as they are: what was made of them once serves every reader.
+function from(batch: Batch, after: number, end: number): Batch {
+  if (batch.first > after && lastOf(batch) <= end) return batch;
+  const skip = Math.max(0, after + 1 - batch.first);
+  return { first: batch.first + skip, lines: batch.lines.slice(skip, end + 1 - batch.first) };
+}
