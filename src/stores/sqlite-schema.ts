@@ -55,6 +55,11 @@ const steps: readonly string[] = [
     body TEXT NOT NULL,
     PRIMARY KEY (run_id, last)
   ) STRICT, WITHOUT ROWID;
+  -- What was appended lately; see sqlite-log.ts.
+  CREATE TABLE commits (
+    position INTEGER PRIMARY KEY,
+    body TEXT NOT NULL
+  ) STRICT;
   CREATE TABLE sessions (
     session_id TEXT PRIMARY KEY,
     owner TEXT,

@@ -9,7 +9,9 @@ type Page = { after: string; limit: number };
 export interface Statements {
   readonly insertRun: Sql<[RunRow & { input: string }]>;
   readonly updateRun: Sql<[RunRow & { expect: number; from: number }]>;
-  readonly growRun: Sql<[number, string, number, number]>;
+  readonly insertCommit: Sql<[number, string]>;
+  readonly trimCommits: Sql<[number]>;
+  readonly moveEnd: Sql<[number, string]>;
   readonly insertEvents: Sql<[string, number, number, string]>;
   readonly insertJournal: Sql<[string, string]>;
   readonly insertKey: Sql<[Key & { fresh: string }]>;
@@ -18,6 +20,7 @@ export interface Statements {
   readonly setState: Sql<[string, string]>;
   readonly insertResource: Sql<[Resource]>;
   readonly addFigures: Sql<[string, number, number, number, number]>;
+  readonly commits: Sql<[], { body: string }>;
   readonly run: Sql<[string], RunRow>;
   readonly input: Sql<[string], { input: string }>;
   readonly events: Sql<[string, number], { first: number; body: string }>;
@@ -77,11 +80,10 @@ function writing(db: Database.Database) {
        WHERE run_id = @run_id AND epoch = @from AND last = @expect
        AND status NOT IN ('completed', 'failed', 'cancelled')`,
     ),
-    // The same fence. Without indexed columns, so that no index is written for what most writes are.
-    growRun: db.prepare<[number, string, number, number]>(
-      `UPDATE runs SET last = ? WHERE run_id = ? AND epoch = ? AND last = ?
-       AND status NOT IN ('completed', 'failed', 'cancelled')`,
-    ),
+    insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
+    trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
+    // Without a fence, which the log of commits has been, and without indexed columns.
+    moveEnd: db.prepare<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
     insertEvents: db.prepare<[string, number, number, string]>(
       'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
     ),
@@ -111,6 +113,7 @@ function writing(db: Database.Database) {
 
 function reading(db: Database.Database) {
   return {
+    commits: db.prepare<[], { body: string }>('SELECT body FROM commits ORDER BY position'),
     run: db.prepare<[string], RunRow>(`SELECT ${list} FROM runs WHERE run_id = ?`),
     input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
     events: db.prepare<[string, number], { first: number; body: string }>(

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
+import { CommitLog } from './sqlite-log.ts';
 import { migrate } from './sqlite-schema.ts';
 import { prepare, type Statements } from './sqlite-statements.ts';
 
@@ -13,27 +14,45 @@ const sweepRows = 32;
 const pageChars = 16 * 1024;
 
 /**
- * One file, one writer: better-sqlite3 in WAL mode. A commit is one transaction, a batch of events one row
+ * One file, one process: better-sqlite3 in WAL mode. A commit is one transaction, what runs append in it one row
  * (a row an event would top out near 120,000 a second). `synchronous = NORMAL` keeps every commit through a
  * crash of the process; a power cut may take the last ones, never the file.
  */
 export class SqliteStore implements Store {
   readonly #db: Database.Database;
   readonly #sql: Statements;
-  readonly #commit: (writes: readonly Write[]) => boolean[];
+  readonly #lock: Database.Database | undefined;
+  readonly #appended: CommitLog;
+  /** Whether a transaction has failed, and what is in memory may not be what is in the file. */
+  #failed = false;
+  readonly #commit: (log: CommitLog, writes: readonly Write[]) => boolean[];
+  readonly #recover: () => void;
   readonly #remove: (run_id: string) => void;
   readonly #removeSession: (session_id: string) => void;
 
-  /** @throws Error of SQLite where the file cannot be opened or is of a newer Rivulet */
-  constructor(path: string) {
-    if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true });
+  /**
+   * `patience` is how long it waits for another process to let go of the file, in milliseconds.
+   * @throws Error where the file cannot be opened, is in use by another process or of a newer Rivulet
+   */
+  constructor(path: string, patience = 5000) {
+    if (path !== ':memory:') {
+      mkdirSync(dirname(path), { recursive: true });
+      this.#lock = lock(path, patience);
+    }
     this.#db = new Database(path);
     this.#db.pragma('journal_mode = WAL');
     this.#db.pragma('synchronous = NORMAL');
     this.#db.pragma('busy_timeout = 5000');
     migrate(this.#db);
     this.#sql = prepare(this.#db);
-    this.#commit = this.#db.transaction((writes: readonly Write[]) => writes.map((write) => this.#take(write)));
+    this.#appended = new CommitLog(this.#sql);
+    this.#recover = this.#db.transaction(() => this.#appended.recover());
+    this.#recover();
+    this.#commit = this.#db.transaction((log: CommitLog, writes: readonly Write[]) => {
+      const taken = writes.map((write) => this.#take(log, write));
+      log.flush();
+      return taken;
+    });
     this.#remove = this.#db.transaction((run_id: string) => {
       for (const statement of this.#sql.removeRun) statement.run({ run_id });
     });
@@ -43,11 +62,18 @@ export class SqliteStore implements Store {
   }
 
   async commit(writes: readonly Write[]): Promise<boolean[]> {
-    return this.#commit(writes);
+    const log = this.#log; // recovered, if need be, before the transaction
+    try {
+      return this.#commit(log, writes);
+    } catch (error) {
+      this.#failed = true;
+      throw error;
+    }
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    return this.#sql.run.get(run_id);
+    const row = this.#sql.run.get(run_id);
+    return row && this.#log.current(row);
   }
 
   async input(run_id: string): Promise<Message[] | undefined> {
@@ -56,6 +82,8 @@ export class SqliteStore implements Store {
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
+    const newest = this.#log.events(run_id, after, limit);
+    if (newest !== undefined && newest.first === after + 1) return [newest];
     const found: Batch[] = [];
     let count = 0;
     let chars = 0;
@@ -64,27 +92,30 @@ export class SqliteStore implements Store {
       found.push({ first, lines });
       count += lines.length;
       chars += body.length;
-      if (count >= limit || chars >= pageChars) break;
+      if (count >= limit || chars >= pageChars) return found;
     }
-    return found;
+    return newest === undefined ? found : [...found, newest];
   }
 
   async journal(run_id: string): Promise<string[]> {
-    return this.#sql.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
+    const kept = this.#sql.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
+    return [...kept, ...this.#log.journal(run_id)];
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    return this.#sql.runs(filter).all({ ...filter, before: before ?? '~', limit });
+    return this.#current(this.#sql.runs(filter).all({ ...filter, before: before ?? '~', limit }));
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    return session_id === undefined
-      ? this.#sql.unfinished.all({ after, limit })
-      : this.#sql.unfinishedOfSession.all({ session_id, after, limit });
+    return this.#current(
+      session_id === undefined
+        ? this.#sql.unfinished.all({ after, limit })
+        : this.#sql.unfinishedOfSession.all({ session_id, after, limit }),
+    );
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
-    return this.#sql.due.all(now, limit);
+    return this.#current(this.#sql.due.all(now, limit));
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
@@ -129,20 +160,36 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#db.transaction(() => this.#log.close())();
     this.#db.close();
+    this.#lock?.close();
   }
 
-  #take(write: Write): boolean {
-    const { row, expect, lines } = write;
+  get #log(): CommitLog {
+    if (this.#failed) {
+      this.#recover();
+      this.#failed = false;
+    }
+    return this.#appended;
+  }
+
+  #current(rows: RunRow[]): RunRow[] {
+    return rows.map((row) => this.#log.current(row));
+  }
+
+  #take(log: CommitLog, write: Write): boolean {
+    if (isPlain(write)) return log.append(write);
+    const { row, expect, lines, key } = write;
     const sql = this.#sql;
-    if (write.key !== undefined && sql.insertKey.run(write.key).changes === 0) return false;
+    log.release(row.run_id);
+    const known = key && sql.key.get(key.scope, key.key);
+    if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
     const kept =
       expect === 0 && write.input !== undefined
         ? sql.insertRun.run({ ...row, input: JSON.stringify(write.input) })
-        : write.grown === true
-          ? sql.growRun.run(row.last, row.run_id, row.epoch, expect)
-          : sql.updateRun.run({ ...row, expect, from: write.from ?? row.epoch });
+        : sql.updateRun.run({ ...row, expect, from: write.from ?? row.epoch });
     if (kept.changes === 0) return false;
+    if (key !== undefined) sql.insertKey.run(key);
     if (lines.length > 0) sql.insertEvents.run(row.run_id, expect + 1, expect + lines.length, lines.join('\n'));
     if (write.journal !== undefined) sql.insertJournal.run(row.run_id, write.journal.join('\n'));
     if (write.history !== undefined || write.state !== undefined) {
@@ -157,5 +204,25 @@ export class SqliteStore implements Store {
       sql.addFigures.run(row.agent_name, completed, failed, write.ended.tokens, write.ended.seconds);
     }
     return true;
+  }
+}
+
+/** Whether a write does nothing but go on with the log, as most do. */
+const isPlain = ({ grown, resources, history, state, ended, key }: Write): boolean =>
+  grown === true && !resources && !history && state === undefined && !ended && !key;
+
+/** Held as long as this process has the file; given back by the system if it dies. @throws Error where another has it */
+function lock(path: string, patience: number): Database.Database {
+  const file = new Database(`${path}-lock`, { timeout: patience });
+  try {
+    // Nothing is ever written to it, so it needs no journal either.
+    file.pragma('journal_mode = OFF');
+    file.exec('BEGIN EXCLUSIVE');
+    return file;
+  } catch (cause) {
+    file.close();
+    throw new Error(`${path} is in use by another process; stop that one, or give this one a store of its own`, {
+      cause,
+    });
   }
 }

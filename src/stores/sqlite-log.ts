@@ -1,0 +1,190 @@
+import type { Batch, RunRow, Write } from '../core/store.ts';
+import type { Statements } from './sqlite-statements.ts';
+
+/** Characters of one run's newest events before they get a row of their own; about as much as a reader holds. */
+const rowChars = 16 * 1024;
+/** Commits, and characters, that the log keeps before it begins to put runs away; what a start after a crash reads. */
+const keptCommits = 4096;
+const keptChars = 4 * 1024 * 1024;
+/** Rows that are deleted at a time. */
+const trimmed = 256;
+
+/** A run that is being written to. Its newest events, and what its journal got with them, are in the log only. */
+interface Growing {
+  readonly run_id: string;
+  readonly epoch: number;
+  /** The end of its events, and how many of them have rows of their own. */
+  last: number;
+  kept: number;
+  /** The commit that has the oldest of the others. */
+  since: number;
+  lines: string[];
+  journal: string[];
+  chars: number;
+}
+
+/**
+ * The log of commits: what runs appended in one commit is one row, whoever appended it. A row for each run would
+ * be a page for each, since a run's rows lie together, and 35 µs; that is most of what a token costs where many
+ * runs stream at a model's pace. A run's events get rows of their own when there are enough of them, when
+ * anything else of the run changes, or when the log gets long; until then they are here, in memory and in the
+ * log, which is read again after a crash. The file belongs to one process, so memory knows the ends of logs.
+ * Everything that writes is called inside a transaction; after one that failed, `recover` reads the file anew.
+ */
+export class CommitLog {
+  readonly #sql: Statements;
+  readonly #growing = new Map<string, Growing>();
+  /** Those of them with events in the log only, the oldest first. */
+  readonly #waiting = new Map<string, Growing>();
+  #position = 0;
+  #oldest = 1;
+  #chars = 0;
+  #body = '';
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  /** Reads what the file says, at the start and after a transaction that failed, and puts all of it away. */
+  recover(): void {
+    this.#growing.clear();
+    this.#waiting.clear();
+    this.#chars = 0;
+    this.#body = '';
+    for (const { body } of this.#sql.commits.all()) for (const part of parse(body)) this.#readAgain(part);
+    this.close();
+  }
+
+  /** Appends events, and nothing else. Answers whether the run was at that place. */
+  append({ row: { run_id, epoch }, expect, lines, journal = [] }: Write): boolean {
+    const run = this.#find(run_id);
+    if (run === undefined || run.last !== expect || run.epoch !== epoch) return false;
+    this.#body += written({ run_id, first: expect + 1, lines, journal });
+    this.#add(run, lines, journal);
+    return true;
+  }
+
+  /** Ends the transaction: what was appended in it is one row, and what has been here for long is put away. */
+  flush(): void {
+    if (this.#body !== '') {
+      this.#position += 1;
+      this.#sql.insertCommit.run(this.#position, this.#body);
+      this.#body = '';
+    }
+    for (const run of this.#waiting.values()) {
+      const old = run.since <= this.#position - keptCommits || this.#chars > keptChars;
+      if (!old) break;
+      this.#putAway(run);
+    }
+    const [first] = this.#waiting.values();
+    const since = first?.since ?? this.#position + 1;
+    if (since - this.#oldest < trimmed) return;
+    this.#sql.trimCommits.run(since);
+    this.#oldest = since;
+  }
+
+  /** Puts everything away: the log is empty. */
+  close(): void {
+    for (const run of this.#waiting.values()) this.#putAway(run);
+    this.#sql.trimCommits.run(Number.MAX_SAFE_INTEGER);
+    this.#position = 0;
+    this.#oldest = 1;
+  }
+
+  /** A run is about to change in more than its events: they get their rows first. */
+  release(run_id: string): void {
+    const run = this.#growing.get(run_id);
+    if (run === undefined) return;
+    this.#putAway(run);
+    this.#growing.delete(run_id);
+  }
+
+  /** The row as it is with the events that are here. */
+  current(row: RunRow): RunRow {
+    const last = this.#growing.get(row.run_id)?.last;
+    return last === undefined || last === row.last ? row : { ...row, last };
+  }
+
+  /** The events after an id that have no row yet. */
+  events(run_id: string, after: number, limit: number): Batch | undefined {
+    const run = this.#waiting.get(run_id);
+    if (run === undefined || run.last <= after) return undefined;
+    const skip = Math.max(0, after - run.kept);
+    return { first: run.kept + skip + 1, lines: run.lines.slice(skip, skip + limit) };
+  }
+
+  journal(run_id: string): readonly string[] {
+    return this.#waiting.get(run_id)?.journal ?? [];
+  }
+
+  #find(run_id: string): Growing | undefined {
+    const known = this.#growing.get(run_id);
+    if (known !== undefined) return known;
+    const row = this.#sql.run.get(run_id);
+    if (row === undefined || row.finished_at !== null) return undefined;
+    const { epoch, last } = row;
+    const run: Growing = { run_id, epoch, last, kept: last, since: 0, lines: [], journal: [], chars: 0 };
+    this.#growing.set(run_id, run);
+    return run;
+  }
+
+  #add(run: Growing, lines: readonly string[], journal: readonly string[]): void {
+    if (run.lines.length === 0) {
+      run.since = this.#position + 1;
+      this.#waiting.set(run.run_id, run);
+    }
+    let chars = 0;
+    for (const line of lines) chars += line.length;
+    run.lines.push(...lines);
+    run.journal.push(...journal);
+    run.last += lines.length;
+    run.chars += chars;
+    this.#chars += chars;
+    if (run.chars >= rowChars) this.#putAway(run);
+  }
+
+  #putAway(run: Growing): void {
+    const { run_id, kept, last, lines, journal } = run;
+    this.#waiting.delete(run_id);
+    if (last === kept) return;
+    this.#sql.insertEvents.run(run_id, kept + 1, last, lines.join('\n'));
+    if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
+    this.#sql.moveEnd.run(last, run_id);
+    this.#chars -= run.chars;
+    run.kept = last;
+    run.lines = [];
+    run.journal = [];
+    run.chars = 0;
+  }
+
+  /** What is in the log twice, or belongs to a run that has been removed, is left out. */
+  #readAgain({ run_id, first, lines, journal }: Part): void {
+    const run = this.#find(run_id);
+    if (run !== undefined && first === run.last + 1) this.#add(run, lines, journal);
+  }
+}
+
+/** What one write put into a commit; a line says whose it is and how many lines follow. */
+interface Part {
+  readonly run_id: string;
+  readonly first: number;
+  readonly lines: readonly string[];
+  readonly journal: readonly string[];
+}
+
+const written = ({ run_id, first, lines, journal }: Part): string =>
+  `${run_id} ${first} ${lines.length} ${journal.length}\n${[...lines, ...journal].join('\n')}\n`;
+
+function parse(body: string): Part[] {
+  const all = body.split('\n');
+  const parts: Part[] = [];
+  // The last line ends the body.
+  for (let at = 0; at < all.length - 1; ) {
+    const [run_id = '', ...numbers] = (all[at] ?? '').split(' ');
+    const [first = 0, count = 0, kept = 0] = numbers.map(Number);
+    const middle = at + 1 + count;
+    parts.push({ run_id, first, lines: all.slice(at + 1, middle), journal: all.slice(middle, middle + kept) });
+    at = middle + kept;
+  }
+  return parts;
+}
