@@ -15,7 +15,10 @@ if (!('groupBy' in Map)) {
 export default defineConfig({
   resolve: {
     // Tests, agents and examples say `rivulet`, as users do, and get the sources.
-    alias: { rivulet: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
+    alias: [
+      { find: /^rivulet$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
+      { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
+    ],
   },
   test: {
     include: ['test/**/*.test.ts'],

@@ -12,7 +12,8 @@ const rooms: Record<string, string[]> = {
   stores: ['core', 'schema'],
   http: ['engine', 'core', 'schema'],
   protocols: ['http', 'engine', 'core', 'schema'],
-  cli: ['protocols', 'http', 'engine', 'stores', 'core', 'schema', '.'],
+  client: ['core', 'schema'],
+  cli: ['client', 'protocols', 'http', 'engine', 'stores', 'core', 'schema', '.'],
   '.': ['protocols', 'http', 'engine', 'stores', 'core', 'schema'],
 };
 
@@ -63,6 +64,13 @@ describe('the rooms of src', () => {
       .filter(({ file, ours }) => !ours && ['schema', 'core'].includes(roomOf(file)))
       .filter(({ target }) => !pure.includes(target));
     expect(impure).toEqual([]);
+  });
+
+  it('keep everything but RxJS and an SSE parser out of the client, which browsers load', () => {
+    const foreign = imports
+      .filter(({ file, ours }) => !ours && roomOf(file) === 'client')
+      .filter(({ target }) => !['rxjs', 'eventsource-parser'].includes(target));
+    expect(foreign).toEqual([]);
   });
 
   it('keep protocols apart from each other and from stores', () => {

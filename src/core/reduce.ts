@@ -43,7 +43,7 @@ export function reduce(run: Run, event: Event): Run {
   if ('run' in event) return event.run;
   const output = run.output.slice();
   const last = output.at(-1);
-  if (last !== undefined) {
+  if (last !== undefined && event.type === 'message.part') {
     const parts = last.parts.slice();
     const part = parts.at(-1);
     if (part !== undefined) parts[parts.length - 1] = { ...part };

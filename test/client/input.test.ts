@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { type Input, type Reply, toMessages, toReply } from '../../src/client/input.ts';
+
+const text = (content: string) => ({ content_type: 'text/plain', content });
+const image = { content_type: 'image/png', content_url: 'https://example.com/a.png' };
+const said = { role: 'agent/chat', parts: [text('Earlier')] };
+
+describe('the input of a run', () => {
+  it.each<[string, Input, object[]]>([
+    ['a string is a message', 'Hi', [{ role: 'user', parts: [text('Hi')] }]],
+    ['a part is a message', image, [{ role: 'user', parts: [image] }]],
+    ['a message is itself', said, [said]],
+    ['a message without parts is a message', { parts: [] }, [{ parts: [] }]],
+    ['texts and parts in a row are one message', ['See:', image], [{ role: 'user', parts: [text('See:'), image] }]],
+    [
+      'a message ends the row',
+      ['a', said, 'b', image, said],
+      [{ role: 'user', parts: [text('a')] }, said, { role: 'user', parts: [text('b'), image] }, said],
+    ],
+    ['an empty string is a text', '', [{ role: 'user', parts: [text('')] }]],
+    ['nothing is nothing, for the server to refuse', [], []],
+  ])('%s', (_what, input, messages) => {
+    expect(toMessages(input)).toEqual(messages);
+  });
+});
+
+describe('a reply', () => {
+  it.each<[string, Reply, object]>([
+    ['of a string', 'yes', { role: 'user', parts: [text('yes')] }],
+    ['of a part', image, { role: 'user', parts: [image] }],
+    ['of several', ['yes', image], { role: 'user', parts: [text('yes'), image] }],
+    ['of nothing', [], { role: 'user', parts: [] }],
+    ['that is a message already', said, said],
+  ])('%s is one message', (_what, reply, message) => {
+    expect(toReply(reply)).toEqual(message);
+  });
+});

@@ -1,0 +1,144 @@
+import type { Event, MessagePart, Run } from 'rivulet';
+import { messages, parts, text, toRun } from 'rivulet/client';
+import { from, lastValueFrom, type OperatorFunction, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { describe, expect, it } from 'vitest';
+
+const time = '2026-01-01T00:00:00.000Z';
+const role = 'agent/a';
+const run: Run = { run_id: 'r', agent_name: 'a', status: 'in-progress', output: [], created_at: time };
+const part = (content: string, more: Partial<MessagePart> = {}): Event => ({
+  type: 'message.part',
+  part: { content_type: 'text/plain', content, ...more },
+});
+const answer = {
+  role,
+  parts: [{ content_type: 'text/plain', content: 'Hi you' }],
+  created_at: time,
+  completed_at: time,
+};
+
+/** A run as a line of letters. */
+const events: Record<string, Event> = {
+  c: { type: 'run.created', run: { ...run, status: 'created' } },
+  p: { type: 'run.in-progress', run },
+  '(': { type: 'generic', generic: { progress: 1 } },
+  m: { type: 'message.created', message: { role, parts: [], created_at: time, completed_at: null } },
+  1: part('Hi '),
+  2: part('you'),
+  t: part('Looked it up.', { metadata: { kind: 'trajectory', tool_name: 'search' } }),
+  n: part('a,b', { name: 'table.csv', content_type: 'text/csv' }),
+  b: part('aGk=', { content_encoding: 'base64' }),
+  j: part('{}', { content_type: 'application/json' }),
+  '0': part(''),
+  M: { type: 'message.completed', message: answer },
+  C: { type: 'run.completed', run: { ...run, status: 'completed', output: [answer], finished_at: time } },
+  F: {
+    type: 'run.failed',
+    run: { ...run, status: 'failed', error: { code: 'no_luck', message: 'No luck.', data: { dice: 1 } } },
+  },
+  X: { type: 'run.cancelled', run: { ...run, status: 'cancelled' } },
+};
+const failed = { name: 'ClientError', code: 'no_luck', message: 'No luck.', status: 200, data: { dice: 1 } };
+
+/** What comes of a run, as diagrams. */
+function expectOf<T>(operator: OperatorFunction<Event, T>, line: string, result: string, values: Record<string, T>) {
+  const scheduler = new TestScheduler((actual, expected) => {
+    // An error is compared by what it says.
+    expect(JSON.parse(JSON.stringify(actual))).toEqual(JSON.parse(JSON.stringify(expected)));
+  });
+  scheduler.run(({ cold, expectObservable }) => {
+    expectObservable(cold(line, events).pipe(operator)).toBe(result, values, failed);
+  });
+}
+
+describe('text()', () => {
+  it('is the text so far, each time that it has grown', () => {
+    expectOf(text(), '-c-p-m-1-2-M-C|', '-------a-b----|', { a: 'Hi ', b: 'Hi you' });
+  });
+
+  it('leaves out steps, artifacts, data and empty parts', () => {
+    expectOf(text(), '-c-m-1-t-n-b-j-0-M-C|', '-----a--------------|', { a: 'Hi ' });
+  });
+
+  it('puts a blank line between messages, once the next one has text', () => {
+    expectOf(text(), '-c-m-1-M-m-t-2-M-C|', '-----a-------b----|', { a: 'Hi ', b: 'Hi \n\nyou' });
+  });
+
+  it('ends without an error where the run is cancelled', () => {
+    expectOf(text(), '-c-m-1-X|', '-----a--|', { a: 'Hi ' });
+  });
+});
+
+describe('parts() and messages()', () => {
+  it('parts() has every part', () => {
+    expectOf(parts(), '-c-m-1-t-M-C|', '-----1-t----|', {
+      1: { content_type: 'text/plain', content: 'Hi ' },
+      t: {
+        content_type: 'text/plain',
+        content: 'Looked it up.',
+        metadata: { kind: 'trajectory', tool_name: 'search' },
+      },
+    });
+  });
+
+  it('messages() has each message when it is complete', () => {
+    expectOf(messages(), '-c-m-1-2-M-C|', '---------M--|', { M: answer });
+  });
+
+  it.each<[string, OperatorFunction<Event, unknown>]>([
+    ['text', text()],
+    ['parts', parts()],
+    ['messages', messages()],
+  ])('%s() errors where the run fails, with its code, message and data', async (_name, operator) => {
+    const line = from(['c', 'm', 'F'].map((key) => events[key] as Event));
+    const error = await lastValueFrom(line.pipe(operator)).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ ...failed, retryable: false });
+  });
+});
+
+describe('toRun()', () => {
+  it('is the Run after each event, also of a failed one', () => {
+    const said = (...parts: MessagePart[]): Run => ({ ...run, output: [{ role, parts, created_at: time }] });
+    expectOf(toRun(), '-c-p-m-1-2-F|', '-c-p-m-1-2-F|', {
+      c: { ...run, status: 'created' },
+      p: run,
+      m: said(),
+      1: said({ content_type: 'text/plain', content: 'Hi ' }),
+      2: said({ content_type: 'text/plain', content: 'Hi you' }),
+      F: (events.F as { run: Run }).run,
+    });
+  });
+
+  it('goes on from a Run that is known, for a reader that begins in the middle', () => {
+    const before: Run = { ...run, output: [{ role, parts: [{ content_type: 'text/plain', content: 'Hi ' }] }] };
+    const after = { ...run, output: [{ role, parts: [{ content_type: 'text/plain', content: 'Hi you' }] }] };
+    expectOf(toRun(before), '-2|', '-2|', { 2: after });
+    expectOf(toRun(), '-2-C|', '---C|', { C: (events.C as { run: Run }).run });
+  });
+
+  it('leaves alone what an event does not touch', async () => {
+    const line = from(['c', 'm', '1', 'M', 'm', '2', '('].map((key) => events[key] as Event));
+    const [, , , first, , second, last] = await lastValueFrom(line.pipe(toRun(), toArray()));
+    expect(second).not.toBe(first);
+    expect(second?.output[0]).toBe(first?.output[0]);
+    expect(last).toBe(second);
+  });
+
+  it('costs the same for each token, however long the run is', async () => {
+    const tokens = (count: number): Promise<Run> => {
+      const list = Array.from({ length: count }, (_, n) => part(`t${n} `));
+      return lastValueFrom(from([events.c, events.m, ...list] as Event[]).pipe(toRun()));
+    };
+    const took = async (count: number): Promise<number> => {
+      const start = performance.now();
+      expect((await tokens(count)).output[0]?.parts).toHaveLength(1);
+      return performance.now() - start;
+    };
+    await took(2_000); // so that what is measured is compiled
+    const short = Math.min(await took(2_000), await took(2_000), await took(2_000));
+    const long = Math.min(await took(20_000), await took(20_000));
+    // Ten times the tokens; were each to cost what is there already, it would be a hundred.
+    expect(long / Math.max(short, 1)).toBeLessThan(40);
+  });
+});
