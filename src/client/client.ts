@@ -53,7 +53,8 @@ export interface WatchOptions extends FollowOptions {
 /**
  * A Rivulet server, as seen from a browser or Node.
  * Unsubscribing from events detaches: the run goes on. `cancel` is what ends a run.
- * Promises reject with a ClientError after one request; Observables come back after a break, until it is of no use.
+ * Events, and `sync`, come back after each break, until that is of no use; the other promises are one request each.
+ * What goes wrong is a ClientError.
  */
 export class Client {
   readonly #http: Http;

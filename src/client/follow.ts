@@ -61,7 +61,8 @@ export class Follower {
   #last = 0;
   #over = false;
   #failures = 0;
-  #retry = 1_000;
+  /** What the server asked for, in milliseconds. */
+  #retry: number | undefined;
 
   constructor(http: Http, source: Source, reconnect: Reconnect, until: 'settled' | 'final' = 'final') {
     this.#http = http;
@@ -158,8 +159,9 @@ export class Follower {
 
   // Never sooner than the server asks; and not all at once, when it comes back to many who wait.
   #delay({ retryAfter = 0 }: ClientError): number {
-    const backOff = Math.min(Math.max(this.#retry, 1) * 2 ** (this.#failures - 1), this.#reconnect.maxDelay);
-    return Math.min(Math.max(backOff, this.#retry, retryAfter) * (1 + Math.random() / 2), longest);
+    const first = Math.max(this.#retry ?? 1_000, 1);
+    const backOff = Math.min(first * 2 ** (this.#failures - 1), this.#reconnect.maxDelay);
+    return Math.min(Math.max(backOff, this.#retry ?? 0, retryAfter) * (1 + Math.random() / 2), longest);
   }
 }
 

@@ -1,0 +1,39 @@
+import { createInterface } from 'node:readline/promises';
+import { fileURLToPath } from 'node:url';
+import { type Client, createClient, type Run, text } from 'rivulet/client';
+import type { Observable } from 'rxjs';
+
+/** A live UI: the answer so far, each time that it has grown. It takes up by itself what a broken line cuts off. */
+export const live = (client: Client, agent: string, input: string): Observable<string> =>
+  client.run(agent, input).pipe(text());
+
+/** The same as a loop, which also answers what the run asks. `print` is given each piece as it comes. */
+export async function talk(
+  client: Client,
+  agent: string,
+  input: string,
+  print: (piece: string) => void,
+  answer: (question: string) => Promise<string>,
+): Promise<Run | undefined> {
+  let run: Run | undefined;
+  for await (const event of client.run(agent, input)) {
+    if (event.type === 'message.part' && event.part.name === undefined) print(event.part.content ?? '');
+    if (event.type === 'message.completed') print('\n');
+    if ('run' in event) run = event.run;
+    if (event.type === 'run.awaiting') await client.resume(event.run.run_id, await answer(questionOf(event.run)));
+  }
+  return run;
+}
+
+const questionOf = ({ await_request }: Run): string =>
+  await_request?.message.parts.map(({ content }) => content ?? '').join('') ?? '';
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [url = 'http://127.0.0.1:8000', agent = 'approve', input = 'paint the fence'] = process.argv.slice(2);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const print = (piece: string): void => void process.stdout.write(piece);
+  const run = await talk(createClient({ url }), agent, input, print, (question) => terminal.question(`${question} `));
+  terminal.close();
+  process.stderr.write(`${run?.status}\n`);
+  process.exitCode = run?.status === 'completed' ? 0 : 1;
+}

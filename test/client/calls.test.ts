@@ -1,0 +1,117 @@
+import type { Run } from 'rivulet';
+import { createClient } from 'rivulet/client';
+import { lastValueFrom } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { agent, askOnce, echo } from '../support/agents.ts';
+import { serve } from '../support/serve.ts';
+
+const missing = '00000000-0000-4000-8000-000000000000';
+
+async function setUp(...more: Parameters<typeof serve>[0]) {
+  const served = await serve([echo, askOnce, ...more]);
+  return { served, client: createClient({ url: served.url }) };
+}
+
+describe('what a server is asked', () => {
+  it('lists agents and describes one', async () => {
+    const { client } = await setUp(...Array.from({ length: 10 }, (_, n) => agent(`extra-${n}`, () => 'x')));
+    expect(await client.agents()).toHaveLength(12);
+    expect((await client.agents({ limit: 2, offset: 1 })).map(({ name }) => name)).toEqual(['echo', 'extra-0']);
+    expect(await client.agent('echo')).toMatchObject({ name: 'echo', description: "The test's echo." });
+  });
+
+  it('lists runs by page, reads one, deletes it', async () => {
+    const { client } = await setUp();
+    const made = [await client.sync('echo', 'a'), await client.sync('echo', 'b'), await client.sync('ask', 'c')];
+    expect((await client.runs({ status: 'awaiting' })).runs).toEqual([made[2]]);
+    const first = await client.runs({ agent_name: 'echo', limit: 1 });
+    expect(first.runs).toEqual([made[1]]);
+    const second = await client.runs({ agent_name: 'echo', limit: 1, cursor: first.next_cursor });
+    expect(second.runs).toEqual([made[0]]);
+    const { run_id } = made[0] as Run;
+    expect(await client.get(run_id)).toEqual(made[0]);
+    await client.remove(run_id);
+    await expect(client.get(run_id)).rejects.toMatchObject({ status: 404 });
+    await expect(client.remove(made[2]?.run_id ?? '')).rejects.toMatchObject({ status: 409 });
+  });
+
+  it('reads a session and deletes it', async () => {
+    const { client } = await setUp();
+    const { session_id = '' } = await client.sync('echo', 'a');
+    const { id, history } = await client.session(session_id);
+    expect([id, history.length]).toEqual([session_id, 2]);
+    await client.removeSession(session_id);
+    await expect(client.session(session_id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('fails with what the server said', async () => {
+    const { client } = await setUp();
+    const unknown = { name: 'ClientError', code: 'not_found', status: 404, retryable: false };
+    await expect(client.agent('nobody')).rejects.toMatchObject(unknown);
+    await expect(client.start('nobody', 'a')).rejects.toMatchObject(unknown);
+    await expect(client.sync('nobody', 'a')).rejects.toMatchObject(unknown);
+    await expect(lastValueFrom(client.run('nobody', 'a'))).rejects.toMatchObject(unknown);
+    await expect(lastValueFrom(client.watch(missing))).rejects.toMatchObject(unknown);
+    await expect(client.get('../agents')).rejects.toMatchObject({ status: 422, code: 'invalid_input' });
+    await expect(lastValueFrom(client.run('echo', []))).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringContaining('input'),
+    });
+  });
+
+  it('fails with what became of the connection', async () => {
+    const { served, client } = await setUp();
+    await served.app.close();
+    await expect(client.agents()).rejects.toMatchObject({
+      name: 'ClientError',
+      code: 'network',
+      status: 0,
+      retryable: true,
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+    const signal = AbortSignal.abort(new Error('enough'));
+    await expect(client.agents({}, { signal })).rejects.toThrow('enough');
+  });
+
+  it('fails where something else answers', async () => {
+    const page = new Response('<h1>Log in</h1>', { headers: { 'Content-Type': 'text/html' } });
+    const client = createClient({ url: 'http://rivulet.test', fetch: async () => page });
+    await expect(client.agents()).rejects.toMatchObject({ code: 'not_understood', status: 200 });
+    const broken = new Response('<h1>Bad gateway</h1>', { status: 502, statusText: 'Bad Gateway' });
+    const behind = createClient({ url: 'http://rivulet.test', fetch: async () => broken });
+    await expect(behind.agents()).rejects.toMatchObject({ status: 502, message: '502 Bad Gateway', retryable: true });
+  });
+
+  it('keeps a path that the server is under, and refuses a URL that is none', async () => {
+    const paths: string[] = [];
+    const keep: typeof fetch = async (url) => {
+      paths.push(String(url));
+      return Response.json({ agents: [] });
+    };
+    for (const url of ['http://rivulet.test', 'http://rivulet.test/acp', 'http://rivulet.test/acp/']) {
+      await createClient({ url, fetch: keep }).agents({});
+    }
+    expect(paths).toEqual(['', 'acp/', 'acp/'].map((path) => `http://rivulet.test/${path}agents`));
+    expect(() => createClient({ url: '/acp' })).toThrow(TypeError);
+  });
+
+  it('sends its headers with every request, made anew for each', async () => {
+    const { served } = await setUp();
+    const sent: (string | null)[] = [];
+    served.app.server.on('request', ({ headers }) => sent.push(headers.authorization ?? null));
+    let calls = 0;
+    const client = createClient({
+      url: served.url,
+      headers: () => {
+        calls += 1;
+        return { Authorization: `Bearer ${calls}` };
+      },
+    });
+    const { run_id } = await client.sync('echo', 'a');
+    await client.get(run_id);
+    await client.remove(run_id);
+    expect(sent).toEqual(['Bearer 1', 'Bearer 2', 'Bearer 3']);
+    await createClient({ url: served.url, headers: { Authorization: 'Basic x' } }).agents();
+    expect(sent.at(-1)).toBe('Basic x');
+  });
+});

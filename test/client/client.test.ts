@@ -1,0 +1,259 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Event, Run } from 'rivulet';
+import { createClient, messages, parts, text, toRun } from 'rivulet/client';
+import { filter, finalize, firstValueFrom, lastValueFrom, NEVER, type Observable, take, toArray } from 'rxjs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { agent, askOnce, echo, never, Tap, tokens } from '../support/agents.ts';
+import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { eventsOf, finished, serve, textOf } from '../support/serve.ts';
+
+const fails = agent('fails', () => {
+  throw new Error('no luck');
+});
+
+async function setUp(...more: Parameters<typeof serve>[0]) {
+  const served = await serve([echo, tokens, askOnce, never, fails, ...more], { retry: 1 });
+  return { served, client: createClient({ url: served.url }) };
+}
+
+const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
+const runIn = (event: Event | undefined): Run => {
+  if (event === undefined || !('run' in event)) throw new Error(`no run in ${JSON.stringify(event)}`);
+  return event.run;
+};
+/** An agent that never ends by itself; `gone` resolves when its run has been ended. */
+function holding() {
+  let resolve = (): void => {};
+  const gone = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { held: agent('held', () => NEVER.pipe(finalize(() => resolve()))), gone };
+}
+/** Subscribes, and resolves to the first Run of that status; the subscription goes on. */
+function until(source: Observable<Event>, type: Event['type']) {
+  const seen: Event[] = [];
+  let done = (): void => {};
+  const there = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const subscription = source.subscribe((event) => {
+    seen.push(event);
+    if (event.type === type) done();
+  });
+  onTestFinished(() => subscription.unsubscribe());
+  return { seen, there, subscription };
+}
+
+describe('running an agent', () => {
+  it('is a whole live UI with one operator', async () => {
+    const { client } = await setUp();
+    expect(await all(client.run('tokens', '3').pipe(text()))).toEqual(['t0 ', 't0 t1 ', 't0 t1 t2 ']);
+    expect((await all(client.run('tokens', '3').pipe(parts()))).map(({ content }) => content)).toEqual([
+      't0 ',
+      't1 ',
+      't2 ',
+    ]);
+    expect(await all(client.run('echo', ['a', 'b']).pipe(messages()))).toMatchObject([
+      { role: 'agent/echo', parts: [{ content: 'a' }, { content: 'b' }] },
+    ]);
+    await expect(all(client.run('fails', 'go').pipe(text()))).rejects.toMatchObject({
+      message: 'no luck',
+      status: 200,
+    });
+  });
+
+  it('shows the events that the run has, and folds them into the Run that there is', async () => {
+    const { served, client } = await setUp();
+    const events = client.run('tokens', '50');
+    const seen = await all(events);
+    const { run_id } = runIn(seen[0]);
+    expect(seen).toEqual(await eventsOf(served, run_id));
+    expect(await lastValueFrom(client.watch(run_id).pipe(toRun()))).toEqual(await client.get(run_id));
+    // Cold: nothing but a subscription has made a run.
+    expect((await client.runs()).runs).toHaveLength(1);
+  });
+
+  it('may be asked for once, and is a Promise then; of a failed run as well, or one that asks', async () => {
+    const { client } = await setUp();
+    expect(textOf(await client.sync('tokens', '3'))).toBe('t0 t1 t2 ');
+    expect(await client.sync('fails', 'go')).toMatchObject({ status: 'failed', error: { message: 'no luck' } });
+    expect(await client.sync('ask', 'go')).toMatchObject({ status: 'awaiting', await_request: { type: 'message' } });
+  });
+
+  it('may be started and left alone', async () => {
+    const { served, client } = await setUp();
+    const run = await client.start('tokens', '3');
+    expect(run.status).toBe('created');
+    expect(textOf(await finished(served, run.run_id))).toBe('t0 t1 t2 ');
+    const once = { idempotency_key: 'k' };
+    const [first, second] = [await client.start('echo', 'a', once), await client.start('echo', 'a', once)];
+    expect(second.run_id).toBe(first.run_id);
+  });
+
+  it('goes into the session that it is given, with its wishes', async () => {
+    const { client } = await setUp();
+    const session_id = '11111111-2222-4333-8444-555555555555';
+    const busy = await client.start('never', 'go', { session_id });
+    expect(busy.session_id).toBe(session_id);
+    await expect(client.sync('echo', 'a', { session_id, if_busy: 'reject' })).rejects.toMatchObject({ status: 409 });
+    await expect(client.start('echo', 'a', { session_id, if_busy: 'reject' })).rejects.toMatchObject({ status: 409 });
+    await client.sync('echo', 'a', { session_id });
+    expect((await client.session(session_id)).history).toHaveLength(2);
+  });
+
+  it('makes one run where the answer to its POST is lost', async () => {
+    const { served, client } = await setUp();
+    // Cut before a byte of the answer, in its headers, and in its first event.
+    const proxy = await CuttingProxy.open(served.url, [1, 100, 500]);
+    onTestFinished(() => proxy.close());
+    const seen = await all(createClient({ url: proxy.url, reconnect: { maxDelay: 1 } }).run('tokens', '20'));
+    expect(proxy.cuts).toBe(3);
+    const { runs } = await client.runs();
+    expect(runs).toHaveLength(1);
+    expect(seen).toEqual(await eventsOf(served, runs[0]?.run_id ?? ''));
+  });
+});
+
+describe('leaving and cancelling', () => {
+  it('unsubscribing leaves the run as it is', async () => {
+    const tap = new Tap();
+    const { served, client } = await setUp(tap.agent);
+    const { seen, there, subscription } = until(client.run('tap', 'go'), 'message.part');
+    await tap.started();
+    tap.push('one ');
+    await there;
+    subscription.unsubscribe();
+    const { run_id } = runIn(seen[0]);
+    tap.push('two ');
+    tap.complete();
+    expect(textOf(await finished(served, run_id))).toBe('one two ');
+    expect(tap.unsubscriptions).toBe(1);
+  });
+
+  it('cancel ends it, and who watches sees that', async () => {
+    const { client } = await setUp();
+    const { seen, there, subscription } = until(client.run('never', 'go'), 'run.in-progress');
+    await there;
+    const { run_id } = runIn(seen[0]);
+    expect((await client.cancel(run_id)).status).toBe('cancelling');
+    await new Promise<void>((resolve) => subscription.add(resolve));
+    expect(seen.at(-1)?.type).toBe('run.cancelled');
+    await expect(client.cancel(run_id)).rejects.toMatchObject({ status: 409 });
+  });
+
+  it('unsubscribing lets go of the connection, so a run that wants a reader ends', async () => {
+    const { held, gone } = holding();
+    const { client } = await setUp(held);
+    const { there, subscription } = until(client.run('held', 'go', { on_disconnect: 'cancel' }), 'run.in-progress');
+    await there;
+    subscription.unsubscribe();
+    await gone;
+  });
+
+  it('the end that was wished is no leaving: a run that wants a reader may still be answered', async () => {
+    const { served, client } = await setUp();
+    const { run_id } = await client.sync('ask', 'go', { on_disconnect: 'cancel' });
+    await client.resume(run_id, 'yes');
+    expect(textOf(await finished(served, run_id))).toBe('before. You said yes.');
+  });
+});
+
+describe('watching', () => {
+  it('stays with a run that asks until it is over', async () => {
+    const { served, client } = await setUp();
+    const { seen, there, subscription } = until(client.run('ask', 'go'), 'run.awaiting');
+    await there;
+    const { run_id } = runIn(seen[0]);
+    expect((await client.resume(run_id, 'yes')).status).toBe('in-progress');
+    await new Promise<void>((resolve) => subscription.add(resolve));
+    expect(seen).toEqual(await eventsOf(served, run_id));
+    expect(textOf(runIn(seen.at(-1)))).toBe('before. You said yes.');
+    await expect(client.resume(run_id, 'again')).rejects.toMatchObject({ status: 409, code: 'invalid_input' });
+  });
+
+  it('goes on where it was left, as a page that is loaded again does', async () => {
+    const tap = new Tap();
+    const { served, client } = await setUp(tap.agent);
+    const { run_id } = await client.start('tap', 'go');
+    await tap.started();
+    tap.push('one ');
+    // The nth event has the id n: created, in progress, the message, its part.
+    const before = await all(client.watch(run_id).pipe(take(4), toRun()));
+    tap.push('two ');
+    tap.complete();
+    const after = await all(client.watch(run_id, { after: 4 }).pipe(toRun(before.at(-1))));
+    expect(after.map(textOf)).toEqual(['one two ', 'one two ', 'one two ']);
+    expect(after.at(-1)).toEqual(await finished(served, run_id));
+    expect(await all(client.watch(run_id, { after: 7 }))).toEqual([]);
+    await expect(all(client.watch(run_id, { after: 8 }))).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('shows any number of readers the same', async () => {
+    const { served, client } = await setUp();
+    const { run_id } = await client.start('tokens', '100');
+    const readers = await Promise.all([1, 2, 3].map(() => all(client.watch(run_id))));
+    const events = await eventsOf(served, run_id);
+    expect(readers).toEqual([events, events, events]);
+  });
+
+  it('is a loop for those who like loops, and leaving it detaches', async () => {
+    const { held, gone } = holding();
+    const { served, client } = await setUp(held);
+    const seen: Event[] = [];
+    for await (const event of client.run('tokens', '5')) seen.push(event);
+    expect(seen).toEqual(await eventsOf(served, runIn(seen[0]).run_id));
+    for await (const { type } of client.run('held', 'go', { on_disconnect: 'cancel' })) {
+      if (type === 'run.in-progress') break;
+    }
+    await gone;
+  });
+
+  it('reads no further than a loop asks', async () => {
+    const { served, client } = await setUp();
+    const { run_id } = await client.sync('tokens', '20000');
+    let pulled = 0;
+    const counting: typeof fetch = async (...args) => {
+      const response = await fetch(...args);
+      const count = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          pulled += chunk.length;
+          controller.enqueue(chunk);
+        },
+      });
+      return new Response(response.body?.pipeThrough(count) ?? null, response);
+    };
+    let total = 0;
+    for await (const _ of createClient({ url: served.url, fetch: counting }).watch(run_id)) {
+      total += 1;
+      if (total === 1) {
+        for (let n = 0; n < 50; n += 1) await turn();
+        expect(pulled).toBeLessThan(300_000);
+      }
+    }
+    expect(total).toBeGreaterThan(20_000);
+    expect(pulled).toBeGreaterThan(2_000_000);
+  });
+});
+
+describe('whoever leaves at whichever moment', () => {
+  it('leaves no rejection behind that nobody handles, and no connection', async () => {
+    const { served } = await setUp();
+    const unhandled: unknown[] = [];
+    const keep = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', keep);
+    onTestFinished(() => void process.off('unhandledRejection', keep));
+    const proxy = await CuttingProxy.open(
+      served.url,
+      Array.from({ length: 40 }, (_, n) => (n % 3 === 0 ? 30 : 400 + n * 50)),
+    );
+    onTestFinished(() => proxy.close());
+    const client = createClient({ url: proxy.url, reconnect: { maxDelay: 1 } });
+    for (let turns = 0; turns < 60; turns += 1) {
+      const subscription = client.run('tokens', '200').subscribe();
+      for (let n = 0; n < turns; n += 1) await turn();
+      subscription.unsubscribe();
+    }
+    await firstValueFrom(client.run('echo', 'a').pipe(filter(({ type }) => type === 'run.completed')));
+    expect(unhandled).toEqual([]);
+  });
+});

@@ -1,0 +1,313 @@
+import { createClient, type Events } from 'rivulet/client';
+import { lastValueFrom, toArray } from 'rxjs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  type Answer,
+  awaiting,
+  completed,
+  created,
+  frame,
+  hasty,
+  progress,
+  refused,
+  resumed,
+  run_id,
+  script,
+  stays,
+  stream,
+  token,
+} from './script.ts';
+
+const url = 'http://rivulet.test/';
+const soon = 'retry: 1\n\n';
+const lost = () => new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
+/** All that is possible without the passing of time has happened. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const typesOf = async (events: Events): Promise<string[]> =>
+  (await lastValueFrom(events.pipe(toArray()))).map((event) =>
+    event.type === 'message.part' ? (event.part.content ?? '') : event.type,
+  );
+
+function setUp(answers: Answer[], more: Parameters<typeof hasty>[0] = {}) {
+  const { fetch, requests } = script(...answers);
+  const { breaks, reconnect } = hasty(more);
+  return { client: createClient({ url, fetch, reconnect }), requests, breaks };
+}
+
+describe('a run that is followed', () => {
+  it('is begun by one POST, and taken up by GET after the last event that was seen', async () => {
+    const { client, requests, breaks } = setUp([
+      stream(soon + created + progress + token(3)),
+      stream(soon + token(4)),
+      stream(soon + completed(5)),
+    ]);
+    expect(await typesOf(client.run('a', 'Hi'))).toEqual([
+      'run.created',
+      'run.in-progress',
+      't3',
+      't4',
+      'run.completed',
+    ]);
+    expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /runs',
+      `GET /runs/${run_id}/events`,
+      `GET /runs/${run_id}/events`,
+    ]);
+    expect(requests.map(({ headers }) => headers.get('Last-Event-ID'))).toEqual([null, '3', '4']);
+    expect(requests.every(({ headers }) => headers.get('Accept') === 'text/event-stream')).toBe(true);
+    expect(breaks.map(({ error }) => error.code)).toEqual(['interrupted', 'interrupted']);
+  });
+
+  it('is begun by the same POST again where the line broke before its first event', async () => {
+    const { client, requests } = setUp([lost(), refused(502), stream(soon), stream(soon + created + completed(2))]);
+    expect(await typesOf(client.run('a', 'Hi', { if_busy: 'enqueue', on_disconnect: 'grace=5' }))).toHaveLength(2);
+    expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
+    expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
+    const [key, ...others] = requests.map(({ headers }) => headers.get('Idempotency-Key'));
+    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect(new Set(others)).toEqual(new Set([key]));
+    expect(requests[3]?.headers.get('If-Busy')).toBe('enqueue');
+    expect(requests[3]?.headers.get('On-Disconnect')).toBe('grace=5');
+  });
+
+  it('is another run for each subscription, unless they have a key', async () => {
+    const over = () => stream(created + completed(2));
+    const { client, requests } = setUp([over(), over(), over(), over()]);
+    const events = client.run('a', 'Hi');
+    expect(requests).toHaveLength(0);
+    await typesOf(events);
+    await typesOf(events);
+    const kept = client.run('a', 'Hi', { idempotency_key: 'mine' });
+    await typesOf(kept);
+    await typesOf(kept);
+    const [first, second, ...mine] = requests.map(({ headers }) => headers.get('Idempotency-Key'));
+    expect(first).not.toBe(second);
+    expect(mine).toEqual(['mine', 'mine']);
+  });
+
+  it('shows no event twice and misses none, whatever the server repeats or leaves out', async () => {
+    const { client, requests } = setUp([
+      stream(soon + created + progress + token(3)),
+      stream(soon + progress + token(3) + token(4) + token(6)),
+      stream(soon + token(5) + token(6) + completed(7)),
+    ]);
+    expect(await typesOf(client.watch(run_id))).toEqual([
+      'run.created',
+      'run.in-progress',
+      't3',
+      't4',
+      't5',
+      't6',
+      'run.completed',
+    ]);
+    expect(requests.map(({ headers }) => headers.get('Last-Event-ID'))).toEqual(['0', '3', '4']);
+  });
+
+  it('takes an error without an id for a break, and says what the server said', async () => {
+    const last = `data: ${JSON.stringify({ type: 'error', error: { code: 'server_error', message: 'The disk is full.' } })}\n\n`;
+    const { client, breaks } = setUp([stream(soon + created + last), stream(completed(2))]);
+    expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'run.completed']);
+    expect(breaks).toMatchObject([{ error: { code: 'server_error', message: 'The disk is full.', status: 0 } }]);
+  });
+
+  it('is over when the server answers 204', async () => {
+    const { client } = setUp([stream(soon + token(8)), new Response(null, { status: 204 })]);
+    expect(await typesOf(client.watch(run_id, { after: 7 }))).toEqual(['t8']);
+  });
+
+  it('goes on by GET at an await, at once, and sees what follows the answer', async () => {
+    const { client, requests, breaks } = setUp([
+      stream(soon + created + progress + awaiting(3)),
+      stream(soon + resumed(4) + awaiting(5) + resumed(6) + completed(7)),
+    ]);
+    expect(await typesOf(client.run('a', 'Hi'))).toHaveLength(7);
+    expect(requests[1]?.headers.get('Last-Event-ID')).toBe('3');
+    expect(breaks).toEqual([]);
+  });
+
+  it('ends at an await where that is wished, whichever way it is read', async () => {
+    const { client, requests } = setUp([stream(created + awaiting(2)), stays(created + awaiting(2))]);
+    expect(await typesOf(client.run('a', 'Hi', { until: 'settled' }))).toEqual(['run.created', 'run.awaiting']);
+    expect(await typesOf(client.watch(run_id, { until: 'settled' }))).toEqual(['run.created', 'run.awaiting']);
+    expect(requests).toHaveLength(2);
+  });
+
+  it('stays with a run that has an event of a newer server’s', async () => {
+    const { client } = setUp([stream(`${created}id: 2\ndata: {"type":"run.dreaming"}\n\n${completed(3)}`)]);
+    expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'run.dreaming', 'run.completed']);
+  });
+});
+
+describe('coming back', () => {
+  it.each([400, 401, 403, 404, 409, 410, 413, 415, 422, 431])('is of no use after %i', async (status) => {
+    const { client, requests } = setUp([refused(status)]);
+    const error = await typesOf(client.watch(run_id)).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      name: 'ClientError',
+      code: `code_${status}`,
+      message: `Words for ${status}.`,
+      status,
+    });
+    expect(error).toMatchObject({ data: { status }, retryable: false });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each([408, 429, 500, 502, 503, 504])('is tried after %i', async (status) => {
+    const { client, requests } = setUp([stream(soon + created), refused(status), stream(completed(2))]);
+    expect(await typesOf(client.watch(run_id))).toHaveLength(2);
+    expect(requests).toHaveLength(3);
+  });
+
+  it.each([
+    [
+      'an answer that is no event stream',
+      () => new Response('{}', { headers: { 'Content-Type': 'application/json' } }),
+    ],
+    ['an event that is no JSON', () => stream('id: 1\ndata: {"type":\n\n')],
+    ['events without ids', () => stream('data: {"type":"generic","generic":{}}\n\n')],
+  ])('is of no use after %s', async (_what, answer) => {
+    const { client, requests } = setUp([answer()]);
+    await expect(typesOf(client.watch(run_id))).rejects.toMatchObject({ code: 'not_understood', status: 200 });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('waits as long as the server asks, longer each time, and no longer than the limit', async () => {
+    const { fetch } = script(stream('retry: 4\n\n'), ...Array.from({ length: 6 }, lost));
+    const delays: number[] = [];
+    const onBreak = ({ delay }: { delay: number }) => void delays.push(delay);
+    const client = createClient({ url, fetch, reconnect: { maxDelay: 20, retries: 6, onBreak } });
+    await expect(typesOf(client.watch(run_id))).rejects.toMatchObject({ code: 'network', status: 0 });
+    const floors = [4, 8, 16, 20, 20, 20];
+    expect(delays).toHaveLength(floors.length);
+    for (const [index, floor] of floors.entries()) {
+      expect(delays[index]).toBeGreaterThanOrEqual(floor);
+      expect(delays[index]).toBeLessThanOrEqual(floor * 1.5);
+    }
+  });
+
+  it.each([
+    ['seconds', () => '2'],
+    ['a date', () => new Date(Date.now() + 3_000).toUTCString()],
+  ])(
+    'honours a Retry-After of %s',
+    (_what, value) =>
+      new Promise<void>((resolve, reject) => {
+        const { fetch } = script(refused(503, { 'Retry-After': value() }));
+        const onBreak = ({ delay }: { delay: number }): void => {
+          subscription.unsubscribe();
+          if (delay > 1_500 && delay < 4_600) resolve();
+          else reject(new Error(`the delay is ${delay}`));
+        };
+        const client = createClient({ url, fetch, reconnect: { maxDelay: 1, onBreak } });
+        const subscription = client.watch(run_id).subscribe();
+      }),
+  );
+
+  it.each([['retry: 0\n\n'], ['retry: 99999999999999\n\n']])(
+    'cannot be made to spin or to sleep for ever by %j',
+    (text) =>
+      new Promise<void>((resolve, reject) => {
+        const { fetch } = script(stream(text));
+        const onBreak = ({ delay }: { delay: number }): void => {
+          subscription.unsubscribe();
+          if (delay >= 1 && delay <= 3_600_000) resolve();
+          else reject(new Error(`the delay is ${delay}`));
+        };
+        const client = createClient({ url, fetch, reconnect: { onBreak } });
+        const subscription = client.watch(run_id).subscribe();
+      }),
+  );
+
+  it('starts to count anew with each event and each comment', async () => {
+    const { client, breaks } = setUp([
+      lost(),
+      lost(),
+      stream(created),
+      lost(),
+      stream(': here\n\n'),
+      lost(),
+      stream(completed(2)),
+    ]);
+    expect(await typesOf(client.watch(run_id))).toHaveLength(2);
+    expect(breaks.map(({ attempt }) => attempt)).toEqual([1, 2, 1, 2, 1, 2]);
+  });
+
+  it('is given up after as many attempts in vain as were allowed, with the last error', async () => {
+    const { client, requests } = setUp([lost(), lost(), refused(503)], { retries: 2 });
+    await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'code_503', retryable: true });
+    expect(requests).toHaveLength(3);
+  });
+
+  it('is what a line needs that says nothing any more', async () => {
+    const { client, breaks } = setUp([stays(soon + created), stays(soon), stream(completed(2))], { silence: 20 });
+    expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'run.completed']);
+    expect(breaks.map(({ error }) => error.code)).toEqual(['silent', 'silent']);
+  });
+
+  it('has fresh headers each time, and outlives a function for them that throws', async () => {
+    const { fetch, requests } = script(stream(soon + created), stream(soon + progress), stream(completed(3)));
+    const { breaks, reconnect } = hasty();
+    let calls = 0;
+    const headers = async (): Promise<HeadersInit> => {
+      calls += 1;
+      if (calls === 2) throw new Error('no token just now');
+      return { Authorization: `Bearer ${calls}` };
+    };
+    const client = createClient({ url, fetch, headers, reconnect });
+    expect(await typesOf(client.watch(run_id))).toHaveLength(3);
+    expect(requests.map(({ headers }) => headers.get('Authorization'))).toEqual(['Bearer 1', 'Bearer 3', 'Bearer 4']);
+    expect(breaks[1]?.error).toMatchObject({ code: 'headers', message: expect.stringContaining('no token just now') });
+  });
+});
+
+describe('leaving', () => {
+  it.each<[string, Answer[]]>([
+    ['while a request is under way', []],
+    ['while the stream is silent', [stays(created)]],
+    ['during the back-off', [lost()]],
+  ])('%s aborts what there is and leaves no timer behind', async (_what, answers) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { fetch, requests } = script(...answers);
+    const told = vi.fn();
+    const subscription = createClient({ url, fetch }).watch(run_id).subscribe({ error: told, complete: told });
+    await settled();
+    expect(vi.getTimerCount()).toBe(1);
+    subscription.unsubscribe();
+    await settled();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(requests.map(({ signal }) => signal.aborted)).toEqual([true]);
+    expect(told).not.toHaveBeenCalled();
+  });
+
+  it('by a signal ends with its reason, also where it had fired before', async () => {
+    const { client, requests } = setUp([stays(created)]);
+    const controller = new AbortController();
+    const seen: string[] = [];
+    const whole = (async () => {
+      for await (const { type } of client.watch(run_id, { signal: controller.signal })) {
+        seen.push(type);
+        controller.abort(new Error('enough'));
+      }
+    })();
+    await expect(whole).rejects.toThrow('enough');
+    expect(seen).toEqual(['run.created']);
+    await expect(typesOf(client.run('a', 'Hi', { signal: controller.signal }))).rejects.toThrow('enough');
+    await expect(client.sync('a', 'Hi', { signal: controller.signal })).rejects.toThrow('enough');
+    expect(requests).toHaveLength(1);
+  });
+
+  it('inside of the subscriber shows no further event', async () => {
+    const { client } = setUp([stream(frame(1, { type: 'generic', generic: {} }) + token(2) + token(3) + completed(4))]);
+    const seen: string[] = [];
+    await new Promise<void>((resolve) => {
+      const subscription = client.watch(run_id).subscribe(({ type }) => {
+        seen.push(type);
+        if (type !== 'message.part') return;
+        subscription.unsubscribe();
+        setImmediate(resolve);
+      });
+    });
+    expect(seen).toEqual(['generic', 'message.part']);
+  });
+});

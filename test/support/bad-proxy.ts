@@ -1,0 +1,62 @@
+import { connect, createServer, type Socket } from 'node:net';
+import type { TestContext } from 'vitest';
+
+export interface Weather {
+  /** Milliseconds that a connection lives. */
+  readonly cutAfter?: number;
+  /** Milliseconds for which what the server says is held back, to be passed on in one lump. */
+  readonly holdBack?: number;
+}
+
+/** The URL of a TCP proxy as clients meet them: one that cuts connections again and again, or one that buffers. */
+export async function badProxy(
+  { onTestFinished }: TestContext,
+  port: number,
+  { cutAfter, holdBack = 0 }: Weather,
+): Promise<string> {
+  const sockets = new Set<Socket>();
+  const timers = new Set<NodeJS.Timeout>();
+  const later = (milliseconds: number, what: () => void): void => {
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      what();
+    }, milliseconds);
+    timers.add(timer);
+  };
+  const server = createServer((client) => {
+    const upstream = connect(port, '127.0.0.1');
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        // What is held back is still to come.
+        if (one === client) other.destroy();
+        else later(holdBack, () => other.destroySoon());
+      });
+    }
+    client.pipe(upstream);
+    let held: Buffer[] = [];
+    upstream.on('data', (chunk: Buffer) => {
+      held.push(chunk);
+      if (held.length > 1) return;
+      later(holdBack, () => {
+        client.write(Buffer.concat(held));
+        held = [];
+      });
+    });
+    if (cutAfter !== undefined) later(cutAfter, () => client.resetAndDestroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    for (const timer of timers) clearTimeout(timer);
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
+  return `http://127.0.0.1:${address.port}`;
+}
