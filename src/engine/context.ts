@@ -6,6 +6,7 @@ import { fromAgent, type Source } from '../core/from-agent.ts';
 import { receiveMessage, textMessage } from '../core/messages.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
+import { Abort } from './abort.ts';
 import type { Registry } from './registry.ts';
 import type { Steps } from './steps.ts';
 
@@ -14,7 +15,7 @@ export interface ContextHost {
   readonly run_id: string;
   readonly session: AgentSession;
   readonly registry: Registry;
-  readonly log: AgentLog;
+  readonly logFor: (run_id: string) => AgentLog;
   readonly source: Source;
   /** In a durable run. */
   readonly steps: Steps | undefined;
@@ -28,17 +29,24 @@ export interface ContextHost {
 const maxDepth = 16;
 
 /** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
-export function createContext(host: ContextHost, agent_name: string, signal: AbortSignal, depth = 0): AgentContext {
+export function createContext(host: ContextHost, agent_name: string, abort: Abort, depth = 0): AgentContext {
+  // What few agents ask for is made when they do.
+  let log: AgentLog | undefined;
   return {
     run_id: host.run_id,
     agent_name,
-    signal,
+    get signal() {
+      return abort.signal;
+    },
     session: host.session,
-    log: host.log,
+    get log() {
+      log ??= host.logFor(host.run_id);
+      return log;
+    },
     await: (request, options) => defer(() => host.ask(awaitRequest(host, agent_name, request, options))),
     step: (name, work, again) =>
       host.steps === undefined ? defer(() => fromAgent(work(), host.source)) : host.steps.step(name, work, again),
-    call: (agent, input) => call(host, agent, input, signal, depth),
+    call: (agent, input) => call(host, agent, input, abort, depth),
     usage: ({ tokens }) => {
       if (!Number.isFinite(tokens) || tokens < 0)
         throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
@@ -52,23 +60,24 @@ function call(
   host: ContextHost,
   name: string,
   input: string | Message | readonly Message[],
-  parent: AbortSignal,
+  caller: Abort,
   depth: number,
 ): Observable<AgentOutput> {
   return defer(() => {
     if (depth >= maxDepth) throw fail('call_depth', maxDepth);
     const agent = host.registry.get(name);
-    const abort = new AbortController();
-    const cascade = (): void => abort.abort(parent.reason);
+    const abort = new Abort();
+    const cascade = (): void => abort.abort(caller.reason ?? 'its caller is over');
+    const parent = caller.signal;
     parent.addEventListener('abort', cascade);
     if (parent.aborted) cascade();
-    const context = createContext(host, name, abort.signal, depth + 1);
+    const context = createContext(host, name, abort, depth + 1);
     const messages = received(input, host.now());
     checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
     return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
       finalize(() => {
         parent.removeEventListener('abort', cascade);
-        abort.abort(new Error(`the call of ${name} is over`));
+        abort.abort(`the call of ${name} is over`);
       }),
     );
   });

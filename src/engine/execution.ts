@@ -7,6 +7,7 @@ import { closeMessage, type ToEvents } from '../core/to-events.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Message } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run, RunStatus } from '../schema/run.ts';
+import { Abort } from './abort.ts';
 import { Answers } from './answers.ts';
 import { createContext } from './context.ts';
 import type { Limits } from './limits.ts';
@@ -48,9 +49,8 @@ export class Execution {
   readonly #services: Services;
   readonly #recorder: Recorder;
   readonly #answers: Answers;
-  readonly #agentLog: AgentLog;
   readonly #pending = new Pending();
-  readonly #abort = new AbortController();
+  readonly #abort = new Abort();
   readonly #stop = new Subject<void>();
   #tokens: number | undefined;
   #since = performance.now();
@@ -64,7 +64,6 @@ export class Execution {
     this.log = log;
     this.durable = log.row.tier === 'durable';
     this.#services = services;
-    this.#agentLog = services.logFor(run.run_id);
     this.#recorder = new Recorder(run, log, services.limits, services.now);
     this.#answers = new Answers({
       recorder: this.#recorder,
@@ -108,21 +107,20 @@ export class Execution {
     // The server may have begun to stop while the run was written down.
     if (this.run.status !== 'created' || this.#detached) return;
     this.#guard(() => this.#become('in-progress'));
-    const { limits, registry, now } = this.#services;
+    const { limits, registry, now, logFor } = this.#services;
     const ready = (): Promise<void> | undefined => (this.log.backlog > limits.backlog ? this.log.flushed() : undefined);
     const source = { ready, pending: (work: Promise<unknown>) => this.#pending.track(work) };
     const steps = this.durable ? new Steps(this.#recorder, source) : undefined;
     const { run_id, agent_name } = this.run;
-    const { signal } = this.#abort;
-    const session = sessionOf(this.#services.sessions, this.log, signal, steps);
+    const session = sessionOf(this.#services.sessions, this.log, this.#abort, steps);
     const ask = (request: AwaitRequest) => this.#answers.questions.ask(request);
     const use = (tokens: number): void => {
       this.#tokens = (this.#tokens ?? 0) + tokens;
     };
     const { awaitTime } = limits;
-    const host = { run_id, session, registry, log: this.#agentLog, source, steps, now, awaitTime, ask, use };
+    const host = { run_id, session, registry, logFor, source, steps, now, awaitTime, ask, use };
     // takeUntil also ends a source that emits all it has while it is being subscribed to.
-    defer(() => fromAgent(this.#agent.run(this.#input, createContext(host, agent_name, signal)), source))
+    defer(() => fromAgent(this.#agent.run(this.#input, createContext(host, agent_name, this.#abort)), source))
       .pipe(takeUntil(this.#stop))
       .subscribe({
         next: (output) => this.#output(output),
@@ -152,7 +150,7 @@ export class Execution {
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
     if (this.run.status === 'cancelling') return;
     this.#become('cancelling');
-    this.#tearDown(new Error('the run was cancelled'));
+    this.#tearDown('the run was cancelled');
     void this.#pending.settled(this.#services.limits.cancelDeadline).then(() => {
       if (!this.#detached && this.run.status === 'cancelling') this.#become('cancelled');
     });
@@ -167,7 +165,7 @@ export class Execution {
   /** Lets go of the agent and leaves the run as it is: it stays in the store, to be re-entered. */
   detach(): void {
     this.#detached = true;
-    this.#tearDown(new Error('the run leaves this process'));
+    this.#tearDown('the run leaves this process');
     // To leave in good order is not to have failed.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
     this.log.detach();
@@ -175,8 +173,8 @@ export class Execution {
 
   /** The store refused or failed: nothing can be written any more, so nothing may go on. */
   lost(error: unknown): void {
-    this.#agentLog.error(`stopped: ${error instanceof Error ? error.message : String(error)}`);
-    this.#tearDown(new Error('the store failed'));
+    this.#agentLog().error(`stopped: ${error instanceof Error ? error.message : String(error)}`);
+    this.#tearDown('the store failed');
   }
 
   #output(output: AgentOutput): void {
@@ -201,6 +199,10 @@ export class Execution {
     this.#recorder.become(status, change);
   }
 
+  #agentLog(): AgentLog {
+    return this.#services.logFor(this.run.run_id);
+  }
+
   #close(): void {
     closeMessage(this.run, (event) => this.#recorder.emit(event), this.#services.now);
   }
@@ -217,16 +219,16 @@ export class Execution {
     }
     this.log.attach({ ended: { tokens: this.#tokens ?? this.#recorder.parts, seconds: this.worked / 1000 } });
     this.#become(status, error && { error });
-    this.#tearDown(new Error('the run is over'));
+    this.#tearDown('the run is over');
   }
 
-  #tearDown(reason: Error): void {
+  #tearDown(reason: string): void {
     this.#answers.questions.clear();
     try {
       // Before the signal: what the agent's work says of being aborted is nobody's business any more.
       this.#stop.next();
     } catch (error) {
-      this.#agentLog.warn(`the agent threw while it was unsubscribed: ${String(error)}`);
+      this.#agentLog().warn(`the agent threw while it was unsubscribed: ${String(error)}`);
     }
     this.#abort.abort(reason);
   }

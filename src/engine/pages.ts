@@ -15,13 +15,11 @@ const keptChars = 8 * 1024 * 1024;
  */
 export class Pages {
   readonly #store: Store;
-  readonly #kept = new LRUCache<string, readonly Batch[], number>({
+  readonly #kept = new LRUCache<string, readonly Batch[]>({
     maxSize: keptChars,
     sizeCalculation: (page) => page.reduce((sum, batch) => sum + charsOf(batch), 1),
-    // One that is pushed out while it is being read is still what its readers wait for.
-    ignoreFetchAbort: true,
-    fetchMethod: (key, _stale, { context: after }) => readPage(this.#store, key.slice(0, key.indexOf(' ')), after),
   });
+  readonly #reading = new Map<string, Promise<readonly Batch[]>>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -29,7 +27,19 @@ export class Pages {
 
   /** The batches after an event that the log has, oldest first. @throws RivuletError `log_removed` */
   async after(run_id: string, after: number): Promise<readonly Batch[]> {
-    return this.#kept.forceFetch(`${run_id} ${after}`, { context: after });
+    const place = `${run_id} ${after}`;
+    const known = this.#kept.get(place) ?? this.#reading.get(place);
+    if (known !== undefined) return known;
+    // The cache could do this as well, but with an AbortController for each page.
+    const reading = readPage(this.#store, run_id, after);
+    this.#reading.set(place, reading);
+    try {
+      const page = await reading;
+      this.#kept.set(place, page);
+      return page;
+    } finally {
+      this.#reading.delete(place);
+    }
   }
 }
 

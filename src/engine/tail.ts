@@ -2,35 +2,30 @@ import type { Batch } from '../core/store.ts';
 import { charsOf, lastOf } from './batch.ts';
 
 const tailChars = 256 * 1024;
+/** What a log without a reader keeps: enough for the beginning of a run, whose reader is on its way. */
+const unreadChars = 4 * 1024;
 
 /**
- * The newest batches of a live log, kept while it has readers: those who keep up never ask the store;
- * everybody else reads there.
+ * The newest batches of a live log: readers who keep up never ask the store; everybody else reads there.
  */
 export class Tail {
-  #batches: Batch[] = [];
+  readonly #batches: Batch[] = [];
   #chars = 0;
   #readers = 0;
 
-  /** A reader comes; returns how it leaves. With the last one the tail goes. */
+  /** A reader comes; returns how it leaves. With the last one most of the tail goes. */
   join(): () => void {
     this.#readers += 1;
     return () => {
       this.#readers -= 1;
-      if (this.#readers > 0) return;
-      this.#batches = [];
-      this.#chars = 0;
+      if (this.#readers === 0) this.#trim(unreadChars);
     };
   }
 
   push(batch: Batch): void {
-    if (this.#readers === 0) return;
     this.#batches.push(batch);
     this.#chars += charsOf(batch);
-    while (this.#chars > tailChars && this.#batches.length > 1) {
-      const oldest = this.#batches.shift();
-      if (oldest !== undefined) this.#chars -= charsOf(oldest);
-    }
+    this.#trim(this.#readers > 0 ? tailChars : unreadChars);
   }
 
   /** The batches after an event; undefined where they are not kept any more. */
@@ -41,5 +36,14 @@ export class Tail {
     let from = this.#batches.length;
     while (from > 0 && lastOf(this.#batches[from - 1]) > id) from -= 1;
     return this.#batches.slice(from);
+  }
+
+  // A reader who keeps up has the newest batch, however long it is.
+  #trim(chars: number): void {
+    const least = this.#readers > 0 ? 1 : 0;
+    while (this.#chars > chars && this.#batches.length > least) {
+      const oldest = this.#batches.shift();
+      if (oldest !== undefined) this.#chars -= charsOf(oldest);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import type { TSchema } from '@sinclair/typebox';
+import { KindGuard, type TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifySchemaCompiler } from 'fastify';
 import { fail } from '../core/errors.ts';
@@ -8,20 +8,29 @@ const places: Record<string, string> = { params: 'path', querystring: 'query', h
 
 /**
  * Fastify's validators, compiled from the same TypeBox schemas as types and documentation, once, at boot.
- * What comes in a URL is text, so it is converted first; a body is taken as it is.
+ * What comes in a URL is text, so it is converted first, unless it is to be text; a body is taken as it is.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const isBody = httpPart === undefined || httpPart === 'body';
   const validate = compile(schema, isBody ? 'body' : (places[httpPart] ?? httpPart));
+  const isText = !isBody && Object.values<TSchema>(schema.properties).every(isPlainText);
   return (value: unknown) => {
     try {
       if (isBody) {
         if (value === undefined || value === null) throw fail('body_not_json', 'it is empty');
         return { value: validate(value) };
       }
+      if (isText) return { value: validate(value) };
       return { value: validate(Value.Convert(schema, Value.Default(schema, { ...Object(value) }))) };
     } catch (error) {
       return { error: error instanceof Error ? error : new Error(String(error)) };
     }
   };
 };
+
+/** Whether what a URL or a header says needs neither conversion nor a default. */
+function isPlainText(property: TSchema): boolean {
+  if (KindGuard.IsUnion(property)) return property.anyOf.every(isPlainText);
+  const isText = KindGuard.IsString(property) || (KindGuard.IsLiteral(property) && typeof property.const === 'string');
+  return isText && property.default === undefined;
+}
