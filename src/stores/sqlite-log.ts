@@ -23,6 +23,9 @@ interface Growing {
   chars: number;
 }
 
+/** What of a run has no row yet, after the event `kept`. */
+export type Released = Pick<Growing, 'kept' | 'lines' | 'journal'>;
+
 /**
  * The log of commits: what runs appended in one commit is one row, whoever appended it. A row for each run would
  * be a page for each, since a run's rows lie together, and 35 µs; that is most of what a token costs where many
@@ -91,12 +94,32 @@ export class CommitLog {
     this.#oldest = 1;
   }
 
-  /** A run is about to change in more than its events: they get their rows first. */
-  release(run_id: string): void {
+  /** Takes in a run that is new, whose row says that it has no events yet. */
+  begin(row: RunRow, lines: readonly string[], journal: readonly string[] = []): void {
+    const { run_id, epoch } = row;
+    const run: Growing = { run_id, epoch, last: 0, kept: 0, since: 0, lines: [], journal: [], chars: 0 };
+    this.#growing.set(run_id, run);
+    this.#body += written({ run_id, first: 1, lines, journal });
+    this.#add(run, lines, journal);
+  }
+
+  /**
+   * A run is about to change in more than its events: gives up what has no row yet, to be kept with the change.
+   * Undefined where the log does not know the run.
+   */
+  release(run_id: string): Released | undefined {
     const run = this.#growing.get(run_id);
-    if (run === undefined) return;
-    this.#putAway(run);
+    if (run === undefined) return undefined;
     this.#growing.delete(run_id);
+    this.#waiting.delete(run_id);
+    this.#chars -= run.chars;
+    return run;
+  }
+
+  /** Whether a run that the log knows ends there, and is of that epoch. */
+  fits(run_id: string, epoch: number, expect: number): boolean {
+    const run = this.#growing.get(run_id);
+    return run === undefined || (run.last === expect && run.epoch === epoch);
   }
 
   /** The row as it is with the events that are here. */

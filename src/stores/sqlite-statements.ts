@@ -1,5 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../core/store.ts';
+import type { RunStatus } from '../schema/run.ts';
+import { rare } from './sqlite-schema.ts';
 
 type Sql<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
 type ById = { run_id: string };
@@ -19,7 +21,7 @@ export interface Statements {
   readonly insertHistory: Sql<[string, string]>;
   readonly setState: Sql<[string, string]>;
   readonly insertResource: Sql<[Resource]>;
-  readonly addFigures: Sql<[string, number, number, number, number]>;
+  readonly addFigures: Sql<[AgentFigures]>;
   readonly commits: Sql<[], { body: string }>;
   readonly run: Sql<[string], RunRow>;
   readonly input: Sql<[string], { input: string }>;
@@ -103,8 +105,9 @@ function writing(db: Database.Database) {
       `INSERT INTO resources (resource_id, session_id, run_id, content_type, body)
        VALUES (@resource_id, @session_id, @run_id, @content_type, @body)`,
     ),
-    addFigures: db.prepare<[string, number, number, number, number]>(
-      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
+    addFigures: db.prepare<[AgentFigures]>(
+      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds)
+       VALUES (@agent_name, @completed, @failed, @tokens, @seconds)
        ON CONFLICT (agent_name) DO UPDATE SET completed = completed + excluded.completed,
        failed = failed + excluded.failed, tokens = tokens + excluded.tokens, seconds = seconds + excluded.seconds`,
     ),
@@ -182,12 +185,12 @@ function clearing(db: Database.Database) {
   };
 }
 
-/** A statement for each combination of filters, compiled when it is first asked for; there are eight. */
+/** A statement for each combination of filters, compiled when it is first asked for. */
 function listing(db: Database.Database) {
   const known = new Map<string, Database.Statement<[RunFilter & { before: string; limit: number }], RunRow>>();
   return (filter: RunFilter) => {
     const keys = (['agent_name', 'session_id', 'status'] as const).filter((key) => filter[key] !== undefined);
-    const where = keys.map((key) => `${key} = @${key} AND `).join('');
+    const where = `${keys.map((key) => `${key} = @${key} AND `).join('')}${indexed(filter.status)}`;
     let statement = known.get(where);
     if (statement === undefined) {
       statement = db.prepare(
@@ -197,4 +200,10 @@ function listing(db: Database.Database) {
     }
     return statement;
   };
+}
+
+/** The term that lets a query for a status use the index that has it; completed runs are most, and need none. */
+function indexed(status: RunStatus | undefined): string {
+  if (status === 'created' || status === 'in-progress') return 'finished_at IS NULL AND ';
+  return status === undefined || status === 'completed' ? '' : `${rare} AND `;
 }

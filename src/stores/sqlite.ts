@@ -51,6 +51,7 @@ export class SqliteStore implements Store {
     this.#commit = this.#db.transaction((log: CommitLog, writes: readonly Write[]) => {
       const taken = writes.map((write) => this.#take(log, write));
       log.flush();
+      for (const sums of summed(writes.filter((_, index) => taken[index]))) this.#sql.addFigures.run(sums);
       return taken;
     });
     this.#remove = this.#db.transaction((run_id: string) => {
@@ -179,32 +180,64 @@ export class SqliteStore implements Store {
 
   #take(log: CommitLog, write: Write): boolean {
     if (isPlain(write)) return log.append(write);
-    const { row, expect, lines, key } = write;
+    const { row, expect, key } = write;
     const sql = this.#sql;
-    log.release(row.run_id);
     const known = key && sql.key.get(key.scope, key.key);
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
-    const kept =
-      expect === 0 && write.input !== undefined
-        ? sql.insertRun.run({ ...row, input: JSON.stringify(write.input) })
-        : sql.updateRun.run({ ...row, expect, from: write.from ?? row.epoch });
-    if (kept.changes === 0) return false;
+    if (!(expect === 0 && write.input !== undefined ? this.#begin(log, write) : this.#change(log, write))) return false;
     if (key !== undefined) sql.insertKey.run(key);
-    if (lines.length > 0) sql.insertEvents.run(row.run_id, expect + 1, expect + lines.length, lines.join('\n'));
-    if (write.journal !== undefined) sql.insertJournal.run(row.run_id, write.journal.join('\n'));
-    if (write.history !== undefined || write.state !== undefined) {
-      sql.insertSession.run(row.session_id, row.owner, row.created_at);
-    }
     for (const one of write.resources ?? []) sql.insertResource.run(one);
     for (const url of write.history ?? []) sql.insertHistory.run(row.session_id, url);
     if (write.state !== undefined) sql.setState.run(write.state, row.session_id);
-    if (write.ended !== undefined) {
-      const completed = row.status === 'completed' ? 1 : 0;
-      const failed = row.status === 'failed' ? 1 : 0;
-      sql.addFigures.run(row.agent_name, completed, failed, write.ended.tokens, write.ended.seconds);
-    }
     return true;
   }
+
+  #begin(log: CommitLog, { row, lines, journal, input, history, state }: Write): boolean {
+    const isNew = row.status === 'created';
+    const { changes } = this.#sql.insertRun.run({ ...row, ...(isNew && { last: 0 }), input: JSON.stringify(input) });
+    if (changes === 0) return false;
+    if (history !== undefined || state !== undefined) {
+      this.#sql.insertSession.run(row.session_id, row.owner, row.created_at);
+    }
+    if (isNew) log.begin(row, lines, journal);
+    else this.#append(row.run_id, 0, lines, journal);
+    return true;
+  }
+
+  /** What the log has of the run goes into the same rows. */
+  #change(log: CommitLog, { row, expect, from = row.epoch, lines, journal = [] }: Write): boolean {
+    if (!log.fits(row.run_id, from, expect)) return false;
+    const { kept, ...before } = log.release(row.run_id) ?? { kept: expect, lines: [], journal: [] };
+    if (this.#sql.updateRun.run({ ...row, expect: kept, from }).changes === 0) {
+      if (kept === expect) return false;
+      throw new Error(`run ${row.run_id} was changed by somebody else, who may not write to this file`);
+    }
+    this.#append(row.run_id, kept, [...before.lines, ...lines], [...before.journal, ...journal]);
+    return true;
+  }
+
+  #append(run_id: string, after: number, lines: readonly string[], journal: readonly string[] = []): void {
+    if (lines.length > 0) this.#sql.insertEvents.run(run_id, after + 1, after + lines.length, lines.join('\n'));
+    if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
+  }
+}
+
+/** What the runs that ended add to their agents' figures. */
+function summed(writes: readonly Write[]): Iterable<AgentFigures> {
+  const sums = new Map<string, AgentFigures>();
+  for (const { row, ended } of writes) {
+    if (ended === undefined) continue;
+    const { agent_name, status } = row;
+    const sum = sums.get(agent_name) ?? { agent_name, completed: 0, failed: 0, tokens: 0, seconds: 0 };
+    sums.set(agent_name, {
+      agent_name,
+      completed: sum.completed + (status === 'completed' ? 1 : 0),
+      failed: sum.failed + (status === 'failed' ? 1 : 0),
+      tokens: sum.tokens + ended.tokens,
+      seconds: sum.seconds + ended.seconds,
+    });
+  }
+  return sums.values();
 }
 
 /** Whether a write does nothing but go on with the log, as most do. */
