@@ -113,7 +113,7 @@ export interface Store {
   /** Keeps all writes in one commit. Answers for each whether it was taken; a refused one changes nothing. */
   commit(writes: readonly Write[]): Promise<boolean[]>;
   run(run_id: string): Promise<RunRow | undefined>;
-  /** The input that the run was made with. */
+  /** The input that the run was made with; a store may forget it when the run is over. */
   input(run_id: string): Promise<Message[] | undefined>;
   /** Batches with events after that id, oldest first, about `limit` events; the first may begin before it. */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;

@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import type { Agent } from '../core/agent.ts';
 import { checkContentTypes } from '../core/content-type.ts';
+import { runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { RunRow } from '../core/store.ts';
@@ -61,9 +62,8 @@ export class Admission {
       ...this.#services.sessions.adopt(request.session),
       ...this.#idempotency.keep(key, row.run_id, 0, now),
     });
-    const run = newRun(row);
-    const created = JSON.stringify(run);
-    const execution = new Execution(agent, run, input, log, this.#services);
+    const execution = new Execution(agent, newRun(row), input, log, this.#services);
+    const created = runInside(execution.created);
     try {
       await this.#live.enter(execution);
     } catch (error) {

@@ -44,6 +44,8 @@ export interface Past {
 export class Execution {
   readonly log: RunLog;
   readonly durable: boolean;
+  /** The line of its first event; empty for a run that is re-entered. */
+  readonly created: string = '';
   readonly #agent: Agent;
   readonly #input: Message[];
   readonly #services: Services;
@@ -73,7 +75,7 @@ export class Execution {
       become: (status, change) => this.#become(status, change),
       close: () => this.#close(),
     });
-    if (past === undefined) this.#recorder.created();
+    if (past === undefined) this.created = this.#recorder.created();
     else {
       const replies = {
         take: (reply: AwaitResume) => this.#answers.takeAgain(reply),

@@ -59,9 +59,9 @@ export class Recorder {
     if (this.#replay?.live) this.#replay = undefined;
   }
 
-  /** The first event of the log. */
-  created(): void {
-    this.#append({ type: 'run.created', run: this.#run });
+  /** The first event of the log; answers its line. */
+  created(): string {
+    return this.#append({ type: 'run.created', run: this.#run });
   }
 
   /** An event of the agent's. @throws RivuletError `output_limit`, `replay_diverged` */
@@ -108,13 +108,11 @@ export class Recorder {
     this.#run = 'run' in logged ? { ...logged.run, output: this.#run.output } : fold(this.#run, logged);
   }
 
-  #append(event: RunEvent): void {
+  #append(event: RunEvent): string {
     const { status, finished_at, await_request } = event.run;
-    this.log.append(encode(event), {
-      status,
-      finished_at: finished_at ?? null,
-      due: await_request?.expires_at ?? null,
-    });
+    const line = encode(event);
+    this.log.append(line, { status, finished_at: finished_at ?? null, due: await_request?.expires_at ?? null });
+    return line;
   }
 
   #count(event: Event, line: string): void {

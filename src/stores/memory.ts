@@ -4,7 +4,8 @@ import type { Message } from '../schema/message.ts';
 
 interface Kept {
   row: RunRow;
-  readonly input: readonly Message[];
+  /** For as long as the run may be re-entered. */
+  input: readonly Message[] | undefined;
   /** A write that only goes on with the log is added to the batch before it; any other ends that one. */
   readonly batches: { readonly first: number; readonly lines: string[] }[];
   /** Whether the last batch may still grow. */
@@ -188,6 +189,7 @@ export class MemoryStore implements Store {
       this.#keys.set(keyId, key);
     }
     kept.row = row;
+    if (isFinal(row.status)) kept.input = undefined;
     append(kept, write);
     if (write.journal !== undefined) kept.journal.push(...write.journal);
     track(this.#unfinished, row.run_id, !isFinal(row.status));
