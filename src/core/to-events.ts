@@ -67,7 +67,9 @@ export function createToEvents(now: () => string): ToEvents {
 /** Completes the open message, if there is one. */
 export function closeMessage(run: Run, emit: Emit, now: () => string): void {
   const open = openMessage(run);
-  if (open !== undefined) emit({ type: 'message.completed', message: { ...open, completed_at: now() } });
+  if (open === undefined) return;
+  const { role, ...rest } = open;
+  emit({ type: 'message.completed', message: { role, ...rest, completed_at: now() } });
 }
 
 const roleOf = (run: Run): string => `agent/${run.agent_name}`;

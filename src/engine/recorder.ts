@@ -79,9 +79,11 @@ export class Recorder {
 
   /** The only place where a live run's status changes. @throws RivuletError `replay_diverged` */
   become(status: RunStatus, change: Change = {}): void {
-    const { await_request: _, ...rest } = this.#run;
+    const { run_id, await_request: _, ...rest } = this.#run;
     if (!canBecome(rest.status, status)) throw new Error(`a run cannot go from ${rest.status} to ${status}`);
-    const run: Run = { ...rest, ...change, status, ...(isFinal(status) && { finished_at: this.#now() }) };
+    const final = isFinal(status) ? { finished_at: this.#now() } : {};
+    // A literal's key first: what is added to a mere copy costs V8 ten times as much.
+    const run: Run = { run_id, ...rest, ...change, ...final, status };
     this.lastHeard = performance.now();
     const replay = this.#replay?.matching ? this.#replay : undefined;
     const cutShort = status === 'failed' || status === 'cancelled';

@@ -194,7 +194,7 @@ export class SqliteStore implements Store {
 
   #begin(log: CommitLog, { row, lines, journal, input, history, state }: Write): boolean {
     const isNew = row.status === 'created';
-    const { changes } = this.#sql.insertRun.run({ ...row, ...(isNew && { last: 0 }), input: JSON.stringify(input) });
+    const { changes } = this.#sql.insertRun.run({ input: JSON.stringify(input), ...row, last: isNew ? 0 : row.last });
     if (changes === 0) return false;
     if (history !== undefined || state !== undefined) {
       this.#sql.insertSession.run(row.session_id, row.owner, row.created_at);
@@ -208,7 +208,7 @@ export class SqliteStore implements Store {
   #change(log: CommitLog, { row, expect, from = row.epoch, lines, journal = [] }: Write): boolean {
     if (!log.fits(row.run_id, from, expect)) return false;
     const { kept, ...before } = log.release(row.run_id) ?? { kept: expect, lines: [], journal: [] };
-    if (this.#sql.updateRun.run({ ...row, expect: kept, from }).changes === 0) {
+    if (this.#sql.updateRun.run({ expect: kept, from, ...row }).changes === 0) {
       if (kept === expect) return false;
       throw new Error(`run ${row.run_id} was changed by somebody else, who may not write to this file`);
     }

@@ -149,9 +149,10 @@ describe('a session’s URLs from elsewhere', () => {
     });
     const address = other.address();
     const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
-    const foreign = { allowNetworks: ['127.0.0.1'], maxSize: 1000, timeout: 50 };
-    const served = await serve([recall], { foreign });
-    const why = async (path: string): Promise<string | undefined> =>
+    const foreign = { allowNetworks: ['127.0.0.1'], maxSize: 1000 };
+    const patient = await serve([recall], { foreign });
+    const hasty = await serve([recall], { foreign: { ...foreign, timeout: 50 } });
+    const why = async (path: string, served = patient): Promise<string | undefined> =>
       (
         await runOf(served, 'recall', 'x', {
           session: { ...withHistory(`${base}${path}`).session, id: crypto.randomUUID() },
@@ -161,7 +162,7 @@ describe('a session’s URLs from elsewhere', () => {
     expect(await why('/large')).toContain('larger than 1000 characters');
     expect(await why('/html')).toContain('it is not JSON');
     expect(await why('/odd')).toContain('message.parts: expected array');
-    expect(await why('/slow')).toContain('longer than 50 ms');
+    expect(await why('/slow', hasty)).toContain('longer than 50 ms');
     expect(await why('/gone')).toContain('it answered 404');
   });
 });
