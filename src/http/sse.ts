@@ -38,20 +38,23 @@ export function sendStream(reply: FastifyReply, cursor: Cursor, { open, retry }:
     'x-accel-buffering': 'no',
   });
   raw.write(`retry: ${retry}\n\n`);
-  if (raw.destroyed) leave();
-  else reply.sse(messages(reply, cursor));
+  if (raw.destroyed) {
+    leave();
+    return;
+  }
+  // Begun here, not when the library pulls: what there is already goes out with the headers.
+  const pumping = pump(reply, cursor).catch((error: unknown) => {
+    reply.log.error({ err: error }, 'a stream ended before its run');
+    return error;
+  });
+  reply.sse(messages(pumping, leave));
 }
 
-// What the library pumps: it starts the reading and ends the response, while frames are written past it; it
-// would copy each for each reader, twice, where all can share it.
+// What the library pumps: it ends the response, while frames are written past it; it would copy each for each
+// reader, twice, where all can share it.
 // Never throws: what goes wrong after the headers is an event without an id, and the end of the stream.
-async function* messages(reply: FastifyReply, cursor: Cursor): AsyncGenerator<EventMessage> {
-  try {
-    await pump(reply, cursor);
-  } catch (error) {
-    reply.log.error({ err: error }, 'a stream ended before its run');
-    yield { data: encode({ type: 'error', error: errorOf(error) }) };
-  } finally {
-    cursor.close();
-  }
+async function* messages(pumping: Promise<unknown>, leave: () => void): AsyncGenerator<EventMessage> {
+  const error = await pumping;
+  leave();
+  if (error !== undefined) yield { data: encode({ type: 'error', error: errorOf(error) }) };
 }
