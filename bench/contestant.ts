@@ -2,14 +2,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { Wire } from './wires.ts';
 
 export interface Entry {
+  /** Short, for the command line. */
+  readonly id: string;
+  /** As in the tables. */
   readonly name: string;
   /** File in `contestants/`, and its arguments. */
   readonly file: string;
-  readonly args: readonly string[];
-  /** The request for a stream of tokens, so many milliseconds apart. */
-  request(tokens: number, every: number): string;
+  readonly args?: readonly string[];
+  /** The binary that runs it. Default: the Node that runs the bench. */
+  readonly node?: string;
+  readonly wire: Wire;
+  /** Streams that it has a chance to serve at their pace. Default any number. */
+  readonly most?: number;
 }
 
 export interface Usage {
@@ -19,59 +26,95 @@ export interface Usage {
   readonly memory: number;
 }
 
+const running = new Set<ChildProcess>();
+
+/** For the end of the bench, whatever the reason. */
+export function killAll(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
 export class Contestant {
   readonly entry: Entry;
   readonly port: number;
+  /** When its process was spawned, by the clock of `performance.now()`. */
+  readonly spawned: number;
   readonly #child: ChildProcess;
 
-  private constructor(entry: Entry, child: ChildProcess, port: number) {
+  private constructor(entry: Entry, child: ChildProcess, port: number, spawned: number) {
     this.entry = entry;
     this.#child = child;
     this.port = port;
+    this.spawned = spawned;
   }
 
-  /** Starts it on core 0; the load has core 1. */
-  static async start(entry: Entry): Promise<Contestant> {
+  /**
+   * Starts it; on core 0 if it is to be pinned, while the load has core 1. `flags` are Node's.
+   * @throws Error with the last that it said, where it does not come up
+   */
+  static async start(entry: Entry, { pinned = true, flags = ['--expose-gc'] } = {}): Promise<Contestant> {
     const file = fileURLToPath(new URL(`contestants/${entry.file}`, import.meta.url));
-    const child = spawn('taskset', ['-c', '0', process.execPath, '--import', 'tsx', file, ...entry.args], {
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    const command = [entry.node ?? process.execPath, ...flags, '--import', 'tsx', file, ...(entry.args ?? [])];
+    const [first = '', ...rest] = pinned ? ['taskset', '-c', '0', ...command] : command;
+    const spawned = performance.now();
+    const child = spawn(first, rest, {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...process.env, NODE_ENV: 'production' },
     });
-    let out = '';
-    for await (const chunk of child.stdout?.setEncoding('utf8') ?? []) {
-      out += chunk;
-      const port = /listening (\d+)/.exec(out)?.[1];
-      if (port !== undefined) return new Contestant(entry, child, Number(port));
-    }
-    throw new Error(`${entry.name} did not come up: ${out}`);
+    running.add(child);
+    child.on('exit', () => running.delete(child));
+    let said = '';
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      said = (said + chunk).slice(-4_000);
+    });
+    const failed = once(child, 'exit').then(() => {
+      throw new Error(reason(said));
+    });
+    return Promise.race([listening(child, (port) => new Contestant(entry, child, port, spawned)), failed]);
   }
 
-  async usage(): Promise<Usage> {
-    this.#child.send('usage');
-    const [message] = await once(this.#child, 'message');
+  /** What it has used so far. */
+  usage(): Promise<Usage> {
+    return this.#ask('usage');
+  }
+
+  /** The same after it has thrown its garbage away. */
+  settled(): Promise<Usage> {
+    return this.#ask('memory');
+  }
+
+  /** Lets all held streams go on. */
+  release(): void {
+    this.#child.send('release');
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = once(this.#child, 'exit');
+    this.#child.kill(signal);
+    await gone;
+  }
+
+  async #ask(what: 'usage' | 'memory'): Promise<Usage> {
+    if (!this.#child.connected) throw new Error(`${this.entry.name} has ended`);
+    const answer = once(this.#child, 'message');
+    this.#child.send(what);
+    const [message] = await answer;
     return message;
   }
-
-  async stop(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await once(this.#child, 'exit');
-  }
 }
 
-const get = (tokens: number, every: number): string =>
-  `GET /${tokens}/${every} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
-
-function post(tokens: number, every: number): string {
-  const content = `${tokens}/${every}`;
-  const body = JSON.stringify({ agent_name: 'tokens', mode: 'stream', input: [{ parts: [{ content }] }] });
-  const head = 'POST /runs HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json';
-  return `${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+function listening<T>(child: ChildProcess, made: (port: number) => T): Promise<T> {
+  return new Promise((resolve) => {
+    let out = '';
+    // Read on afterwards too: a server that prints would stop at a full pipe.
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      out = (out + chunk).slice(-4_000);
+      const port = /listening (\d+)/.exec(out)?.[1];
+      if (port !== undefined) resolve(made(Number(port)));
+    });
+  });
 }
 
-/** All contestants; `folder` is for those that keep files. */
-export const entries = (folder: string): Entry[] => [
-  { name: 'node:http, a write a token', file: 'bare.ts', args: ['token'], request: get },
-  { name: 'node:http, a write a tick', file: 'bare.ts', args: ['tick'], request: get },
-  { name: 'Fastify loop by hand', file: 'fastify-loop.ts', args: [], request: get },
-  { name: 'Rivulet memory', file: 'rivulet.ts', args: ['memory:'], request: post },
-  { name: 'Rivulet sqlite', file: 'rivulet.ts', args: [`sqlite:${folder}/bench.db`], request: post },
-];
+/** The line of an error that says what is wrong, not its stack. */
+const reason = (said: string): string =>
+  /^\w*Error\b.*$/m.exec(said)?.[0] ?? (said.trim().split('\n').at(-1) || 'it ended without a word');

@@ -1,6 +1,6 @@
 /** The limit: bare node:http, one write a token, or all tokens of a tick in one write (`tick`). No log, no resume. */
 import { createServer } from 'node:http';
-import { emit, readWork, report } from './tokens.ts';
+import { emit, readAsked, report } from './tokens.ts';
 
 const perTick = process.argv[2] === 'tick';
 
@@ -13,7 +13,7 @@ const server = createServer((request, response) => {
     pending = '';
   };
   emit(
-    readWork(request.url?.slice(1) ?? ''),
+    readAsked(request.url?.slice(1) ?? ''),
     (content) => {
       const frame = `id: ${++id}\ndata: ${JSON.stringify({ type: 'message.part', part: { content_type: 'text/plain', content } })}\n\n`;
       if (!perTick) return void response.write(frame);

@@ -1,14 +1,14 @@
 /** Rivulet, with the store that its argument names. */
 import { from, Observable } from 'rxjs';
 import { createServer, defineAgent } from '../../dist/index.js';
-import { emit, readWork, report } from './tokens.ts';
+import { emit, readAsked, report } from './tokens.ts';
 
 const agents = [
   defineAgent({ name: 'tokens', description: 'Emits tokens.' }, (input) => {
-    const work = readWork(input[0]?.parts[0]?.content ?? '');
+    const asked = readAsked(input[0]?.parts[0]?.content ?? '');
     return new Observable<string>((subscriber) => {
       emit(
-        work,
+        asked,
         (content) => subscriber.next(content),
         () => subscriber.complete(),
       );

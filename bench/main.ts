@@ -1,0 +1,71 @@
+/**
+ * Rivulet beside other servers: `npm run bench`, or parts of it:
+ * `npm run bench -- --only streams --work "400 streams" --rounds 5 --contestants rivulet,bare`.
+ * Prints its progress on stderr and the tables on stdout, and puts the tables into RESULTS.md as they are done.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { killAll } from './contestant.ts';
+import { entries } from './entries.ts';
+import { goals } from './goals.ts';
+import { commit, machine } from './machine.ts';
+import { sectionOf, write } from './report.ts';
+import { compare } from './rounds.ts';
+import type { Result, Work } from './work.ts';
+import { works } from './works.ts';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    work: { type: 'string' },
+    contestants: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    out: { type: 'string', default: relative('.', fileURLToPath(new URL('RESULTS.md', import.meta.url))) },
+    dry: { type: 'boolean', default: false },
+  },
+});
+const among = (list: string | undefined, word: string): boolean =>
+  list === undefined || list.split(',').some((one) => word.toLowerCase().includes(one.trim().toLowerCase()));
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-'));
+process.on('exit', () => {
+  killAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+const everybody = entries(folder);
+const chosen = everybody.filter(({ id }) => among(values.contestants, id));
+const wanted = works.filter(({ name, group }) => among(values.only, group) && name.includes(values.work ?? ''));
+if (chosen.length === 0 || wanted.length === 0) {
+  throw new Error(
+    `nothing to do; groups: ${[...new Set(works.map(({ group }) => group))].join(', ')}; contestants: ${everybody.map(({ id }) => id).join(', ')}`,
+  );
+}
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+const rounds = Number(values.rounds);
+
+async function resultOf(work: Work): Promise<Result> {
+  if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, progress });
+  const found = await work.find();
+  return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), out: new Map() };
+}
+
+const told = {
+  goals,
+  nameOf: (id: string) => everybody.find((one) => one.id === id)?.name ?? id,
+  measured: `${rounds} rounds at ${commit()}, ${new Date().toISOString().slice(0, 10)}.`,
+};
+for (const work of wanted) {
+  const result = await resultOf(work);
+  const section = sectionOf(result, told);
+  console.log(`\n${section}`);
+  if (!values.dry) {
+    const order = works.map(({ name }) => name);
+    write(values.out, new Map([[work.name, section]]), order, machine());
+  }
+}
+process.exit();

@@ -1,0 +1,49 @@
+/** How each contestant is asked for tokens, and how it says them. */
+import { token } from './contestants/tokens.ts';
+
+export interface Wire {
+  /** The request for a stream of so many tokens at such a pace: head and body, as they go over the wire. */
+  request(tokens: number, pace: number | 'hold'): string;
+  /** What only the event of a token has in it, before its text. */
+  readonly marker: string;
+  /** How a token's text stands in its event. */
+  content(text: string): string;
+  /** What ends an event. */
+  readonly end: string;
+}
+
+export const get = (path: string, headers = ''): string =>
+  `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${headers}\r\n`;
+
+export function post(path: string, body: unknown, { connection = 'close', headers = '' } = {}): string {
+  const text = JSON.stringify(body);
+  const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: ${connection}\r\n${headers}`;
+  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+}
+
+const events = { marker: '"type":"message.part"', content: (text: string) => `"content":"${text}"`, end: '\n\n' };
+
+/** The servers that are written by hand. */
+export const plain: Wire = { ...events, request: (tokens, pace) => get(`/${tokens}/${pace}`) };
+
+/** The body of a run, as Rivulet takes it. */
+export const runOf = (agent_name: string, mode: 'sync' | 'async' | 'stream', content: string) => ({
+  agent_name,
+  mode,
+  input: [{ role: 'user', parts: [{ content_type: 'text/plain', content }] }],
+});
+
+export const acp: Wire = {
+  ...events,
+  request: (tokens, pace) => post('/runs', runOf('tokens', 'stream', `${tokens}/${pace}`)),
+};
+
+const expected = new Map<Wire, string[]>();
+
+/** How token `n` stands in its event; made once, because a load asks for each many times. */
+export function textOf(wire: Wire, n: number): string {
+  const known = expected.get(wire) ?? [];
+  expected.set(wire, known);
+  for (let next = known.length; next <= n; next += 1) known.push(wire.content(token(next)));
+  return known[n] ?? '';
+}

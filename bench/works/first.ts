@@ -1,0 +1,64 @@
+/** Time to the first token. */
+import { setTimeout as after } from 'node:timers/promises';
+import type { Contestant } from '../contestant.ts';
+import { stream } from '../load/stream.ts';
+import { type Figures, type Measured, quantile } from '../work.ts';
+
+const count = 300;
+const tokens = 10;
+
+/** One request after the other, each on a connection of its own. */
+async function ask({ port, entry: { wire } }: Contestant, times: number): Promise<Figures> {
+  const request = wire.request(tokens, 0);
+  const firsts: number[] = [];
+  for (let n = 0; n < times; n += 1) firsts.push((await stream({ port, wire, request, tokens })).first);
+  return { 'p50, ms': quantile(firsts, 0.5), 'p99, ms': quantile(firsts, 0.99) };
+}
+
+/** The same while 50 streams run at 50 tokens a second; as many requests as fit into that. */
+async function askAmongOthers(contestant: Contestant): Promise<Figures> {
+  const { port } = contestant;
+  const { wire } = contestant.entry;
+  const others = { port, wire, request: wire.request(200, 20), tokens: 200 };
+  const firsts: number[] = [];
+  let over = false;
+  const running = Promise.all(Array.from({ length: 50 }, () => stream(others))).finally(() => {
+    over = true;
+  });
+  // Handled here too, or a stream that fails before the loop ends would end the bench.
+  running.catch(() => {});
+  while (!over) {
+    const { first } = await stream({ port, wire, request: wire.request(1, 0), tokens: 1 });
+    firsts.push(first);
+    // A pause, so that the requests are not the load.
+    await after(10);
+  }
+  await running;
+  return { 'p50, ms': quantile(firsts, 0.5), 'p99, ms': quantile(firsts, 0.99) };
+}
+
+const common = {
+  group: 'first',
+  columns: [
+    { name: 'p50, ms', digits: 3 },
+    { name: 'p99, ms', digits: 3 },
+  ],
+  base: 'fastify',
+};
+
+export const first: Measured[] = [
+  {
+    ...common,
+    name: 'First token, unloaded',
+    about: `${count} requests, one after the other (30 where one takes long), each on a new connection; from its opening to the first token.`,
+    takes: () => true,
+    measure: (contestant) => ask(contestant, contestant.entry.most === undefined ? count : count / 10),
+  },
+  {
+    ...common,
+    name: 'First token, among 50 streams',
+    about: 'The same while 50 streams run at 50 tokens/s for four seconds.',
+    takes: ({ most }) => most === undefined,
+    measure: askAmongOthers,
+  },
+];
