@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { owned } from './owned.ts';
 import type { Wire } from './wires.ts';
 
 export interface Entry {
@@ -24,13 +25,6 @@ export interface Usage {
   readonly cpu: number;
   /** Resident memory, in bytes. */
   readonly memory: number;
-}
-
-const running = new Set<ChildProcess>();
-
-/** For the end of the bench, whatever the reason. */
-export function killAll(): void {
-  for (const child of running) child.kill('SIGKILL');
 }
 
 export class Contestant {
@@ -60,8 +54,7 @@ export class Contestant {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { ...process.env, NODE_ENV: 'production' },
     });
-    running.add(child);
-    child.on('exit', () => running.delete(child));
+    owned(child);
     let said = '';
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       said = (said + chunk).slice(-4_000);
@@ -87,10 +80,19 @@ export class Contestant {
     this.#child.send('release');
   }
 
-  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  async stop(): Promise<void> {
+    await this.#end(() => this.#child.kill('SIGKILL'));
+  }
+
+  /** Lets it exit by itself, which is when Node writes a profile. */
+  async leave(): Promise<void> {
+    await this.#end(() => this.#child.disconnect());
+  }
+
+  async #end(how: () => void): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = once(this.#child, 'exit');
-    this.#child.kill(signal);
+    how();
     await gone;
   }
 

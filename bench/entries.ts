@@ -6,6 +6,7 @@ import { acp, plain } from './wires.ts';
 
 const { REDIS_URL = 'redis://127.0.0.1:6379', DATABASE_URL = 'postgres://postgres@127.0.0.1:5432/test' } = process.env;
 
+/** The databases run where the system puts them, and their CPU time is not counted. */
 const rivulet = (store: string, url: string): Entry => ({
   id: `rivulet-${store}`,
   name: `Rivulet, ${store}`,

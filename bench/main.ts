@@ -3,15 +3,13 @@
  * `npm run bench -- --only streams --work "400 streams" --rounds 5 --contestants rivulet,bare`.
  * Prints its progress on stderr and the tables on stdout, and puts the tables into RESULTS.md as they are done.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { killAll } from './contestant.ts';
 import { entries } from './entries.ts';
 import { goals } from './goals.ts';
 import { commit, machine } from './machine.ts';
+import { temporaryFolder } from './owned.ts';
 import { sectionOf, write } from './report.ts';
 import { compare } from './rounds.ts';
 import type { Result, Work } from './work.ts';
@@ -30,13 +28,7 @@ const { values } = parseArgs({
 const among = (list: string | undefined, word: string): boolean =>
   list === undefined || list.split(',').some((one) => word.toLowerCase().includes(one.trim().toLowerCase()));
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-'));
-process.on('exit', () => {
-  killAll();
-  rmSync(folder, { recursive: true, force: true });
-});
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-
+const folder = temporaryFolder();
 const everybody = entries(folder);
 const chosen = everybody.filter(({ id }) => among(values.contestants, id));
 const wanted = works.filter(({ name, group }) => among(values.only, group) && name.includes(values.work ?? ''));
@@ -50,14 +42,15 @@ const rounds = Number(values.rounds);
 
 async function resultOf(work: Work): Promise<Result> {
   if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, progress });
-  const found = await work.find();
+  const found = await work.find(folder);
   return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), out: new Map() };
 }
 
 const told = {
   goals,
   nameOf: (id: string) => everybody.find((one) => one.id === id)?.name ?? id,
-  measured: `${rounds} rounds at ${commit()}, ${new Date().toISOString().slice(0, 10)}.`,
+  rounds,
+  at: `${commit()}, ${new Date().toISOString().slice(0, 10)}`,
 };
 for (const work of wanted) {
   const result = await resultOf(work);

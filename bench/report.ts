@@ -11,43 +11,49 @@ const empty = `# Results\n\n## Findings\n\n${begin}\n\n${end}\n`;
 export interface Told {
   readonly goals: readonly Goal[];
   readonly nameOf: (id: string) => string;
-  /** A line on when and how it was measured. */
-  readonly measured: string;
+  readonly rounds: number;
+  /** The commit that was measured, and the date. */
+  readonly at: string;
+}
+
+interface Shown {
+  readonly head: string;
+  readonly words?: boolean;
+  cell(id: string, figures: readonly Figures[]): string;
 }
 
 /** The section of one work: what was done, and a row for each contestant. */
-export function sectionOf(result: Result, { goals, nameOf, measured }: Told): string {
-  const { name, about, columns, base } = result.work;
-  const ours = goals.filter((goal) => goal.work === name);
-  const ratio = base !== undefined && result.rows.has(base);
+export function sectionOf(result: Result, { goals, nameOf, rounds, at }: Told): string {
+  const { work, rows, out } = result;
+  const { name, about, columns, base } = work;
+  const found = 'find' in work;
   const [first] = columns;
-  const head = [
-    '',
-    ...columns.map((column) => column.name),
-    ...(ratio ? [`× ${nameOf(base)}`] : []),
-    ...('find' in result.work ? [] : ['spread, %']),
-    ...(ours.length > 0 ? ['goal'] : []),
+  const others = base === undefined ? undefined : rows.get(base);
+  const wanted = goals.filter((goal) => goal.work === name);
+  const shown: Shown[] = [
+    { head: '', words: true, cell: (id) => nameOf(id) },
+    ...columns.map((column) => ({
+      head: column.name,
+      cell: (_: string, own: readonly Figures[]) => cell(own, column),
+    })),
   ];
-  const rows = [...result.rows].map(([id, figures]) => [
-    nameOf(id),
-    ...columns.map((column) => cell(figures, column)),
-    ...(ratio && first ? [ratioOf(figures, result.rows.get(base) ?? [], first).toFixed(2)] : []),
-    ...('find' in result.work || !first ? [] : [spread(figures, first).toFixed(0)]),
-    ...(ours.length > 0
-      ? [
-          ours
-            .filter(({ of }) => of === id)
-            .map((goal) => judge(goal, result, nameOf))
-            .join('; '),
-        ]
-      : []),
-  ]);
-  const rule = head.map((_, index) => (index === 0 || (ours.length > 0 && index === head.length - 1) ? '---' : '---:'));
-  const table = [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
-  const out = [...result.out].map(
-    ([id, why]) => `Left out: ${nameOf(id)} (${why.replaceAll('|', '/').slice(0, 300)}).`,
-  );
-  return [`### ${name}`, about, table.join('\n'), ...out, measured].join('\n\n');
+  if (base !== undefined && others && first) {
+    shown.push({ head: `× ${nameOf(base)}`, cell: (_, own) => ratioOf(own, others, first).toFixed(2) });
+  }
+  if (first && !found) shown.push({ head: 'spread, %', cell: (_, own) => spread(own, first).toFixed(0) });
+  if (wanted.length > 0) {
+    const judged = (id: string): string[] =>
+      wanted.filter(({ of }) => of === id).map((goal) => judge(goal, result, nameOf));
+    shown.push({ head: 'goal', words: true, cell: (id) => judged(id).join('; ') });
+  }
+  const table = [
+    shown.map(({ head }) => head),
+    shown.map(({ words }) => (words ? '---' : '---:')),
+    ...[...rows].map(([id, figures]) => shown.map((one) => one.cell(id, figures))),
+  ].map((cells) => `| ${cells.join(' | ')} |`);
+  const left = [...out].map(([id, why]) => `Left out: ${nameOf(id)} (${why.replaceAll('|', '/').slice(0, 300)}).`);
+  const measured = `${found ? 'Found out once' : `Medians of ${rounds} rounds`}, at ${at}.`;
+  return [`### ${name}`, about, table.join('\n'), ...left, measured].join('\n\n');
 }
 
 const cell = (figures: readonly Figures[], { name, digits }: Column): string =>
@@ -80,7 +86,8 @@ export function write(
   const all = new Map(kept.slice(1).map((section) => [/^### (.*)/.exec(section)?.[1] ?? '', section.trim()]));
   for (const [name, section] of sections) all.set(name, section);
   const sorted = order.flatMap((name) => all.get(name) ?? []);
-  writeFileSync(path, [text.slice(0, from) + begin, head, ...sorted, text.slice(to)].join('\n\n'));
+  const whole = [text.slice(0, from) + begin, head, ...sorted, text.slice(to)].join('\n\n');
   // Tables are aligned as all Markdown here is.
-  execFileSync('npx', ['biome', 'format', '--write', path], { stdio: 'ignore' });
+  const formatted = execFileSync('npx', ['biome', 'format', '--stdin-file-path=RESULTS.md'], { input: whole });
+  writeFileSync(path, formatted);
 }

@@ -32,7 +32,8 @@ export interface Measured extends Common {
 
 /** Found out once. */
 export interface Found extends Common {
-  find(): Promise<ReadonlyMap<string, Figures>>;
+  /** `folder` is for its files. */
+  find(folder: string): Promise<ReadonlyMap<string, Figures>>;
 }
 
 export type Work = Measured | Found;

@@ -21,7 +21,8 @@ async function measure(contestant: Contestant, mode: Mode, connections: number):
   const begun = performance.now();
   const last = await requests({ port, connections, count, request, right });
   // An async run has been done when it is over, not when it is answered.
-  if (mode === 'async') await Promise.all(last.map((answer) => completed(port, JSON.parse(bodyOf(answer)).run_id)));
+  if (mode === 'async' && isRivulet(entry))
+    await Promise.all(last.map((answer) => completed(port, JSON.parse(bodyOf(answer)).run_id)));
   const took = performance.now() - begun;
   const { cpu } = await contestant.usage();
   return { 'runs/s': count / (took / 1000), 'CPU-µs a run': (cpu - before.cpu) / count };
