@@ -1,7 +1,8 @@
 /**
  * Rivulet beside other servers: `npm run bench`, or parts of it:
  * `npm run bench -- --only streams --work "400 streams" --rounds 5 --contestants rivulet,bare`.
- * Prints its progress on stderr and the tables on stdout, and puts the tables into RESULTS.md as they are done.
+ * Prints its progress on stderr and the tables on stdout, and puts each table into RESULTS.md when it is done;
+ * but not with `--contestants`, where rows are missing, nor with `--dry`.
  */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,7 +42,7 @@ const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const rounds = Number(values.rounds);
 
 async function resultOf(work: Work): Promise<Result> {
-  if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, progress });
+  if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, warmUp: 2_000, progress });
   const found = await work.find(folder);
   return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), out: new Map() };
 }
@@ -56,7 +57,7 @@ for (const work of wanted) {
   const result = await resultOf(work);
   const section = sectionOf(result, told);
   console.log(`\n${section}`);
-  if (!values.dry) {
+  if (!values.dry && values.contestants === undefined) {
     const order = works.map(({ name }) => name);
     write(values.out, new Map([[work.name, section]]), order, machine());
   }

@@ -2,12 +2,11 @@
 import { Contestant, type Entry } from './contestant.ts';
 import type { Figures, Measured, Result } from './work.ts';
 
-/** Rounds before those that count, for the compilers; a fresh process has none, for it would not last. */
-const warmUps = 2;
-
 export interface RoundOptions {
   readonly rounds: number;
   readonly pinned: boolean;
+  /** Milliseconds of work before the rounds that count, for the compilers; fresh processes have none, for it would not last. */
+  readonly warmUp: number;
   /** Told of each step. */
   readonly progress: (line: string) => void;
 }
@@ -16,7 +15,7 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 /** A contestant that does not come up or does the work wrongly is out of it; the others go on. */
 export async function compare(work: Measured, entries: readonly Entry[], options: RoundOptions): Promise<Result> {
-  const { rounds, pinned, progress } = options;
+  const { rounds, pinned, warmUp, progress } = options;
   const out = new Map<string, string>();
   const rows = new Map<string, Figures[]>();
   const up = new Map<string, Contestant>();
@@ -39,7 +38,9 @@ export async function compare(work: Measured, entries: readonly Entry[], options
     if (work.fresh) continue;
     await attempt(entry, async () => {
       const contestant = await start(entry);
-      for (let time = 0; time < warmUps; time += 1) await work.measure(contestant);
+      const begun = performance.now();
+      do await work.measure(contestant);
+      while (performance.now() - begun < warmUp);
     });
   }
   for (let round = 0; round < rounds; round += 1) {

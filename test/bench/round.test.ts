@@ -20,7 +20,7 @@ describe('the bench', () => {
     const [bare, memory] = ['bare', 'rivulet-memory'].map((id) => entries(folder).find((one) => one.id === id));
     if (work === undefined || bare === undefined || memory === undefined) throw new Error('they are gone');
     const missing = { ...bare, id: 'missing', file: 'missing.ts' };
-    const options = { rounds: 1, pinned: false, progress: () => {} };
+    const options = { rounds: 1, pinned: false, warmUp: 0, progress: () => {} };
     const { rows, out } = await compare(work, [bare, memory, missing], options);
     expect([...rows.keys()]).toEqual(['bare', 'rivulet-memory']);
     expect(rows.get('rivulet-memory')?.[0]?.['events/s']).toBeGreaterThan(0);
