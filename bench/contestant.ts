@@ -1,5 +1,5 @@
 /** A contestant: a server process on a core of its own, which tells what CPU time and memory it has used. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { owned } from './owned.ts';
@@ -10,7 +10,7 @@ export interface Entry {
   readonly id: string;
   /** As in the tables. */
   readonly name: string;
-  /** File in `contestants/`, and its arguments. */
+  /** File in `contestants/`, without its ending, and its arguments. */
   readonly file: string;
   readonly args?: readonly string[];
   /** The binary that runs it. Default: the Node that runs the bench. */
@@ -25,6 +25,13 @@ export interface Usage {
   readonly cpu: number;
   /** Resident memory, in bytes. */
   readonly memory: number;
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Compiles the contestants, so that no loader is measured with them. Unchecked, because peers may not be installed. */
+export function build(): void {
+  execFileSync('node_modules/.bin/tsc', ['-p', 'bench/contestants'], { cwd: root, stdio: 'inherit' });
 }
 
 export class Contestant {
@@ -46,8 +53,8 @@ export class Contestant {
    * @throws Error with the last that it said, where it does not come up
    */
   static async start(entry: Entry, { pinned = true, flags = ['--expose-gc'] } = {}): Promise<Contestant> {
-    const file = fileURLToPath(new URL(`contestants/${entry.file}`, import.meta.url));
-    const command = [entry.node ?? process.execPath, ...flags, '--import', 'tsx', file, ...(entry.args ?? [])];
+    const file = fileURLToPath(new URL(`built/${entry.file}.js`, import.meta.url));
+    const command = [entry.node ?? process.execPath, ...flags, file, ...(entry.args ?? [])];
     const [first = '', ...rest] = pinned ? ['taskset', '-c', '0', ...command] : command;
     const spawned = performance.now();
     const child = spawn(first, rest, {

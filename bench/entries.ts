@@ -10,29 +10,29 @@ const { REDIS_URL = 'redis://127.0.0.1:6379', DATABASE_URL = 'postgres://postgre
 const rivulet = (store: string, url: string): Entry => ({
   id: `rivulet-${store}`,
   name: `Rivulet, ${store}`,
-  file: 'rivulet.ts',
+  file: 'rivulet',
   args: [url],
   wire: acp,
 });
 
 /** All contestants; `folder` is for those that keep files. */
 export const entries = (folder: string): Entry[] => [
-  { id: 'bare', name: 'node:http, a write a token', file: 'bare.ts', args: ['token'], wire: plain },
-  { id: 'tick', name: 'node:http, a write a tick', file: 'bare.ts', args: ['tick'], wire: plain },
-  { id: 'fastify', name: 'Fastify loop by hand', file: 'fastify-loop.ts', wire: plain },
+  { id: 'bare', name: 'node:http, a write a token', file: 'bare', args: ['token'], wire: plain },
+  { id: 'tick', name: 'node:http, a write a tick', file: 'bare', args: ['tick'], wire: plain },
+  { id: 'fastify', name: 'Fastify loop by hand', file: 'fastify-loop', wire: plain },
   rivulet('memory', 'memory:'),
   rivulet('sqlite', `sqlite:${folder}/bench.db`),
   rivulet('redis', REDIS_URL),
   rivulet('postgres', DATABASE_URL),
-  { id: 'ag-ui', name: 'AG-UI encoder on Fastify', file: 'peers/ag-ui.ts', wire: agui },
-  { id: 'a2a', name: 'a2a-js', file: 'peers/a2a.ts', wire: a2a },
+  { id: 'ag-ui', name: 'AG-UI encoder on Fastify', file: 'peers/ag-ui', wire: agui },
+  { id: 'a2a', name: 'a2a-js', file: 'peers/a2a', wire: a2a },
   {
     id: 'mastra',
     name: 'Mastra',
-    file: 'peers/mastra.ts',
+    file: 'peers/mastra',
     // It needs a newer Node than Rivulet does; the package of that name brings one.
     node: fileURLToPath(new URL('node_modules/node/bin/node', import.meta.url)),
     wire: mastra,
   },
-  { id: 'langgraph', name: 'LangGraph', file: 'peers/langgraph.ts', args: [folder], wire: langgraph, most: 50 },
+  { id: 'langgraph', name: 'LangGraph', file: 'peers/langgraph', args: [folder], wire: langgraph, most: 50 },
 ];

@@ -7,6 +7,7 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { build } from './contestant.ts';
 import { entries } from './entries.ts';
 import { goals } from './goals.ts';
 import { commit, machine } from './machine.ts';
@@ -38,6 +39,7 @@ if (chosen.length === 0 || wanted.length === 0) {
     `nothing to do; groups: ${[...new Set(works.map(({ group }) => group))].join(', ')}; contestants: ${everybody.map(({ id }) => id).join(', ')}`,
   );
 }
+build();
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const rounds = Number(values.rounds);
 

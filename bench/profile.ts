@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Contestant } from './contestant.ts';
+import { build, Contestant } from './contestant.ts';
 import { entries } from './entries.ts';
 import { temporaryFolder } from './owned.ts';
 import { works } from './works.ts';
@@ -32,6 +32,7 @@ if (entry === undefined || work === undefined || !('measure' in work)) {
   throw new Error(`nothing to profile; works: ${works.map(({ name }) => name).join('; ')}`);
 }
 
+build();
 const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=200', '--expose-gc'];
 const contestant = await Contestant.start(entry, { flags });
 for (let time = 0; time < 2; time += 1) await work.measure(contestant);

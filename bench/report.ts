@@ -1,6 +1,7 @@
 /** Results as tables, kept in a Markdown file whose other parts stay as they are. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { type Goal, judge } from './goals.ts';
 import { type Column, type Figures, median, type Result } from './work.ts';
 
@@ -88,6 +89,9 @@ export function write(
   const sorted = order.flatMap((name) => all.get(name) ?? []);
   const whole = [text.slice(0, from) + begin, head, ...sorted, text.slice(to)].join('\n\n');
   // Tables are aligned as all Markdown here is.
-  const formatted = execFileSync('npx', ['biome', 'format', '--stdin-file-path=RESULTS.md'], { input: whole });
+  const formatted = execFileSync('node_modules/.bin/biome', ['format', '--stdin-file-path=RESULTS.md'], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    input: whole,
+  });
   writeFileSync(path, formatted);
 }

@@ -15,8 +15,7 @@ export const start: Measured[] = [
   {
     name: 'Start',
     group: 'start',
-    about:
-      'From spawning the process until a stream of one token has been answered, and resident memory then. All are compiled by tsx as they load, which is in the first row too.',
+    about: 'From spawning the process until a stream of one token has been answered, and resident memory then.',
     columns: [
       { name: 'ms to the first answer', digits: 0 },
       { name: 'MB then', digits: 0 },

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { build } from '../../bench/contestant.ts';
 import { entries } from '../../bench/entries.ts';
 import { judge } from '../../bench/goals.ts';
 import { write } from '../../bench/report.ts';
@@ -19,7 +20,8 @@ describe('the bench', () => {
   it('measures a round, and leaves out who does not come up', async () => {
     const [bare, memory] = ['bare', 'rivulet-memory'].map((id) => entries(folder).find((one) => one.id === id));
     if (work === undefined || bare === undefined || memory === undefined) throw new Error('they are gone');
-    const missing = { ...bare, id: 'missing', file: 'missing.ts' };
+    const missing = { ...bare, id: 'missing', file: 'missing' };
+    build();
     const options = { rounds: 1, pinned: false, warmUp: 0, progress: () => {} };
     const { rows, out } = await compare(work, [bare, memory, missing], options);
     expect([...rows.keys()]).toEqual(['bare', 'rivulet-memory']);

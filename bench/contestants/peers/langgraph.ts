@@ -15,6 +15,6 @@ const { host } = await startServer({
   host: '127.0.0.1',
   nWorkers: 10,
   cwd: process.argv[2] ?? '.',
-  graphs: { tokens: `${fileURLToPath(new URL('langgraph-graph.ts', import.meta.url))}:graph` },
+  graphs: { tokens: `${fileURLToPath(new URL('langgraph-graph.js', import.meta.url))}:graph` },
 });
 report(Number(host.split(':').at(-1)));
