@@ -11,18 +11,17 @@ const charsInARow = 64 * 1024;
 const turns = new Turns();
 
 /**
- * Writes what a cursor reads to the client. Resolves when the cursor is over or the client gone; rejects what
- * reading throws.
+ * Writes what a cursor reads to the client. Calls back once, when the cursor is over or the client gone; with what
+ * reading threw, if it did.
  */
-export function pump(reply: FastifyReply, cursor: Cursor): Promise<void> {
-  return new Promise((resolve, reject) => new Pump(reply, cursor, resolve, reject).go());
-}
+export const pump = (reply: FastifyReply, cursor: Cursor, over: (error?: unknown) => void): void =>
+  new Pump(reply, cursor, over).go();
 
 class Pump {
   readonly #reply: FastifyReply;
   readonly #cursor: Cursor;
-  readonly #done: () => void;
-  readonly #failed: (error: unknown) => void;
+  readonly #over: (error?: unknown) => void;
+  #done = false;
   #pieces: readonly Piece[] = [];
   #next = 0;
   #sent = 0;
@@ -30,11 +29,10 @@ class Pump {
   /** The turn in which it last found nothing to read. */
   #turn = turns.now;
 
-  constructor(reply: FastifyReply, cursor: Cursor, done: () => void, failed: (error: unknown) => void) {
+  constructor(reply: FastifyReply, cursor: Cursor, over: (error?: unknown) => void) {
     this.#reply = reply;
     this.#cursor = cursor;
-    this.#done = done;
-    this.#failed = failed;
+    this.#over = over;
     cursor.onReady(() => {
       // Had it to wait for this, it has caught up.
       if (this.#turn !== turns.now) [this.#sent, this.#turnAt] = [0, charsInARow];
@@ -56,7 +54,7 @@ class Pump {
         return;
       }
     } catch (error) {
-      this.#failed(error);
+      this.#end(error);
     }
   }
 
@@ -71,7 +69,7 @@ class Pump {
     }
     const batch = this.#cursor.read();
     if (batch === 'over') {
-      this.#done();
+      this.#end();
       return false;
     }
     if (batch === 'later') {
@@ -81,6 +79,12 @@ class Pump {
     this.#pieces = framesOf(batch);
     this.#next = 0;
     return true;
+  }
+
+  #end(error?: unknown): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#over(error);
   }
 
   /** Calls back when the socket has taken what was written; is done when it closed instead. */
@@ -95,7 +99,7 @@ class Pump {
     source.on('drain', taken);
     const forget = onceGone(this.#reply, () => {
       source.off('drain', taken);
-      this.#done();
+      this.#end();
     });
   }
 }

@@ -17,7 +17,7 @@ export interface StreamOptions {
  * Streams what a cursor reads to the client, ends the response after the last event, and closes the cursor.
  * The only caller of fastify-sse-v2, because the library has to be kept from some of its habits: it ends
  * the process when its source throws, never tells its source that the client has left, and reads ahead of
- * a client that does not read.
+ * a client that does not read. So it has the end of a stream only.
  */
 export function sendStream(reply: FastifyReply, cursor: Cursor, { open, retry }: StreamOptions): void {
   const { raw } = reply;
@@ -42,19 +42,16 @@ export function sendStream(reply: FastifyReply, cursor: Cursor, { open, retry }:
     leave();
     return;
   }
-  // Begun here, not when the library pulls: what there is already goes out with the headers.
-  const pumping = pump(reply, cursor).catch((error: unknown) => {
-    reply.log.error({ err: error }, 'a stream ended before its run');
-    return error;
+  pump(reply, cursor, (error) => {
+    leave();
+    if (error !== undefined) reply.log.error({ err: error }, 'a stream ended before its run');
+    if (!raw.destroyed) reply.sse(lastWords(error));
   });
-  reply.sse(messages(pumping, leave));
 }
 
-// What the library pumps: it ends the response, while frames are written past it; it would copy each for each
-// reader, twice, where all can share it.
-// Never throws: what goes wrong after the headers is an event without an id, and the end of the stream.
-async function* messages(pumping: Promise<unknown>, leave: () => void): AsyncGenerator<EventMessage> {
-  const error = await pumping;
-  leave();
+// All that goes by way of the library: frames are written past it, since it would copy each for each reader, twice,
+// where all can share it, and hold 4 KB for each stream, however idle. What goes wrong after the headers is an event
+// without an id, and the end of the stream.
+async function* lastWords(error: unknown): AsyncGenerator<EventMessage> {
   if (error !== undefined) yield { data: encode({ type: 'error', error: errorOf(error) }) };
 }
