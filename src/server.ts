@@ -5,7 +5,7 @@ import { fail } from './core/errors.ts';
 import type { Store } from './core/store.ts';
 import { Engine } from './engine/engine.ts';
 import type { Limits } from './engine/limits.ts';
-import type { Hosted } from './engine/registry.ts';
+import { type Hosted, Registry } from './engine/registry.ts';
 import { acceptJson } from './http/body.ts';
 import { watchConnections } from './http/close-connections.ts';
 import { handleClientError, handleError, handleNotFound } from './http/error-handler.ts';
@@ -19,8 +19,8 @@ import { openStore } from './stores/open.ts';
 import { version } from './version.ts';
 
 export interface RivuletOptions {
-  /** The agents to host; with a source (a file's path), errors about them name it. */
-  readonly agents: Iterable<Agent | Hosted>;
+  /** The agents to host; with a source (a file's path), errors about them name it. Those of a Registry can be replaced. */
+  readonly agents: Iterable<Agent | Hosted> | Registry;
   /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
   readonly store?: Store | string;
   /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address listened on. */
@@ -54,9 +54,7 @@ export interface ServerOptions extends RivuletOptions {
 export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) => {
   const store = typeof options.store === 'object' ? options.store : await openStore(options.store ?? 'memory:');
   const engine = new Engine({
-    agents: [...options.agents].map((one) =>
-      'agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` },
-    ),
+    registry: options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents)),
     store,
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
@@ -130,6 +128,9 @@ export async function createServer({ logger = false, ...options }: ServerOptions
   await app.register(rivulet, options);
   return app;
 }
+
+const hosted = (agents: Iterable<Agent | Hosted>): Hosted[] =>
+  [...agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` }));
 
 function addressOf(app: FastifyInstance): string {
   const address = app.server.address();

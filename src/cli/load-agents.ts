@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { isAgent } from '../core/agent.ts';
 import type { Hosted } from '../engine/registry.ts';
 
-const source = /\.(ts|js|mjs)$/;
-const aside = /(^[._])|\.(d|test|spec)\.[a-z]+$/;
+export const source = /\.(ts|js|mjs)$/;
+export const aside = /(^[._])|\.(d|test|spec)\.[a-z]+$/;
 const index = /^index\.(ts|js|mjs)$/;
 
 /**
@@ -17,14 +17,15 @@ export async function loadAgents(folder: string): Promise<Hosted[]> {
   const files = await agentFiles(folder);
   if (files.length === 0)
     throw new Error(`${folder}: there is no agent in it; add a .ts or .js file with a default export`);
-  const load = await moduleLoader(files);
+  if (files.some((file) => file.endsWith('.ts'))) await allowTypeScript();
   const hosted: Hosted[] = [];
   // One after the other, so that the first file in the alphabet is the one that an error names.
-  for (const file of files) hosted.push({ agent: await loadAgent(file, load), source: relative('.', file) });
+  for (const file of files) hosted.push(await loadAgent(file));
   return hosted;
 }
 
-async function agentFiles(folder: string): Promise<string[]> {
+/** Where the agents of a folder are. @throws Error where the folder cannot be read */
+export async function agentFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: Error) => {
     throw new Error(`${folder}: cannot be read as a folder of agents: ${error.message}`);
   });
@@ -42,21 +43,18 @@ async function agentFiles(folder: string): Promise<string[]> {
   return files;
 }
 
-type Load = (url: string) => Promise<{ default?: unknown }>;
-
-/** Plain `import` where that does; TypeScript goes through tsx, which is imported only then. */
-async function moduleLoader(files: readonly string[]): Promise<Load> {
-  if (files.some((file) => file.endsWith('.ts'))) {
-    const { register } = await import('tsx/esm/api');
-    // Without anybody's tsconfig: its `paths` could lead an agent to another copy of rivulet than the one that serves it.
-    register({ tsconfig: false });
-  }
-  return (url) => import(url);
+/** Lets TypeScript be imported, through tsx, which is loaded only now. */
+export async function allowTypeScript(): Promise<void> {
+  const { register } = await import('tsx/esm/api');
+  // Without anybody's tsconfig: its `paths` could lead an agent to another copy of rivulet than the one that serves it.
+  register({ tsconfig: false });
 }
 
-async function loadAgent(file: string, load: Load): Promise<Hosted['agent']> {
+/** The agent of a file; with a version, as the file is now. @throws Error with one line that names the file */
+export async function loadAgent(file: string, version?: number): Promise<Hosted> {
   const name = relative('.', file);
-  const module = await load(pathToFileURL(file).href).catch((error: unknown) => {
+  const mark = version === undefined ? '' : `?rivulet=${version}`;
+  const module = await import(`${pathToFileURL(file).href}${mark}`).catch((error: unknown) => {
     throw new Error(`${name}: does not load: ${firstLine(error)}`, { cause: error });
   });
   if (!isAgent(module.default)) {
@@ -64,15 +62,16 @@ async function loadAgent(file: string, load: Load): Promise<Hosted['agent']> {
       `${name}: its default export is no agent; write export default defineAgent(…) in ${basename(file)}`,
     );
   }
-  return module.default;
+  return { agent: module.default, source: name };
 }
 
+/** What an error says first; a line that ends with a colon says it in the next one. Files are named without their version. */
 function firstLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return (
-    text
-      .split('\n')
-      .find((line) => line.trim() !== '')
-      ?.trim() ?? 'no reason given'
-  );
+  const [first = 'no reason given', second = ''] = text
+    .replace(/\?rivulet=\d+/g, '')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+  return first.endsWith(':') ? `${first} ${second}` : first;
 }

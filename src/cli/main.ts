@@ -1,66 +1,73 @@
 #!/usr/bin/env node
-import closeWithGrace from 'close-with-grace';
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { defaultLimits, type Limits } from '../engine/limits.ts';
+import { Command, CommanderError, Option } from 'commander';
+import { ClientError } from '../client/client-error.ts';
+import { transitions } from '../core/status.ts';
 import { version } from '../version.ts';
-import { type ServeOptions, serve } from './serve.ts';
+import { exit, exitCodesHelp } from './exit-codes.ts';
+import { connecting, count, eventId, following, httpUrl, limit, list, milliseconds, paths, port } from './options.ts';
+import { UsageError } from './usage-error.ts';
 
-const port = (text: string): number => {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isInteger(value) && value >= 0 && value < 65_536) return value;
-  throw new InvalidArgumentError('It has to be a whole number from 0 to 65535.');
-};
+/** Makes a command's action of what loads it: a command that is not used is not loaded, nor what it needs. */
+const action =
+  <Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<number>>) =>
+  async (...args: Args): Promise<void> => {
+    const work = await load();
+    process.exitCode = await work(...args);
+  };
 
-const milliseconds = (text: string): number => {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isInteger(value) && value >= 0 && value < 2 ** 31) return value;
-  throw new InvalidArgumentError('It has to be a whole number of milliseconds.');
-};
-
-const publicUrl = (text: string): string => {
-  if (URL.canParse(text) && /^https?:/.test(text)) return text;
-  throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
-};
-
-const list = (text: string): string[] =>
-  text
-    .split(',')
-    .map((one) => one.trim())
-    .filter(Boolean);
-
-// Once for each --limit, or several in one text, as the environment has them.
-function limit(text: string, before: Partial<Record<keyof Limits, number>>): Partial<Record<keyof Limits, number>> {
-  const limits = { ...before };
-  for (const one of list(text)) {
-    const [name = '', value = ''] = one.split('=');
-    if (!isLimit(name))
-      throw new InvalidArgumentError(
-        `There is no limit "${name}"; there are ${Object.keys(defaultLimits).join(', ')}.`,
-      );
-    if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
-    limits[name] = Number(value);
-  }
-  return limits;
-}
-
-const isLimit = (name: string): name is keyof Limits => Object.hasOwn(defaultLimits, name);
-
-/** The command line: every option is an environment variable too, and an option wins over it. */
+/** The command line: an option wins over its environment variable. */
 export function program(): Command {
   const command = new Command('rivulet')
     .description('A streaming-first agent server.')
     .version(version())
-    .showHelpAfterError('(see --help)');
+    .showHelpAfterError('(see --help)')
+    .addHelpText('after', exitCodesHelp)
+    .exitOverride();
+  serving(command.command('serve').description('Serve the agents of one or more folders'));
   command
-    .command('serve')
-    .description('Serve the agents of one or more folders')
+    .command('new <name>')
+    .description('Write a first agent, agents/NAME.ts, and its test')
+    .action(action(async () => (await import('./new.ts')).newAgent));
+  following(command.command('run <agent> [text]'))
+    .description('Run an agent and stream its answer; - reads the text from stdin')
+    .option('--file <path>', 'give it a file as well; repeatable', paths, [])
+    .option('--session <id>', 'the conversation to carry on')
+    .action(action(async () => (await import('./run.ts')).run));
+  following(command.command('watch <run-id>'))
+    .description('Follow a run: what there is already, and then what comes')
+    .option('--after <id>', 'begin after this event', eventId, 0)
+    .action(action(async () => (await import('./watch.ts')).watch));
+  following(command.command('resume <run-id> <text>'))
+    .description('Answer what a run asks, and follow how it goes on; - reads the answer from stdin')
+    .action(action(async () => (await import('./resume.ts')).resume));
+  connecting(command.command('cancel <run-id>'))
+    .description('End a run')
+    .action(action(async () => (await import('./cancel.ts')).cancel));
+  connecting(command.command('agents'))
+    .description('List the agents')
+    .option('--json', 'print manifests as lines of JSON')
+    .action(action(async () => (await import('./agents.ts')).agents));
+  connecting(command.command('runs'))
+    .description('List runs, newest first')
+    .option('--agent <name>', 'only of this agent')
+    .addOption(new Option('--status <status>', 'only these').choices(Object.keys(transitions)))
+    .option('--session <id>', 'only of this conversation')
+    .option('--limit <n>', 'at most so many', count, 20)
+    .option('--json', 'print runs as lines of JSON')
+    .action(action(async () => (await import('./runs.ts')).runs));
+  return command;
+}
+
+function serving(command: Command): void {
+  command
     .argument('[dirs...]', 'folders of agents', ['agents'])
+    .option('--watch', 'load agents again when their files change')
     .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
     .addOption(new Option('--port <port>', 'port; 0 takes a free one').env('PORT').default(8000).argParser(port))
     .addOption(
       new Option('--store <url>', 'memory: or sqlite:PATH').env('RIVULET_STORE').default('sqlite:./data/rivulet.db'),
     )
-    .addOption(new Option('--public-url <url>', 'base of the URLs in sessions').env('PUBLIC_URL').argParser(publicUrl))
+    .addOption(new Option('--public-url <url>', 'base of the URLs in sessions').env('PUBLIC_URL').argParser(httpUrl))
     .addOption(
       new Option('--allow-network <cidrs>', 'private networks whose session resources may be read, comma-separated')
         .env('RIVULET_ALLOW_NETWORK')
@@ -86,26 +93,30 @@ export function program(): Command {
         .choices(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
         .default('warn'),
     )
-    .action(run);
-  return command;
+    .action(action(async () => (await import('./serve.ts')).serve));
 }
 
-async function run(folders: string[], options: ServeOptions): Promise<void> {
-  const app = await serve(folders, options);
-  // An agent may throw where no Observable catches it, in a timer of its own, say. Its run does not
-  // end by that; all other runs would, if the process did.
-  const stray = (error: unknown): void =>
-    app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
-  process.on('uncaughtException', stray);
-  process.on('unhandledRejection', stray);
-  // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
-  const delay = (options.limit.stopTime ?? defaultLimits.stopTime) + 8_000;
-  closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
+function failed(error: unknown): number {
+  // What is wrong with an option has been said, and so has what --help asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exit.completed : exit.usage;
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`rivulet: ${message}\n`);
+  if (error instanceof UsageError) return exit.usage;
+  if (!(error instanceof ClientError)) return exit.failed;
+  if (error.code === 'network') {
+    process.stderr.write('Is the server up? `rivulet serve` starts one; --url or RIVULET_URL names another.\n');
+  }
+  return error.status >= 400 && error.status < 500 && error.code !== 'not_understood' ? exit.usage : exit.unreachable;
 }
+
+// A reader of the output that has seen enough, as `| head` has, is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(exit.completed);
+  throw error;
+});
 
 program()
   .parseAsync()
   .catch((error: unknown) => {
-    process.stderr.write(`rivulet: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 1;
+    process.exitCode = failed(error);
   });

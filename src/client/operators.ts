@@ -63,7 +63,14 @@ function grow({ text, before }: Growing, event: Event): Growing {
   return more === '' ? { text, grew: false, before } : { text: `${text}${before}${more}`, grew: true, before: '' };
 }
 
-function textOf({ name, content = '', content_type = 'text/plain', content_encoding, metadata }: MessagePart): string {
+/** The text that a part adds to an answer, or none: artifacts, data and steps are no text. */
+export function textOf({
+  name,
+  content = '',
+  content_type = 'text/plain',
+  content_encoding,
+  metadata,
+}: MessagePart): string {
   const isText = content_type.startsWith('text/') && content_encoding !== 'base64';
   return isText && name === undefined && metadata?.kind !== 'trajectory' ? content : '';
 }

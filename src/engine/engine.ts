@@ -19,7 +19,7 @@ import { LiveRuns } from './live-runs.ts';
 import { Pages } from './pages.ts';
 import { Presence } from './presence.ts';
 import { Recovery } from './recovery.ts';
-import { type Hosted, Registry } from './registry.ts';
+import type { Registry } from './registry.ts';
 import { Resumption } from './resumption.ts';
 import { SessionTurns } from './session-turns.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
@@ -27,7 +27,7 @@ import { endStored, foldRow } from './stored.ts';
 import { Sweeper } from './sweeper.ts';
 
 export interface EngineOptions {
-  readonly agents: Iterable<Hosted>;
+  readonly registry: Registry;
   readonly store: Store;
   readonly fetchResource: FetchResource;
   readonly publicUrl: () => string;
@@ -53,15 +53,13 @@ export class Engine {
   readonly #resumption: Resumption;
   readonly #presence: Presence;
 
-  /** @throws Error that names agent and source where a name is bad or used twice */
-  constructor({ agents, store, fetchResource, publicUrl, logFor, onFailure, limits }: EngineOptions) {
+  constructor({ registry, store, fetchResource, publicUrl, logFor, onFailure, limits }: EngineOptions) {
     const now = clock();
     const all = { ...defaultLimits, ...limits };
     this.#store = store;
     this.#pages = new Pages(store);
     const commits = new Commits(store);
     this.#sessions = new Sessions(store, fetchResource, publicUrl);
-    const registry = new Registry(agents);
     this.#services = { registry, sessions: this.#sessions, toEvents: createToEvents(now), limits: all, now, logFor };
     this.#turns = new SessionTurns(store, (run_id) => this.cancel(run_id));
     this.#live = new LiveRuns(store, commits, this.#services, this.#turns);

@@ -9,20 +9,16 @@ export interface Hosted {
 
 /** The agents of a server, by name. */
 export class Registry {
-  readonly #agents = new Map<string, Hosted>();
+  #agents: ReadonlyMap<string, Hosted>;
 
   /** @throws Error that names agent and source where a name is bad or used twice */
   constructor(hosted: Iterable<Hosted>) {
-    for (const one of hosted) {
-      if (!isAgent(one.agent)) throw new Error(`${one.source}: is no agent; export default defineAgent(…)`);
-      const { name } = one.agent.manifest;
-      const problem = nameProblem(String(name));
-      if (problem !== undefined) throw new Error(`${one.source}: bad agent name "${name}": ${problem}`);
-      const other = this.#agents.get(name);
-      if (other !== undefined)
-        throw new Error(`${one.source}: agent name "${name}" is already used by ${other.source}`);
-      this.#agents.set(name, one);
-    }
+    this.#agents = byName(hosted);
+  }
+
+  /** Hosts these instead of all that there were. A run that has begun stays with its agent. @throws as the constructor */
+  replace(hosted: Iterable<Hosted>): void {
+    this.#agents = byName(hosted);
   }
 
   /** @throws RivuletError `agent_unknown` */
@@ -36,4 +32,18 @@ export class Registry {
   list(): Agent[] {
     return [...this.#agents.keys()].sort().map((name) => this.get(name));
   }
+}
+
+function byName(hosted: Iterable<Hosted>): Map<string, Hosted> {
+  const agents = new Map<string, Hosted>();
+  for (const one of hosted) {
+    if (!isAgent(one.agent)) throw new Error(`${one.source}: is no agent; export default defineAgent(…)`);
+    const { name } = one.agent.manifest;
+    const problem = nameProblem(String(name));
+    if (problem !== undefined) throw new Error(`${one.source}: bad agent name "${name}": ${problem}`);
+    const other = agents.get(name);
+    if (other !== undefined) throw new Error(`${one.source}: agent name "${name}" is already used by ${other.source}`);
+    agents.set(name, one);
+  }
+  return agents;
 }

@@ -1,0 +1,110 @@
+import { createInterface } from 'node:readline/promises';
+import type { Reply } from '../client/input.ts';
+import type { AwaitRequest } from '../schema/run.ts';
+
+/** Resolves to a line, or undefined where there will be none: Ctrl-D, or nobody wants it any more. */
+export type ReadLine = (prompt: string) => Promise<string | undefined>;
+
+/** Reads lines from the terminal; the prompts go to stderr. Ctrl-C means there what it means elsewhere. */
+export async function prompting<T>(signal: AbortSignal, work: (read: ReadLine) => Promise<T>): Promise<T> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // A question does not hear of Ctrl-D by itself, and would wait for ever.
+  const closed = new AbortController();
+  lines.once('close', () => closed.abort());
+  // Reading lines keeps Ctrl-C from becoming a signal.
+  lines.on('SIGINT', () => process.emit('SIGINT'));
+  const either = AbortSignal.any([signal, closed.signal]);
+  const read: ReadLine = async (prompt) => {
+    if (either.aborted) return undefined;
+    return lines.question(prompt, { signal: either }).catch(() => undefined);
+  };
+  try {
+    return await work(read);
+  } finally {
+    lines.close();
+  }
+}
+
+interface Schema {
+  readonly type?: unknown;
+  readonly enum?: unknown;
+  readonly title?: unknown;
+  readonly description?: unknown;
+  readonly default?: unknown;
+  readonly properties?: unknown;
+  readonly required?: unknown;
+}
+
+/** What was typed for each field, so that after a refusal only what is wrong has to be typed again. */
+export type Typed = Map<string, string>;
+
+/**
+ * Asks for what the request wants: a text, or where it has a schema, a value; an object field by field.
+ * Whether the value fits is for the server to say. Undefined where there is no answer.
+ */
+export async function askFor({ schema }: AwaitRequest, read: ReadLine, typed: Typed): Promise<Reply | undefined> {
+  if (schema === undefined) return read('> ');
+  const fields = fieldsOf(schema);
+  const value = fields ? await askFields(fields, schema, read, typed) : await askValue('', schema, true, read, typed);
+  return value === undefined ? undefined : { content_type: 'application/json', content: JSON.stringify(value) };
+}
+
+async function askFields(fields: [string, Schema][], { required }: Schema, read: ReadLine, typed: Typed) {
+  const object: Record<string, unknown> = {};
+  for (const [name, schema] of fields) {
+    const needed = Array.isArray(required) && required.includes(name);
+    const value = await askValue(name, schema, needed, read, typed);
+    if (value === undefined) return undefined;
+    if (value !== leftOut) object[name] = value;
+  }
+  return object;
+}
+
+const leftOut = Symbol('left out');
+
+async function askValue(name: string, schema: Schema, needed: boolean, read: ReadLine, typed: Typed): Promise<unknown> {
+  const before = typed.get(name) ?? (schema.default === undefined ? undefined : shown(schema.default));
+  const line = await read(`${label(name, schema, needed)}${before === undefined ? '' : ` [${before}]`}> `);
+  if (line === undefined) return undefined;
+  const text = line.trim() === '' ? (before ?? '') : line.trim();
+  if (text === '' && !needed) return leftOut;
+  typed.set(name, text);
+  return toValue(text, schema);
+}
+
+function label(name: string, { type, enum: choices, title, description }: Schema, needed: boolean): string {
+  const kind = Array.isArray(choices)
+    ? choices.map(shown).join(' | ')
+    : type === 'boolean'
+      ? 'yes | no'
+      : type === 'object' || type === 'array'
+        ? 'JSON'
+        : type === 'string' || typeof type !== 'string'
+          ? ''
+          : type;
+  const hint = [kind, needed ? '' : 'optional'].filter(Boolean).join(', ');
+  const words = [title, description].filter((one) => typeof one === 'string').join('. ');
+  return [name, hint && `(${hint})`, words && `${words} `].filter(Boolean).join(' ');
+}
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** A text stays a text where the schema wants one; all else is read as JSON where it is that. */
+function toValue(text: string, { type, enum: choices }: Schema): unknown {
+  if (type === 'string' || (Array.isArray(choices) && choices.includes(text))) return text;
+  if (type === 'boolean' && /^(y|yes|n|no)$/i.test(text)) return /^y/i.test(text);
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function fieldsOf({ properties }: Schema): [string, Schema][] | undefined {
+  return isObject(properties)
+    ? Object.entries(properties).map(([name, schema]) => [name, isObject(schema) ? schema : {}])
+    : undefined;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,153 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  firstValueFrom,
+  from,
+  type Observable,
+  of,
+  skipWhile,
+  switchMap,
+  tap,
+} from 'rxjs';
+import type { Client } from '../client/client.ts';
+import { ClientError } from '../client/client-error.ts';
+import { isFinal } from '../core/status.ts';
+import type { Event } from '../schema/event.ts';
+import type { Run, RunStatus } from '../schema/run.ts';
+import { askFor, prompting, type Typed } from './ask.ts';
+import { type Connection, connect } from './connect.ts';
+import { exit } from './exit-codes.ts';
+import { Screen } from './screen.ts';
+import { Transcript } from './transcript.ts';
+
+export interface FollowOptions extends Connection {
+  readonly json?: boolean;
+  readonly out?: string;
+  readonly retries: number;
+}
+
+export interface Place {
+  /** Id of the last event already seen. */
+  readonly after?: number;
+  /** Which of the first events not to show. */
+  readonly skip?: (event: Event) => boolean;
+  /** What Ctrl-C does: ends the run, or only the watching. */
+  readonly interrupt: 'cancel' | 'leave';
+}
+
+/** Follows runs on the terminal: shows what comes, asks the person what the run asks, knows the exit code. */
+export class Followed {
+  readonly client: Client;
+  readonly screen = new Screen();
+  readonly #options: FollowOptions;
+  #interrupts = 0;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+    this.client = connect(options, options.retries, this.screen);
+  }
+
+  /** Resolves to the exit code when the run is over, or asks what nobody here can answer. */
+  async follow(run_id: string, { after = 0, skip = () => false, interrupt }: Place): Promise<number> {
+    const { json, out } = this.#options;
+    const transcript = new Transcript(this.screen, out);
+    let seen = after;
+    const onInterrupt = (): void => this.#interrupted(run_id, interrupt);
+    process.on('SIGINT', onInterrupt);
+    try {
+      const code = await firstValueFrom(
+        this.client.watch(run_id, { after }).pipe(
+          tap(() => {
+            seen += 1;
+          }),
+          skipWhile((event) => skip(event) && !('run' in event && isFinal(event.run.status))),
+          tap((event) => (json ? this.screen.answer(`${JSON.stringify(event)}\n`) : transcript.show(event))),
+          // Whatever comes next withdraws a question: somebody else has answered it, or the run is over.
+          switchMap((event): Observable<number> => this.#outcome(event)),
+        ),
+        { defaultValue: undefined },
+      );
+      // After the last event of a run that is over, there is nothing left to see.
+      return code ?? this.#over((await this.client.get(run_id)).status);
+    } catch (error) {
+      if (error instanceof ClientError && error.retryable) {
+        this.screen.note(`The run goes on. To come back to it: ${this.#command(`watch ${run_id} --after ${seen}`)}`);
+      }
+      throw error;
+    } finally {
+      process.off('SIGINT', onInterrupt);
+    }
+  }
+
+  #outcome(event: Event): Observable<number> {
+    if (!('run' in event)) return EMPTY;
+    const { run } = event;
+    if (isFinal(run.status)) return of(this.#over(run.status));
+    if (run.status !== 'awaiting') return EMPTY;
+    return defer(() => {
+      const withdrawn = new AbortController();
+      return from(this.#answer(run, withdrawn.signal)).pipe(
+        filter((code) => code !== undefined),
+        finalize(() => withdrawn.abort()),
+      );
+    });
+  }
+
+  #over(status: RunStatus): number {
+    if (status === 'completed') return exit.completed;
+    if (status === 'failed') return exit.failed;
+    return this.#interrupts > 0 ? exit.interrupted : exit.cancelled;
+  }
+
+  /** Answers what the run asks; an exit code where nobody does. */
+  async #answer(asked: Run, withdrawn: AbortSignal): Promise<number | undefined> {
+    const { run_id } = asked;
+    // The log also has the questions of long ago.
+    const { await_request } = await this.client.get(run_id, { signal: withdrawn });
+    if (await_request === undefined || !isDeepStrictEqual(await_request, asked.await_request)) return undefined;
+    const question = await_request.message.parts.map(({ content }) => content ?? '').join('');
+    this.screen.note(question, 'bold');
+    const typed: Typed = new Map();
+    while (this.screen.interactive) {
+      const reply = await prompting(withdrawn, (read) => askFor(await_request, read, typed));
+      this.screen.disturbed();
+      if (withdrawn.aborted) return undefined;
+      if (reply === undefined) break;
+      try {
+        await this.client.resume(run_id, reply);
+        return undefined;
+      } catch (error) {
+        // Somebody was quicker, and what follows shows their answer.
+        if (error instanceof ClientError && error.status === 409) return undefined;
+        if (!(error instanceof ClientError) || error.status !== 422) throw error;
+        this.screen.note(`That does not do: ${error.message}`, 'red');
+      }
+    }
+    this.screen.note(`The run waits for an answer: ${this.#command(`resume ${run_id} 'your answer'`)}`, 'yellow');
+    return exit.awaiting;
+  }
+
+  // The second one is for who will not wait any longer, whatever the server does.
+  #interrupted(run_id: string, interrupt: Place['interrupt']): void {
+    this.screen.disturbed();
+    this.#interrupts += 1;
+    if (interrupt === 'leave') {
+      this.screen.note(`The run goes on; to end it: ${this.#command(`cancel ${run_id}`)}`);
+      process.exit(exit.interrupted);
+    }
+    if (this.#interrupts > 1) process.exit(exit.interrupted);
+    this.screen.note('Cancelling; Ctrl-C again leaves at once.', 'yellow');
+    this.client.cancel(run_id).catch((error: Error) => {
+      if (error instanceof ClientError && error.status === 409) return;
+      this.screen.note(`It could not be cancelled: ${error.message}`, 'red');
+    });
+  }
+
+  #command(words: string): string {
+    const { url } = this.#options;
+    return `rivulet ${words}${url === 'http://127.0.0.1:8000' ? '' : ` --url ${url}`}`;
+  }
+}

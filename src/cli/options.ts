@@ -1,0 +1,83 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { defaultLimits, type Limits } from '../engine/limits.ts';
+
+const wholeNumber = (least: number, below: number, what: string) => (text: string) => {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isInteger(value) && value >= least && value < below) return value;
+  throw new InvalidArgumentError(`It has to be ${what}.`);
+};
+
+export const port = wholeNumber(0, 65_536, 'a whole number from 0 to 65535');
+export const milliseconds = wholeNumber(0, 2 ** 31, 'a whole number of milliseconds');
+export const count = wholeNumber(1, 2 ** 31, 'a whole number from 1');
+export const eventId = wholeNumber(0, 2 ** 31, 'the id of an event, or 0');
+const retries = wholeNumber(0, 1000, 'a whole number from 0 to 999');
+
+export const httpUrl = (text: string): string => {
+  if (URL.canParse(text) && /^https?:/.test(text)) return text;
+  throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
+};
+
+export const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter(Boolean);
+
+export const paths = (text: string, before: readonly string[]): string[] => [...before, text];
+
+/** Once for each --limit, or several in one text, as the environment has them. */
+export function limit(
+  text: string,
+  before: Partial<Record<keyof Limits, number>>,
+): Partial<Record<keyof Limits, number>> {
+  const limits = { ...before };
+  for (const one of list(text)) {
+    const [name = '', value = ''] = one.split('=');
+    if (!isLimit(name))
+      throw new InvalidArgumentError(
+        `There is no limit "${name}"; there are ${Object.keys(defaultLimits).join(', ')}.`,
+      );
+    if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
+    limits[name] = Number(value);
+  }
+  return limits;
+}
+
+const isLimit = (name: string): name is keyof Limits => Object.hasOwn(defaultLimits, name);
+
+/** Once for each --header, or several lines, as the environment has them: values may have commas in them. */
+export function header(text: string, before: readonly [string, string][]): [string, string][] {
+  const headers = [...before];
+  for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
+    const colon = line.indexOf(':');
+    const pair: [string, string] = [line.slice(0, Math.max(colon, 0)).trim(), line.slice(colon + 1).trim()];
+    try {
+      new Headers([pair]);
+    } catch {
+      throw new InvalidArgumentError("It has to be 'Name: value'.");
+    }
+    headers.push(pair);
+  }
+  return headers;
+}
+
+/** Adds the options of every command that talks to a server; see `connect`. */
+export const connecting = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--url <url>', 'the server').env('RIVULET_URL').default('http://127.0.0.1:8000').argParser(httpUrl),
+    )
+    .addOption(
+      new Option('--header <header>', "'Name: value' for each request, such as what a proxy asks for; repeatable")
+        .env('RIVULET_HEADERS')
+        .default([])
+        .argParser(header),
+    );
+
+/** Adds the options of the commands that follow a run; see `Followed`. */
+export const following = (command: Command): Command =>
+  connecting(command)
+    .option('--json', 'print events as lines of JSON')
+    .option('--out <dir>', 'save artifacts there')
+    .option('--retries <n>', 'attempts in a row to come back after a broken connection', retries, 6);
