@@ -1,4 +1,5 @@
-import { createInterface } from 'node:readline/promises';
+import { on } from 'node:events';
+import { createInterface } from 'node:readline';
 import type { Reply } from '../client/input.ts';
 import type { AwaitRequest } from '../schema/run.ts';
 
@@ -8,15 +9,19 @@ export type ReadLine = (prompt: string) => Promise<string | undefined>;
 /** Reads lines from the terminal; the prompts go to stderr. Ctrl-C means there what it means elsewhere. */
 export async function prompting<T>(signal: AbortSignal, work: (read: ReadLine) => Promise<T>): Promise<T> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // A question does not hear of Ctrl-D by itself, and would wait for ever.
-  const closed = new AbortController();
-  lines.once('close', () => closed.abort());
   // Reading lines keeps Ctrl-C from becoming a signal.
   lines.on('SIGINT', () => process.emit('SIGINT'));
-  const either = AbortSignal.any([signal, closed.signal]);
+  // What is typed, or pasted, before it is asked for waits here.
+  const typed = on(lines, 'line', { signal, close: ['close'] });
   const read: ReadLine = async (prompt) => {
-    if (either.aborted) return undefined;
-    return lines.question(prompt, { signal: either }).catch(() => undefined);
+    try {
+      lines.setPrompt(prompt);
+      lines.prompt();
+      return (await typed.next()).value?.[0];
+    } catch {
+      // The question was withdrawn, or Ctrl-D came before it.
+      return undefined;
+    }
   };
   try {
     return await work(read);
@@ -63,29 +68,30 @@ async function askFields(fields: [string, Schema][], { required }: Schema, read:
 const leftOut = Symbol('left out');
 
 async function askValue(name: string, schema: Schema, needed: boolean, read: ReadLine, typed: Typed): Promise<unknown> {
-  const before = typed.get(name) ?? (schema.default === undefined ? undefined : shown(schema.default));
-  const line = await read(`${label(name, schema, needed)}${before === undefined ? '' : ` [${before}]`}> `);
+  const before = typed.get(name) ?? (schema.default === undefined ? '' : shown(schema.default));
+  const line = await read(`${[...label(name, schema, needed), before && `[${before}]`].filter(Boolean).join(' ')} > `);
   if (line === undefined) return undefined;
-  const text = line.trim() === '' ? (before ?? '') : line.trim();
+  const text = line.trim() === '' ? before : line.trim();
   if (text === '' && !needed) return leftOut;
   typed.set(name, text);
   return toValue(text, schema);
 }
 
-function label(name: string, { type, enum: choices, title, description }: Schema, needed: boolean): string {
-  const kind = Array.isArray(choices)
-    ? choices.map(shown).join(' | ')
-    : type === 'boolean'
-      ? 'yes | no'
-      : type === 'object' || type === 'array'
-        ? 'JSON'
-        : type === 'string' || typeof type !== 'string'
-          ? ''
-          : type;
-  const hint = [kind, needed ? '' : 'optional'].filter(Boolean).join(', ');
+function label(name: string, { type, enum: choices, title, description }: Schema, needed: boolean): string[] {
+  const hint = [Array.isArray(choices) ? choices.map(shown).join(' | ') : kinds.get(type), needed ? '' : 'optional'];
+  const hints = hint.filter(Boolean).join(', ');
   const words = [title, description].filter((one) => typeof one === 'string').join('. ');
-  return [name, hint && `(${hint})`, words && `${words} `].filter(Boolean).join(' ');
+  return [name, hints && `(${hints})`, words];
 }
+
+/** How to type a value of a type; a text needs no saying. */
+const kinds = new Map<unknown, string>([
+  ['boolean', 'yes | no'],
+  ['integer', 'whole number'],
+  ['number', 'number'],
+  ['object', 'JSON'],
+  ['array', 'JSON'],
+]);
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 

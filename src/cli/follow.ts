@@ -16,8 +16,8 @@ import type { Client } from '../client/client.ts';
 import { ClientError } from '../client/client-error.ts';
 import { isFinal } from '../core/status.ts';
 import type { Event } from '../schema/event.ts';
-import type { Run, RunStatus } from '../schema/run.ts';
-import { askFor, prompting, type Typed } from './ask.ts';
+import type { AwaitRequest, Run, RunStatus } from '../schema/run.ts';
+import { askFor, prompting, type ReadLine, type Typed } from './ask.ts';
 import { type Connection, connect } from './connect.ts';
 import { exit } from './exit-codes.ts';
 import { Screen } from './screen.ts';
@@ -110,24 +110,32 @@ export class Followed {
     if (await_request === undefined || !isDeepStrictEqual(await_request, asked.await_request)) return undefined;
     const question = await_request.message.parts.map(({ content }) => content ?? '').join('');
     this.screen.note(question, 'bold');
-    const typed: Typed = new Map();
-    while (this.screen.interactive) {
-      const reply = await prompting(withdrawn, (read) => askFor(await_request, read, typed));
-      this.screen.disturbed();
-      if (withdrawn.aborted) return undefined;
-      if (reply === undefined) break;
-      try {
-        await this.client.resume(run_id, reply);
-        return undefined;
-      } catch (error) {
-        // Somebody was quicker, and what follows shows their answer.
-        if (error instanceof ClientError && error.status === 409) return undefined;
-        if (!(error instanceof ClientError) || error.status !== 422) throw error;
-        this.screen.note(`That does not do: ${error.message}`, 'red');
-      }
-    }
+    const { interactive } = this.screen;
+    const answered = interactive && (await prompting(withdrawn, (read) => this.#reply(run_id, await_request, read)));
+    if (answered || withdrawn.aborted) return undefined;
     this.screen.note(`The run waits for an answer: ${this.#command(`resume ${run_id} 'your answer'`)}`, 'yellow');
     return exit.awaiting;
+  }
+
+  /** Until the server takes a reply; false where there is none. */
+  async #reply(run_id: string, request: AwaitRequest, read: ReadLine): Promise<boolean> {
+    const typed: Typed = new Map();
+    for (;;) {
+      const reply = await askFor(request, read, typed);
+      if (reply === undefined) {
+        this.screen.disturbed();
+        return false;
+      }
+      try {
+        await this.client.resume(run_id, reply);
+        return true;
+      } catch (error) {
+        // Somebody was quicker, and what follows shows their answer.
+        if (error instanceof ClientError && error.status === 409) return true;
+        if (!(error instanceof ClientError) || !(error.retryable || error.status === 422)) throw error;
+        this.screen.note(`That did not do: ${error.message}`, 'red');
+      }
+    }
   }
 
   // The second one is for who will not wait any longer, whatever the server does.

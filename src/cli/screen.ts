@@ -51,7 +51,7 @@ export class Screen {
     if (this.#out.isTTY && this.#err.isTTY) this.#err.write(styleText('dim', text, { stream: this.#err }));
   }
 
-  /** The terminal's line is somebody else's now: of a prompt, or of the ^C that it shows. */
+  /** The terminal's line is somebody else's now: of a prompt that was left, or of the ^C that it shows. */
   disturbed(): void {
     this.#line = '';
   }

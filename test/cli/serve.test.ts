@@ -112,11 +112,18 @@ describe.concurrent('rivulet serve', () => {
       ['--store', 'mongo:'],
       /^rivulet: there is no store "mongo:"; use memory: or sqlite:PATH\n$/,
     ],
-    ['a port that is none', {}, ['--port', 'many'], /option '--port <port>' argument 'many' is invalid/],
-    ['a public URL that is none', {}, ['--public-url', 'example.com'], /'example\.com' is invalid/],
   ])('stops with one line that says which and why: %s', async ([, files, args, says], t) => {
     const rivulet = start(t, project(t, files), args);
     expect(await rivulet.ended()).toBe(1);
+    expect(rivulet.err).toMatch(says);
+  });
+
+  it.for<[string, string[], RegExp]>([
+    ['a port that is none', ['--port', 'many'], /option '--port <port>' argument 'many' is invalid/],
+    ['a public URL that is none', ['--public-url', 'example.com'], /'example\.com' is invalid/],
+  ])('takes no option that is wrong: %s', async ([, args, says], t) => {
+    const rivulet = start(t, project(t, {}), args);
+    expect(await rivulet.ended()).toBe(2);
     expect(rivulet.err).toMatch(says);
   });
 

@@ -1,0 +1,84 @@
+import type { FastifyInstance } from 'fastify';
+import { createServer } from 'rivulet';
+import { createClient } from 'rivulet/client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agent, askOnce, echo, never } from '../support/agents.ts';
+import { rivulet } from '../support/command.ts';
+
+const fails = agent('fails', () => Promise.reject(new Error('No\nway.')));
+
+let app: FastifyInstance;
+let env: { RIVULET_URL: string };
+const ids: string[] = [];
+
+beforeAll(async () => {
+  app = await createServer({ agents: [echo, fails, askOnce, never], limits: { stopTime: 0 } });
+  env = { RIVULET_URL: await app.listen({ port: 0, host: '127.0.0.1' }) };
+  const client = createClient({ url: env.RIVULET_URL });
+  // One after the other: `runs` lists the newest first.
+  for (const name of ['fails', 'ask', 'echo']) ids.unshift((await client.sync(name, 'x')).run_id);
+});
+afterAll(() => app.close());
+
+describe.concurrent('rivulet', { timeout: 60_000 }, () => {
+  it('agents is a table of who is there and how they fare', async () => {
+    const { code, out } = await rivulet(['agents'], { env });
+    expect(code).toBe(0);
+    const lines = out.trimEnd().split('\n');
+    expect(lines[0]).toMatch(/^NAME +SUCCESS +TIME +DESCRIPTION$/);
+    expect(lines[1]).toMatch(/^ask +- +- +The test's ask\.$/);
+    expect(lines[2]).toMatch(/^echo +100% +0\.0 s +The test's echo\.$/);
+    expect(lines[3]).toMatch(/^fails +0% +0\.0 s +The test's fails\.$/);
+  });
+
+  it('agents --json prints manifests as lines', async () => {
+    const { out } = await rivulet(['agents', '--json'], { env });
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).name),
+    ).toEqual(['ask', 'echo', 'fails', 'never']);
+  });
+
+  it('runs is a table, newest first, with what went wrong and what is asked', async () => {
+    const { code, out } = await rivulet(['runs', '--limit', '3', '--status', 'failed'], { env });
+    expect(code).toBe(0);
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`;
+    expect(out.split('\n')[1]).toMatch(new RegExp(`^${ids[2]}  fails +failed +${time}  No way\\.$`));
+    const asking = await rivulet(['runs', '--agent', 'ask'], { env });
+    expect(asking.out.split('\n')[1]).toMatch(new RegExp(`^${ids[1]}  ask +awaiting +${time}  Well\\?$`));
+  });
+
+  it('runs takes no more than --limit, over as many pages as that takes', async () => {
+    const client = createClient({ url: env.RIVULET_URL });
+    const session_id = '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a12';
+    await Promise.all(Array.from({ length: 120 }, () => client.start('echo', 'x', { session_id })));
+    const { out } = await rivulet(['runs', '--json', '--limit', '110', '--session', session_id], { env });
+    const runs = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).run_id);
+    expect(new Set(runs).size).toBe(110);
+    expect(runs).toEqual(runs.toSorted().reverse());
+  });
+
+  it('cancel ends a run', async () => {
+    const client = createClient({ url: env.RIVULET_URL });
+    const { run_id } = await client.start('never', 'x');
+    expect(await rivulet(['cancel', run_id], { env })).toMatchObject({
+      code: 0,
+      out: `Run ${run_id} is cancelling.\n`,
+    });
+    const { code, err } = await rivulet(['watch', run_id], { env });
+    expect([code, err]).toEqual([5, 'The run was cancelled.\n']);
+    expect(await rivulet(['cancel', run_id], { env })).toMatchObject({ code: 2 });
+  });
+
+  it('watch --after shows the rest, and nothing where there is none', async () => {
+    const failed = ids[2] ?? '';
+    const rest = await rivulet(['watch', failed, '--after', '2', '--json'], { env });
+    expect(JSON.parse(rest.out).type).toBe('run.failed');
+    expect(await rivulet(['watch', failed, '--after', '3'], { env })).toEqual({ code: 1, out: '', err: '' });
+  });
+});

@@ -1,0 +1,200 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { AgentError, createServer } from 'rivulet';
+import { createClient } from 'rivulet/client';
+import { concat, map, of, throwError } from 'rxjs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agent, askOnce, echo } from '../support/agents.ts';
+import { rivulet } from '../support/command.ts';
+import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { RivuletProcess } from '../support/process.ts';
+
+const fails = agent('fails', () =>
+  concat(
+    of('so far '),
+    throwError(() => new AgentError('too_late', 'The shop is shut.')),
+  ),
+);
+
+const report = agent('report', () => [
+  { metadata: { kind: 'trajectory', message: 'Looking it up.', tool_name: 'search', tool_input: { q: 'tea' } } },
+  'Tea is older than coffee.',
+  { metadata: { kind: 'citation', start_index: 0, end_index: 3, title: 'Tea', url: 'https://tea.example' } },
+  { name: '../../tea.csv', content_type: 'text/csv', content: 'a,b\n' },
+  { name: 'tea.csv', content_type: 'text/csv', content: 'YSxi', content_encoding: 'base64' },
+  { content_type: 'application/json', content: '{}' },
+  { name: 'far.png', content_type: 'image/png', content_url: 'https://tea.example/far.png' },
+]);
+
+const given = agent('given', (input) => JSON.stringify(input.flatMap(({ parts }) => parts)));
+const session = agent('session', (_, context) => context.session.history.pipe(map(({ role }) => `${role} `)));
+
+let app: FastifyInstance;
+let env: Record<string, string>;
+let folder: string;
+const headers: string[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'rivulet-run-'));
+  app = await createServer({ agents: [echo, fails, report, given, session, askOnce], retry: 5 });
+  app.addHook('onRequest', async (request) => {
+    if (request.headers['x-key'] !== undefined) headers.push(String(request.headers['x-key']));
+  });
+  env = { RIVULET_URL: await app.listen({ port: 0, host: '127.0.0.1' }) };
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await app.close();
+});
+
+const client = () => createClient({ url: env.RIVULET_URL ?? '' });
+const idIn = (text: string): string => /run ([0-9a-f-]{36})/.exec(text)?.[1] ?? '';
+
+describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
+  it('prints the answer to stdout and nothing else there', async () => {
+    expect(await rivulet(['run', 'echo', 'Hello'], { env })).toEqual({
+      code: 0,
+      out: 'Hello\n',
+      err: expect.stringMatching(/^run [0-9a-f-]{36}, session [0-9a-f-]{36}\n$/),
+    });
+  });
+
+  it('reads the text from stdin where it is -', async () => {
+    expect((await rivulet(['run', 'echo', '-'], { env, input: 'line\nand line\n' })).out).toBe('line\nand line\n');
+  });
+
+  it('sends files as parts of base64 with name and type', async () => {
+    const [picture, unknown] = [join(folder, 'dot.png'), join(folder, 'x.of-no-type')];
+    writeFileSync(picture, Buffer.from([0, 255]));
+    writeFileSync(unknown, 'x');
+    const { out } = await rivulet(['run', 'given', 'look', '--file', picture, '--file', unknown], { env });
+    expect(JSON.parse(out)).toEqual([
+      { content_type: 'text/plain', content: 'look' },
+      { name: 'dot.png', content_type: 'image/png', content_encoding: 'base64', content: 'AP8=' },
+      { name: 'x.of-no-type', content_type: 'application/octet-stream', content_encoding: 'base64', content: 'eA==' },
+    ]);
+  });
+
+  it('carries a conversation on', async () => {
+    const id = '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11';
+    await rivulet(['run', 'echo', 'one', '--session', id], { env });
+    expect((await rivulet(['run', 'session', 'two', '--session', id], { env })).out).toBe('user agent/echo \n');
+  });
+
+  it('tells of steps, sources and artifacts on stderr, and saves artifacts where --out says, never outside', async () => {
+    const out = join(folder, 'deep/got');
+    const ended = await rivulet(['run', 'report', 'x', '--out', out], { env });
+    expect(ended.out).toBe('Tea is older than coffee.\n');
+    expect(ended.err.split('\n').slice(1)).toEqual([
+      'Looking it up. search {"q":"tea"}',
+      `../../tea.csv (text/csv, 4 bytes) saved as ${out}/tea.csv`,
+      `tea.csv (text/csv, 3 bytes) saved as ${out}/tea-2.csv`,
+      `data (application/json, 2 bytes) saved as ${out}/part.json`,
+      'far.png (image/png, https://tea.example/far.png)',
+      '[1] Tea, https://tea.example, “Tea”',
+      '',
+    ]);
+    expect(readdirSync(out).sort()).toEqual(['part.json', 'tea-2.csv', 'tea.csv']);
+    expect(readFileSync(join(out, 'tea-2.csv'), 'utf8')).toBe('a,b');
+  });
+
+  it('prints events as lines of JSON with --json', async () => {
+    const { out, err } = await rivulet(['run', 'echo', 'Hello', '--json'], { env });
+    const events = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { events: kept } = await (await fetch(`${env.RIVULET_URL}/runs/${events[0].run.run_id}/events`)).json();
+    expect(events).toEqual(kept);
+    expect(err).toBe('');
+  });
+
+  it('colours nothing in a pipe, unless FORCE_COLOR says so', async () => {
+    const forced = await rivulet(['run', 'echo', 'Hello'], { env: { ...env, FORCE_COLOR: '1' } });
+    expect(forced.err).toContain('\u001b[2m');
+    expect((await rivulet(['run', 'echo', 'Hello'], { env })).err).not.toContain('\u001b');
+  });
+
+  it('sends the headers that a proxy asks for; options win over the environment', async () => {
+    const keyed = { ...env, RIVULET_HEADERS: 'X-Key: from, the env\nX-Other: 2' };
+    await rivulet(['agents'], { env: keyed });
+    await rivulet(['agents', '--header', 'X-Key: given'], { env: keyed });
+    expect(headers.sort()).toEqual(['from, the env', 'given']);
+  });
+
+  it('ends with 1 where the run fails, and says why', async () => {
+    const { code, out, err } = await rivulet(['run', 'fails', 'x'], { env });
+    expect([code, out]).toEqual([1, 'so far \n']);
+    expect(err).toMatch(/The run failed: The shop is shut\. \(too_late\)\n$/);
+  });
+
+  it.for<[string, string[], RegExp]>([
+    ['nothing to run on', ['run', 'echo'], /^rivulet: there is nothing to run it on/],
+    ['a file that is not there', ['run', 'echo', '--file', 'nowhere'], /^rivulet: --file nowhere: ENOENT/],
+    ['a folder that cannot be made', ['run', 'echo', 'x', '--out', '/dev/null/x'], /^rivulet: --out \/dev\/null\/x: /],
+    ['an agent that there is not', ['run', 'ecko', 'x'], /^rivulet: There is no agent ecko/],
+    ['an option that there is not', ['run', 'echo', 'x', '--quick'], /unknown option '--quick'/],
+    ['a header that is none', ['run', 'echo', 'x', '--header', 'secret'], /It has to be 'Name: value'/],
+  ])('ends with 2 and a line that says what is wrong: %s', async ([, args, says]) => {
+    const { code, err } = await rivulet(args, { env });
+    expect(err).toMatch(says);
+    expect(code).toBe(2);
+  });
+
+  it('ends with 3 at once where there is no server, and says what to do', async () => {
+    const { code, err } = await rivulet(['run', 'echo', 'x', '--url', 'http://127.0.0.1:12321']);
+    expect(code).toBe(3);
+    expect(err).toMatch(/^rivulet: No connection: connect ECONNREFUSED 127\.0\.0\.1:12321\nIs the server up\?/);
+  });
+
+  it('ends with 3 where something else answers', async () => {
+    const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n<p>hi'));
+    const url = await new Promise<string>((resolve) => {
+      other.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${Object(other.address()).port}`));
+    });
+    const { code, err } = await rivulet(['agents', '--url', url]);
+    other.close();
+    expect(code).toBe(3);
+    expect(err).toContain('is there a Rivulet at');
+  });
+
+  it('ends with 4 where the run asks and nobody can answer, and says how to', async () => {
+    const { code, out, err } = await rivulet(['run', 'ask', 'x'], { env });
+    expect([code, out]).toEqual([4, 'before. \n']);
+    expect(err).toContain(`Well?\nThe run waits for an answer: rivulet resume ${idIn(err)} 'your answer' --url`);
+    const resumed = await rivulet(['resume', idIn(err), 'yes'], { env });
+    expect(resumed).toMatchObject({ code: 0, out: 'You said yes.\n' });
+    // What was asked and answered long ago is asked nobody again.
+    expect(await rivulet(['watch', idIn(err)], { env })).toMatchObject({ code: 0, out: 'before. \n\nYou said yes.\n' });
+    expect((await rivulet(['resume', idIn(err), 'yes'], { env })).err).toMatch(/is completed; only an awaiting run/);
+  });
+
+  it('says that the line is down, comes back, and shows nothing twice', async () => {
+    const { run_id } = await client().sync('report', 'x');
+    const proxy = await CuttingProxy.open(env.RIVULET_URL ?? '', [900]);
+    const { code, out, err } = await rivulet(['watch', run_id, '--url', proxy.url]);
+    await proxy.close();
+    expect([code, out]).toEqual([0, 'Tea is older than coffee.\n']);
+    expect(err).toMatch(/^The line is down \(.*\); trying again in 0\.0 s, 1 of 6\.$/m);
+  });
+
+  it('gives up after so many attempts, and says how to come back', async () => {
+    const { run_id } = await client().sync('report', 'x');
+    const proxy = await CuttingProxy.open(env.RIVULET_URL ?? '', [900, 0, 0]);
+    const { code, err } = await rivulet(['watch', run_id, '--url', proxy.url, '--retries', '2']);
+    await proxy.close();
+    expect(code).toBe(3);
+    expect(err).toMatch(/2 of 2\.\n.*To come back to it: rivulet watch [0-9a-f-]+ --after [1-9]/s);
+  });
+
+  it('leaves quietly when who reads its output has seen enough', async () => {
+    const { run_id } = await client().sync('report', 'x');
+    const watching = new RivuletProcess(['watch', run_id, '--json'], env);
+    watching.child.stdout?.destroy();
+    expect(await watching.ended()).toBe(0);
+    expect(watching.err).toBe('');
+  });
+});

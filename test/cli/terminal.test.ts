@@ -1,0 +1,154 @@
+import type { FastifyInstance } from 'fastify';
+import { createServer } from 'rivulet';
+import { createClient } from 'rivulet/client';
+import { concat, map, NEVER, of } from 'rxjs';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { agent, askOnce, Tap } from '../support/agents.ts';
+import { Terminal } from '../support/terminal.ts';
+
+const tap = new Tap();
+
+const schema = {
+  type: 'object',
+  properties: {
+    guests: { type: 'integer', minimum: 1, description: 'How many?' },
+    vegan: { type: 'boolean' },
+    room: { enum: ['blue', 'red'], default: 'red' },
+    note: { type: 'string' },
+  },
+  required: ['guests', 'vegan', 'room'],
+};
+const form = agent('form', (_, context) =>
+  context.await('A table for whom?', { schema }).pipe(map(({ message }) => message.parts[0]?.content ?? '')),
+);
+const endless = agent('endless', () => concat(of('It begins. '), NEVER));
+// A generator that waits hears of nothing.
+const stubborn = agent('stubborn', async function* () {
+  yield 'It begins. ';
+  await new Promise(() => {});
+});
+const rude = agent('rude', () => 'a\u001b[2Jb\u0007');
+
+let app: FastifyInstance;
+let url: string;
+beforeAll(async () => {
+  const agents = [tap.agent, askOnce, form, endless, stubborn, rude];
+  app = await createServer({ agents, limits: { stopTime: 0, cancelDeadline: 60_000 } });
+  url = await app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => app.close());
+
+function open({ onTestFinished }: TestContext, ...args: string[]): Terminal {
+  const terminal = new Terminal(args, { RIVULET_URL: url });
+  onTestFinished(() => terminal.kill());
+  return terminal;
+}
+
+const statusOf = async (terminal: Terminal): Promise<string> => {
+  const run_id = /run ([0-9a-f-]{36})/.exec(terminal.shown)?.[1] ?? '';
+  return (await createClient({ url }).get(run_id)).status;
+};
+
+describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
+  it('shows the answer as it comes', async (t) => {
+    const terminal = open(t, 'run', 'tap', 'x');
+    await tap.started();
+    tap.push('One, ');
+    await terminal.shows('One, ');
+    tap.push('two.');
+    await terminal.shows('two.');
+    expect(terminal.child.exitCode).toBe(null);
+    tap.complete();
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown).toContain('\u001b[2mrun ');
+  });
+
+  it('asks what the run asks, and sends what is typed', async (t) => {
+    const terminal = open(t, 'run', 'ask', 'x');
+    await terminal.shows('> ');
+    expect(terminal.shown).toMatch(/before\. \r\n.*Well\?.*\r\n/);
+    terminal.type('of course\r');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown).toMatch(/You said of course\.\r\n$/);
+  });
+
+  it('asks field by field for what a schema describes, and again for what the server refuses', async (t) => {
+    const terminal = open(t, 'run', 'form', 'x');
+    await terminal.shows('guests (whole number) How many? > ');
+    terminal.type('0\r');
+    await terminal.shows('vegan (yes | no) > ');
+    terminal.type('yes\r');
+    await terminal.shows('room (blue | red) [red] > ');
+    terminal.type('\r');
+    await terminal.shows('note (optional) > ');
+    terminal.type('\r');
+    await terminal.shows('must be >= 1');
+    await terminal.shows('guests (whole number) How many? [0] > ');
+    // What is typed ahead, or pasted, is taken line by line.
+    terminal.type('12\r\rblue\r12\r');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown).toContain('{"guests":12,"vegan":true,"room":"blue","note":"12"}');
+  });
+
+  it('withdraws its question when somebody else is quicker', async (t) => {
+    const terminal = open(t, 'run', 'ask', 'x');
+    await terminal.shows('> ');
+    const { runs } = await createClient({ url }).runs({ agent_name: 'ask', status: 'awaiting' });
+    const mine = runs.find(({ run_id }) => terminal.shown.includes(run_id));
+    await createClient({ url }).resume(mine?.run_id ?? '', 'me first');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown).toContain('You said me first.');
+  });
+
+  it('leaves the run awaiting at Ctrl-D, and says how to answer it', async (t) => {
+    const terminal = open(t, 'run', 'ask', 'x');
+    await terminal.shows('> ');
+    terminal.type('\u0004');
+    expect(await terminal.ended()).toBe(4);
+    expect(terminal.shown).toContain('rivulet resume');
+    expect(await statusOf(terminal)).toBe('awaiting');
+  });
+
+  it('cancels the run at Ctrl-C', async (t) => {
+    const terminal = open(t, 'run', 'endless', 'x');
+    await terminal.shows('It begins.');
+    terminal.type('\u0003');
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.shown).toContain('The run was cancelled.');
+    expect(await statusOf(terminal)).toBe('cancelled');
+  });
+
+  it('cancels the run at Ctrl-C while it asks, too', async (t) => {
+    const terminal = open(t, 'run', 'ask', 'x');
+    await terminal.shows('> ');
+    terminal.type('\u0003');
+    expect(await terminal.ended()).toBe(130);
+    expect(await statusOf(terminal)).toBe('cancelled');
+  });
+
+  it('leaves at once at the second Ctrl-C, whatever the agent does', async (t) => {
+    const terminal = open(t, 'run', 'stubborn', 'x');
+    await terminal.shows('It begins.');
+    terminal.type('\u0003');
+    await terminal.shows('Ctrl-C again leaves at once');
+    terminal.type('\u0003');
+    expect(await terminal.ended()).toBe(130);
+    expect(await statusOf(terminal)).toBe('cancelling');
+  });
+
+  it('only leaves at Ctrl-C where it watches', async (t) => {
+    const { run_id } = await createClient({ url }).start('endless', 'x');
+    const terminal = open(t, 'watch', run_id);
+    await terminal.shows('It begins.');
+    terminal.type('\u0003');
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.shown).toContain(`rivulet cancel ${run_id}`);
+    expect((await createClient({ url }).get(run_id)).status).toBe('in-progress');
+  });
+
+  it('lets no agent control the terminal', async (t) => {
+    const terminal = open(t, 'run', 'rude', 'x');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown).toMatch(/a\[2Jb\r\n$/);
+  });
+});
