@@ -47,7 +47,7 @@ export function limit(
 const isLimit = (name: string): name is keyof Limits => Object.hasOwn(defaultLimits, name);
 
 /** Once for each --header, or several lines, as the environment has them: values may have commas in them. */
-export function header(text: string, before: readonly [string, string][]): [string, string][] {
+function header(text: string, before: readonly [string, string][]): [string, string][] {
   const headers = [...before];
   for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
     const colon = line.indexOf(':');

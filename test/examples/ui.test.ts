@@ -1,0 +1,73 @@
+import type { FastifyInstance } from 'fastify';
+import type { Browser } from 'playwright-core';
+import { createServer } from 'rivulet';
+import { createServer as createVite, type ViteDevServer } from 'vite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import approve from '../../agents/approve.ts';
+import { echo } from '../support/agents.ts';
+import { noBrowser, openBrowser } from '../support/browser.ts';
+
+if (noBrowser !== undefined) console.warn(`SKIPPED: the examples of live UIs are not tested: ${noBrowser}`);
+
+describe.skipIf(noBrowser !== undefined)('the chat', { timeout: 60_000 }, () => {
+  let app: FastifyInstance;
+  let vite: ViteDevServer;
+  let browser: Browser;
+  let base: string;
+
+  beforeAll(async () => {
+    app = await createServer({ agents: [echo, approve] });
+    const target = await app.listen({ host: '127.0.0.1', port: 0 });
+    vite = await createVite({
+      configFile: 'examples/ui/vite.config.ts',
+      logLevel: 'error',
+      server: { host: '127.0.0.1', port: 0, proxy: { '/runs': target } },
+    });
+    await vite.listen();
+    base = vite.resolvedUrls?.local[0] ?? '';
+    browser = await openBrowser();
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await vite?.close();
+    await app?.close();
+  });
+
+  it.each(['chat.html', 'react.html', 'rxjs.html'])(
+    'in %s shows the answer, asks, and sends the reply',
+    async (file) => {
+      const page = await browser.newPage();
+      const wrong: string[] = [];
+      page.on('pageerror', (error) => wrong.push(error.message));
+      await page.goto(`${base}${file}?agent=approve`);
+      const say = async (text: string): Promise<void> => {
+        // React's has a form for the question before that for whatever is said next.
+        const input = page.locator('input').first();
+        await input.fill(text);
+        await input.press('Enter');
+      };
+      await say('dance');
+      await page.getByText('I am about to do this: dance').waitFor();
+      await page.getByText('Shall I?').waitFor();
+      await say('yes');
+      await page.getByText('Done: dance').waitFor();
+
+      // The next one is another run of the same conversation.
+      await say('sing');
+      await page.getByText('I am about to do this: sing').waitFor();
+      const { runs } = await (await fetch(`${base}runs?limit=2`)).json();
+      expect(runs[0].session_id).toBe(runs[1].session_id);
+      expect(wrong).toEqual([]);
+      await page.close();
+    },
+  );
+
+  it.each(['chat.html', 'react.html', 'rxjs.html'])('in %s shows what the server refuses', async (file) => {
+    const page = await browser.newPage();
+    await page.goto(`${base}${file}?agent=nobody`);
+    await page.locator('input').fill('hi');
+    await page.locator('input').press('Enter');
+    await page.getByText('There is no agent nobody').waitFor();
+    await page.close();
+  });
+});
