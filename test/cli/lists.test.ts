@@ -27,8 +27,8 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     const lines = out.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^NAME +SUCCESS +TIME +DESCRIPTION$/);
     expect(lines[1]).toMatch(/^ask +- +- +The test's ask\.$/);
-    expect(lines[2]).toMatch(/^echo +100% +0\.0 s +The test's echo\.$/);
-    expect(lines[3]).toMatch(/^fails +0% +0\.0 s +The test's fails\.$/);
+    expect(lines[2]).toMatch(/^echo +100% +\d\.\d s +The test's echo\.$/);
+    expect(lines[3]).toMatch(/^fails +0% +\d\.\d s +The test's fails\.$/);
   });
 
   it('agents --json prints manifests as lines', async () => {

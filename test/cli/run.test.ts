@@ -145,9 +145,9 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
   });
 
   it('ends with 3 at once where there is no server, and says what to do', async () => {
-    const { code, err } = await rivulet(['run', 'echo', 'x', '--url', 'http://127.0.0.1:12321']);
+    const { code, err } = await rivulet(['run', 'echo', 'x', '--url', 'http://127.0.0.1:11999']);
     expect(code).toBe(3);
-    expect(err).toMatch(/^rivulet: No connection: connect ECONNREFUSED 127\.0\.0\.1:12321\nIs the server up\?/);
+    expect(err).toMatch(/^rivulet: No connection: connect ECONNREFUSED 127\.0\.0\.1:11999\nIs the server up\?/);
   });
 
   it('ends with 3 where something else answers', async () => {

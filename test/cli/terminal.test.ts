@@ -131,6 +131,8 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     await terminal.shows('It begins.');
     terminal.type('\u0003');
     await terminal.shows('Ctrl-C again leaves at once');
+    // No event tells that the server has heard of it.
+    while ((await statusOf(terminal)) !== 'cancelling');
     terminal.type('\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(await statusOf(terminal)).toBe('cancelling');
