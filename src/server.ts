@@ -12,6 +12,7 @@ import { handleClientError, handleError, handleNotFound } from './http/error-han
 import { createFetch, type ForeignOptions } from './http/foreign.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { serveOpenApi } from './http/openapi.ts';
+import { servePlayground } from './http/playground.ts';
 import { Responder } from './http/respond.ts';
 import { validatorCompiler } from './http/validator.ts';
 import { acp } from './protocols/acp/plugin.ts';
@@ -39,6 +40,8 @@ export interface RivuletOptions {
   readonly bodyLimit?: number;
   /** Serve `/openapi.json` and `/docs`. Default true. */
   readonly docs?: boolean;
+  /** Serve the playground at `/`. Default true. */
+  readonly playground?: boolean;
 }
 
 export interface ServerOptions extends RivuletOptions {
@@ -104,6 +107,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
 
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) await serveOpenApi(app, version());
+  if (options.playground !== false) await servePlayground(app);
   await app.register(acp, { engine, responder });
 };
 

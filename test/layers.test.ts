@@ -13,11 +13,14 @@ const rooms: Record<string, string[]> = {
   http: ['engine', 'core', 'schema'],
   protocols: ['http', 'engine', 'core', 'schema'],
   client: ['core', 'schema'],
+  playground: ['client', 'core', 'schema'],
   cli: ['client', 'protocols', 'http', 'engine', 'stores', 'core', 'schema', '.'],
   '.': ['protocols', 'http', 'engine', 'stores', 'core', 'schema'],
 };
 
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  /\.tsx?$/.test(file),
+);
 const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '.');
 
 const imports = files.flatMap((file) =>

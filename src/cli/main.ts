@@ -87,6 +87,7 @@ function serving(command: Command): void {
         .argParser(milliseconds),
     )
     .addOption(new Option('--no-docs', 'do not serve /docs and /openapi.json'))
+    .addOption(new Option('--no-playground', 'do not serve the playground at /'))
     .addOption(
       new Option('--log-level <level>', 'least severe line to log')
         .env('LOG_LEVEL')

@@ -19,6 +19,7 @@ export interface ServeOptions {
   readonly limit: Partial<Limits>;
   readonly stalledAfter: number;
   readonly docs: boolean;
+  readonly playground: boolean;
   readonly logLevel: string;
 }
 
@@ -50,6 +51,7 @@ async function listen(folders: readonly string[], options: ServeOptions): Promis
     foreign: { allowNetworks: options.allowNetwork },
     limits: options.limit,
     docs: options.docs,
+    playground: options.playground,
     stalledAfter: options.stalledAfter,
     logger: { level: options.logLevel },
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
@@ -64,7 +66,8 @@ async function listen(folders: readonly string[], options: ServeOptions): Promis
 }
 
 /** What the server says when it is up: whom it hosts, where, and a line to try. */
-function greeting(agents: readonly Agent[], url: string, { store, docs, watch }: ServeOptions): string {
+function greeting(agents: readonly Agent[], url: string, options: ServeOptions): string {
+  const { store, docs, playground, watch } = options;
   const names = agents.map(({ manifest }) => manifest.name);
   const width = Math.max(...names.map((name) => name.length));
   const lines = agents.map(
@@ -79,6 +82,7 @@ function greeting(agents: readonly Agent[], url: string, { store, docs, watch }:
     ...lines,
     '',
     ...(watch ? ['Agents are loaded again when their files change.'] : []),
+    ...(playground ? [`Playground: ${url}/`] : []),
     ...(docs ? [`Documentation: ${url}/docs`] : []),
     'Try it:',
     '',

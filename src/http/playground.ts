@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+/** Where the build puts the page: the same folder, seen from the sources and from the build. */
+const built = new URL('../../dist/playground/', import.meta.url);
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+// What agents say is shown here, so nothing of it may run or be fetched: no script, frame or request but to this server.
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+interface File {
+  readonly type: string;
+  readonly etag: string;
+  readonly plain: Buffer;
+  readonly gzipped: Buffer;
+}
+
+/**
+ * The playground at `/` of the prefix: a handful of files, kept in memory and compressed once.
+ * Where the package was not built there is no page, and `/` is a path like any that does not exist.
+ */
+export async function servePlayground(app: FastifyInstance): Promise<void> {
+  const index = await read('index.html');
+  if (index === undefined) return;
+  const schema = { hide: true };
+  const headers = {
+    'Content-Security-Policy': policy,
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  app.get('/', { schema }, (request, reply) => {
+    // The page's files are named relative to it.
+    if (!request.url.split('?', 1)[0]?.endsWith('/')) return reply.redirect(`${app.prefix}/`);
+    return send(request, reply.headers({ ...headers, 'Cache-Control': 'no-cache' }), index);
+  });
+  for (const name of await readdir(new URL('assets/', built))) {
+    const file = await read(`assets/${name}`);
+    if (file === undefined) continue;
+    // Their names carry a hash of what they hold.
+    const forever = { ...headers, 'Cache-Control': 'public, max-age=31536000, immutable' };
+    app.get(`/assets/${name}`, { schema }, (request, reply) => send(request, reply.headers(forever), file));
+  }
+}
+
+async function read(path: string): Promise<File | undefined> {
+  const plain = await readFile(new URL(path, built)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (plain === undefined) return undefined;
+  return {
+    type: types[extname(path)] ?? 'application/octet-stream',
+    etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`,
+    plain,
+    gzipped: await promisify(gzip)(plain),
+  };
+}
+
+function send({ headers }: FastifyRequest, reply: FastifyReply, { type, etag, plain, gzipped }: File): FastifyReply {
+  reply.headers({ ETag: etag, Vary: 'Accept-Encoding' });
+  if (headers['if-none-match'] === etag) return reply.code(304).send();
+  reply.type(type);
+  return /\bgzip\b/.test(headers['accept-encoding'] ?? '')
+    ? reply.header('Content-Encoding', 'gzip').send(gzipped)
+    : reply.send(plain);
+}

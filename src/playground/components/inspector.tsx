@@ -1,0 +1,53 @@
+import { usePlayground } from '../playground.ts';
+import { CallList } from './call-list.tsx';
+import { CopyButton } from './copy-button.tsx';
+import { EventLog } from './event-log.tsx';
+import { RunFigures } from './run-figures.tsx';
+import { StatusBadge } from './status-badge.tsx';
+import { Tabs } from './tabs.tsx';
+
+/** Everything about the run that the page looks at. */
+export function Inspector() {
+  const { conversation } = usePlayground();
+  const followed = conversation.followed.value;
+  const run = followed?.record.run;
+  return (
+    <aside class="inspector" aria-label="Run inspector">
+      <div class="row">
+        <h2>Inspector</h2>
+        {run !== undefined && <StatusBadge status={run.status} />}
+      </div>
+      {followed === undefined && (
+        <div class="empty">
+          <p>Say something, or choose a run: its events, its figures and its calls come here, as they happen.</p>
+        </div>
+      )}
+      {followed !== undefined && (
+        <>
+          <p class="id">
+            <code>{followed.record.run_id}</code>
+            <CopyButton label="Copy the run's id" text={() => followed.record.run_id} />
+          </p>
+          <RunFigures record={followed.record} />
+          <Tabs
+            label="About the run"
+            tabs={[
+              { name: 'Events', panel: () => <EventLog key={followed.record.run_id} record={followed.record} /> },
+              { name: 'Run', panel: () => <RunJson json={() => JSON.stringify(run, null, 2)} /> },
+              { name: 'Calls', panel: () => <CallList run_id={followed.record.run_id} /> },
+            ]}
+          />
+        </>
+      )}
+    </aside>
+  );
+}
+
+function RunJson({ json }: { json: () => string }) {
+  return (
+    <div class="json">
+      <CopyButton label="Copy the run's JSON" text={json} />
+      <pre>{json()}</pre>
+    </div>
+  );
+}

@@ -1,0 +1,101 @@
+import { useEffect, useState } from 'preact/hooks';
+import { catchError, defer, EMPTY, exhaustMap } from 'rxjs';
+import type { Run, RunStatus } from '../../client/client.ts';
+import { transitions } from '../../core/status.ts';
+import { whileSeen } from '../catalog.ts';
+import { clock, duration } from '../measures.ts';
+import { usePlayground } from '../playground.ts';
+import { ScrollBox } from './scroll-box.tsx';
+import { StatusBadge } from './status-badge.tsx';
+
+const every = 2_000; // milliseconds
+const limit = 50;
+const statuses = Object.keys(transitions);
+const isStatus = (text: string): text is RunStatus => statuses.includes(text);
+
+/** The newest runs of the server, by agent and status, as they are now. */
+export function RunsTable() {
+  const { client, catalog } = usePlayground();
+  const [agent, setAgent] = useState('');
+  const [status, setStatus] = useState<RunStatus | ''>('');
+  const [runs, setRuns] = useState<readonly Run[]>();
+  useEffect(() => {
+    const ask = defer(() =>
+      client.runs({ limit, ...(agent && { agent_name: agent }), ...(status && { status }) }),
+    ).pipe(catchError(() => EMPTY));
+    const polling = whileSeen(every)
+      .pipe(exhaustMap(() => ask))
+      .subscribe((page) => setRuns(page.runs));
+    return () => polling.unsubscribe();
+  }, [client, agent, status]);
+  return (
+    <section class="runs" aria-labelledby="runs-title">
+      <div class="row">
+        <h2 id="runs-title">Runs</h2>
+        <label>
+          Agent
+          <select value={agent} onChange={({ currentTarget }) => setAgent(currentTarget.value)}>
+            <option value="">All</option>
+            {catalog.agents.value?.map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Status
+          <select value={status} onChange={({ currentTarget: { value } }) => setStatus(isStatus(value) ? value : '')}>
+            <option value="">All</option>
+            {statuses.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {runs === undefined && <p class="hint">Asking the server…</p>}
+      {runs?.length === 0 && (
+        <div class="empty">
+          <p>{agent || status ? 'No run is like that.' : 'No run yet. The first one you begin is listed here.'}</p>
+        </div>
+      )}
+      {runs !== undefined && runs.length > 0 && <Table runs={runs} />}
+    </section>
+  );
+}
+
+function Table({ runs }: { runs: readonly Run[] }) {
+  const { places } = usePlayground();
+  return (
+    <ScrollBox class="wide" label="The runs">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Status</th>
+            <th scope="col">Agent</th>
+            <th scope="col">Run</th>
+            <th scope="col">Begun</th>
+            <th scope="col">Took</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map(({ run_id, agent_name, session_id, status, created_at, finished_at }) => (
+            <tr key={run_id} data-status={status}>
+              <td>
+                <StatusBadge status={status} />
+              </td>
+              <td>{agent_name}</td>
+              <td>
+                <a href={places.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' })}>
+                  {run_id.slice(0, 8)}
+                </a>
+              </td>
+              <td>
+                <time dateTime={created_at}>{clock(created_at)}</time>
+              </td>
+              <td>{duration((finished_at ? Date.parse(finished_at) : Date.now()) - Date.parse(created_at))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollBox>
+  );
+}

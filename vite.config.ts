@@ -1,0 +1,24 @@
+import { defineConfig } from 'vite';
+
+/** The playground. `npm run dev:playground` serves it with hot reload, on top of a server at 127.0.0.1:8000. */
+export default defineConfig({
+  root: 'src/playground',
+  // Relative, so that the page works under whatever prefix it is served.
+  base: './',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: '../../dist/playground',
+    emptyOutDir: true,
+    // The policy that the page is served under wants its scripts from files.
+    modulePreload: false,
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+  },
+  server: {
+    // What the server answers, and nothing that begins like it: the page has modules of such names.
+    proxy: {
+      '^/(agents|runs|sessions|resources|ping|docs|openapi\\.json)([/?]|$)':
+        process.env.RIVULET_URL ?? 'http://127.0.0.1:8000',
+    },
+  },
+});
