@@ -18,9 +18,7 @@ const rooms: Record<string, string[]> = {
   '.': ['protocols', 'http', 'engine', 'stores', 'core', 'schema'],
 };
 
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
-  /\.tsx?$/.test(file),
-);
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '.');
 
 const imports = files.flatMap((file) =>

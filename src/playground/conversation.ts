@@ -22,7 +22,7 @@ import type { Memory } from './memory.ts';
 import type { Place, Places } from './place.ts';
 import { RunRecord } from './record.ts';
 
-/** The run that the page looks at. A new object each time that the record has changed. */
+/** The run that the page looks at. A new object each time that the record has changed: views compare by identity. */
 export interface Followed {
   readonly record: RunRecord;
   readonly problem?: string | undefined;

@@ -41,7 +41,11 @@ function Figures({ agent: { status } }: { agent: AgentManifest }) {
   return (
     <span class="figures">
       {success_rate !== undefined && <span data-good={success_rate >= 90}>{count(success_rate)}% ok</span>}
-      {avg_run_tokens !== undefined && <span>{count(avg_run_tokens)} tokens</span>}
+      {avg_run_tokens !== undefined && (
+        <span>
+          {count(avg_run_tokens)} {avg_run_tokens === 1 ? 'token' : 'tokens'}
+        </span>
+      )}
       {avg_run_time_seconds !== undefined && <span>{duration(avg_run_time_seconds * 1000)}</span>}
     </span>
   );

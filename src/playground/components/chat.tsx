@@ -41,12 +41,24 @@ export function Chat() {
             <p class="problem">There is no agent {name} on this server. Choose one from the list.</p>
           )}
           {followed?.problem !== undefined && <p class="problem">{followed.problem}</p>}
+          {agent !== undefined && runs.length === 0 && <Nothing />}
           {runs.map((one) => (
             <Turn key={one.run_id} run={one} followed={one.run_id === run} />
           ))}
         </div>
       </ScrollBox>
       <Composer agent={name} manifest={agent} />
+    </div>
+  );
+}
+
+function Nothing() {
+  return (
+    <div class="empty">
+      <p>Nothing said yet.</p>
+      <p class="hint">
+        <kbd>Enter</kbd> sends, <kbd>Shift</kbd> and <kbd>Enter</kbd> begin a line. Files can be dropped on the box.
+      </p>
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Event } from '../../client/client.ts';
+import type { Followed } from '../conversation.ts';
 import { duration } from '../measures.ts';
-import type { Entry, RunRecord } from '../record.ts';
+import type { Entry } from '../record.ts';
 import { FilterBar } from './filter-bar.tsx';
 
 /** Rows in the page at once: a run of any length costs the same to show. */
@@ -16,7 +17,7 @@ const filters: readonly { label: string; shows: (event: Event) => boolean }[] = 
 ];
 
 /** The run's events, newest last, with the time between them; the newest few, and older ones on request. */
-export function EventLog({ record }: { record: RunRecord }) {
+export function EventLog({ followed: { record } }: { followed: Followed }) {
   const [filter, setFilter] = useState(0);
   const [end, setEnd] = useState<number>();
   const list = useRef<HTMLOListElement>(null);

@@ -28,11 +28,11 @@ export function Inspector() {
             <code>{followed.record.run_id}</code>
             <CopyButton label="Copy the run's id" text={() => followed.record.run_id} />
           </p>
-          <RunFigures record={followed.record} />
+          <RunFigures followed={followed} />
           <Tabs
             label="About the run"
             tabs={[
-              { name: 'Events', panel: () => <EventLog key={followed.record.run_id} record={followed.record} /> },
+              { name: 'Events', panel: () => <EventLog key={followed.record.run_id} followed={followed} /> },
               { name: 'Run', panel: () => <RunJson json={() => JSON.stringify(run, null, 2)} /> },
               { name: 'Calls', panel: () => <CallList run_id={followed.record.run_id} /> },
             ]}

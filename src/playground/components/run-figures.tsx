@@ -1,11 +1,11 @@
 import { isFinal } from '../../core/status.ts';
+import type { Followed } from '../conversation.ts';
 import { count, duration } from '../measures.ts';
-import type { RunRecord } from '../record.ts';
 import { TokenChart } from './token-chart.tsx';
 
 /** How fast it came. Of a run that was over, or under way, when the page came, only what the page saw can be said. */
-export function RunFigures({ record }: { record: RunRecord }) {
-  const { run, firstToken, tokenCount, rate, total, asked, last } = record;
+export function RunFigures({ followed }: { followed: Followed }) {
+  const { run, firstToken, tokenCount, rate, total, asked, last } = followed.record;
   const figures: readonly (readonly [string, string])[] = [
     ['First token', asked && firstToken !== undefined ? duration(firstToken) : '–'],
     ['Tokens', count(tokenCount)],
@@ -23,7 +23,7 @@ export function RunFigures({ record }: { record: RunRecord }) {
           </div>
         ))}
       </dl>
-      <TokenChart record={record} />
+      <TokenChart followed={followed} />
       {!asked && run !== undefined && (
         <p class="hint">
           {isFinal(run.status) ? 'Read from the log: ' : 'Joined on its way: '}times are those of this page's reading.

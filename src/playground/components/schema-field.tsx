@@ -58,7 +58,7 @@ function Single(props: FieldProps): JSX.Element {
     <div class="field" data-kind={kindOf(schema)}>
       <label for={id}>
         {labelOf(props) || 'Your answer'}
-        {!required && <span> (optional)</span>}
+        {!required && <span class="optional"> (optional)</span>}
       </label>
       <Control {...props} id={id} aria={{ 'aria-describedby': described, 'aria-invalid': objects || undefined }} />
       {schema.description !== undefined && (

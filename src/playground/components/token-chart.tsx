@@ -1,11 +1,12 @@
+import type { Followed } from '../conversation.ts';
 import { count, duration } from '../measures.ts';
-import type { RunRecord } from '../record.ts';
 
 const width = 320;
 const height = 56;
 
 /** Tokens over time, and where the first one came. */
-export function TokenChart({ record: { tokens, tokenCount, firstToken, rate } }: { record: RunRecord }) {
+export function TokenChart({ followed }: { followed: Followed }) {
+  const { tokens, tokenCount, firstToken, rate } = followed.record;
   if (tokenCount === 0 || firstToken === undefined) return null;
   const { bars, width: step, peak } = tokens;
   const most = Math.max(...bars);

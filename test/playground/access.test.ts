@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import approve from '../../agents/approve.ts';
+import echo from '../../agents/echo.ts';
+import { serve } from '../support/serve.ts';
+import { order, showcase } from './agents.ts';
+import { inBrowser, picture, say, shows, visit } from './browser.ts';
+
+declare global {
+  interface Window {
+    axe: typeof axe;
+  }
+}
+
+const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe-core finds that would keep somebody out. */
+async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(source);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+inBrowser('everybody', () => {
+  it.for([{ dark: false }, { dark: true }])('can read every view: %o', async ({ dark }) => {
+    const { url } = await serve([echo, approve, order, showcase]);
+    const { page } = await visit(url, { dark });
+    const name = dark ? 'dark' : 'light';
+    await page.getByRole('link', { name: /^echo/ }).waitFor();
+    const found = [...(await barriers(page))];
+    await say(page, 'order', 'Hello');
+    await page.getByLabel('Amount').waitFor();
+    found.push(...(await barriers(page)));
+    await picture(page, `${name}-form`);
+    await say(page, 'showcase', 'Hello');
+    await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
+    await page.getByText('One step').click();
+    found.push(...(await barriers(page)));
+    await picture(page, `${name}-showcase`);
+    for (const tab of ['Run', 'Calls']) {
+      await page.getByRole('tab', { name: tab }).click();
+      found.push(...(await barriers(page)));
+    }
+    await page.getByRole('link', { name: 'Runs', exact: true }).click();
+    await page.getByRole('row').nth(1).waitFor();
+    found.push(...(await barriers(page)));
+    await picture(page, `${name}-runs`);
+    expect(found).toEqual([]);
+  });
+
+  it('can use it on a phone', async () => {
+    const { url } = await serve([echo, approve, order, showcase]);
+    const { page } = await visit(url, { width: 390, height: 800 });
+    const fits = async (name: string): Promise<void> => {
+      await picture(page, `phone-${name}`);
+      const [has, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      expect(has, name).toBe(wide);
+      expect(await barriers(page), name).toEqual([]);
+    };
+    const view = (name: string) => page.getByRole('link', { name, exact: true }).click();
+    await view('Agents');
+    await page.getByRole('link', { name: /^showcase/ }).waitFor();
+    await fits('agents');
+    await say(page, 'showcase', 'Show me');
+    await shows(page, 'One step');
+    await fits('chat');
+    await view('Inspector');
+    await page.getByRole('tabpanel').getByText('run.completed').waitFor();
+    await fits('inspector');
+    await view('Runs');
+    await page.getByRole('row').nth(1).waitFor();
+    await fits('runs');
+    await view('Agents');
+    await say(page, 'order', 'Hello');
+    await page.getByLabel('Amount').waitFor();
+    await fits('form');
+  });
+
+  it('can use it by keyboard alone', async () => {
+    const { url } = await serve([approve]);
+    const { page } = await visit(url);
+    await page.getByRole('link', { name: /^approve/ }).waitFor();
+    /** Goes on until what has the focus has that name. */
+    const tabTo = async (name: RegExp): Promise<void> => {
+      for (let stops = 0; stops < 40; stops += 1) {
+        await page.keyboard.press('Tab');
+        const focused = await page.evaluate(() => {
+          const { activeElement: one } = document;
+          const labels =
+            one instanceof HTMLTextAreaElement ? [...(one.labels ?? [])].map((label) => label.textContent) : [];
+          return [one?.getAttribute('aria-label'), ...labels, one?.textContent].join(' ');
+        });
+        if (name.test(focused)) return;
+      }
+      throw new Error(`Tab does not come to ${name}`);
+    };
+    await page.keyboard.press('Tab');
+    await page.getByRole('button', { name: 'Skip to the conversation' }).waitFor();
+    await tabTo(/approve.*Asks/);
+    await page.keyboard.press('Enter');
+    await tabTo(/Message to approve/);
+    await page.keyboard.type('Open the sluice');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Answer' }).waitFor();
+    await page.keyboard.press('Shift+Tab');
+    await tabTo(/Inspecting/);
+    for (let back = 0; back < 2; back += 1) await page.keyboard.press('Shift+Tab');
+    await page.keyboard.type('yes');
+    await page.keyboard.press('Enter');
+    await shows(page, 'Done: Open the sluice');
+    await tabTo(/^ ?Events/);
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('tab', { name: 'Run', selected: true }).waitFor();
+    await picture(page, 'keyboard');
+  });
+});

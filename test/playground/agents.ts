@@ -1,0 +1,68 @@
+import { concatMap, from, map, of } from 'rxjs';
+import type { Agent, MessagePart } from '../../src/index.ts';
+import { agent } from '../support/agents.ts';
+
+const drop = `<svg xmlns="http://www.w3.org/2000/svg" width="240" height="120"><rect width="240" height="120" fill="#cfe8ee"/>
+<path d="M0 80c40-30 80-30 120 0s80 30 120 0v40H0z" fill="#136a7b"/></svg>`;
+const picture = Buffer.from(drop).toString('base64');
+const text =
+  'Rivers carry **snow** to the sea.\n\n| Place | Height |\n| --- | --- |\n| spring | 1,800 m |\n| mouth | 0 m |\n';
+
+const said: readonly MessagePart[] = [
+  {
+    metadata: {
+      kind: 'trajectory',
+      message: 'Looked it up.',
+      tool_name: 'atlas',
+      tool_input: { river: 'Inn' },
+      tool_output: { rises: 'Maloja' },
+    },
+  },
+  { content: text },
+  {
+    metadata: {
+      kind: 'citation',
+      start_index: 0,
+      end_index: 33,
+      title: 'A book of rivers',
+      url: 'https://example.com/rivers',
+      description: 'Page 12',
+    },
+  },
+  { name: 'drop.svg', content_type: 'image/svg+xml', content_encoding: 'base64', content: picture },
+  { name: 'rivers.json', content_type: 'application/json', content: '{"inn":517,"rhine":1230}' },
+  { name: 'map.pdf', content_type: 'application/pdf', content_url: 'https://example.com/map.pdf' },
+];
+
+/** Shows one of each thing that an agent can say. */
+export const showcase = agent('showcase', () =>
+  from([{ type: 'generic' as const, generic: { progress: 0.5 } }, ...said]),
+);
+
+/** Asks with a schema, and says what it was answered. */
+export const order: Agent = agent('order', (_, context) =>
+  context
+    .await('What shall I order?', {
+      schema: {
+        type: 'object',
+        required: ['item', 'amount'],
+        properties: {
+          item: { type: 'string', enum: ['apples', 'pears'], title: 'Item' },
+          amount: { type: 'integer', minimum: 1, title: 'Amount', description: 'Boxes' },
+          gift: { type: 'boolean', title: 'As a gift' },
+          notes: { type: 'array', items: { type: 'string' }, title: 'Notes' },
+        },
+      },
+    })
+    .pipe(map(({ message }) => `Ordered: ${message.parts[0]?.content}`)),
+);
+
+/** Says what it was given: names, types and sizes. */
+export const parcel = agent('parcel', (input) =>
+  from(input).pipe(
+    concatMap(({ parts }) => parts),
+    concatMap(({ name, content_type, content_encoding, content = '' }) =>
+      of(`${name ?? 'text'} ${content_type} ${content_encoding ?? 'plain'} ${content}; `),
+    ),
+  ),
+);

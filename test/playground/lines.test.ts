@@ -1,0 +1,105 @@
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { echo, Tap, tokens } from '../support/agents.ts';
+import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { serve } from '../support/serve.ts';
+import { inBrowser, picture, say, shows, visit } from './browser.ts';
+
+const words = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `word${from + at} `);
+const answer = (page: Page): Promise<string | null> => page.locator('.prose').textContent();
+
+/** A page in the middle of a run that the test drives. */
+async function middle() {
+  const tap = new Tap();
+  const { url } = await serve([tap.agent], { heartbeat: 100, retry: 20 });
+  const visited = await visit(url, {}, /ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
+  await say(visited.page, 'tap', 'Go');
+  await tap.started();
+  for (const word of words(0, 50)) tap.push(word);
+  await shows(visited.page, /word49/);
+  const finish = async (pages: readonly Page[]): Promise<void> => {
+    for (const word of words(50, 100)) tap.push(word);
+    tap.complete();
+    for (const page of pages) {
+      await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
+      // To the letter: nothing missed, nothing twice.
+      expect(await answer(page)).toBe(words(0, 100).join('').trimEnd());
+    }
+  };
+  return { tap, url, finish, ...visited };
+}
+
+inBrowser('a stream', () => {
+  it('goes on where it was when the page is loaded again', async () => {
+    const { page, finish, tap } = await middle();
+    await page.reload();
+    await shows(page, /word49/);
+    await page.locator('.said', { hasText: 'Go' }).waitFor();
+    await finish([page]);
+    expect(tap.subscriptions).toBe(1);
+  });
+
+  it('is shown in two tabs at the same time', async () => {
+    const { page, context, finish } = await middle();
+    const second = await context.newPage();
+    await second.goto(page.url());
+    await shows(second, /word49/);
+    await finish([page, second]);
+  });
+
+  it('takes what another tab says into the same session', async () => {
+    const { url } = await serve([echo]);
+    const { page, context } = await visit(url);
+    await say(page, 'echo', 'From here');
+    await page.locator('.prose', { hasText: 'From here' }).waitFor();
+    const second = await context.newPage();
+    await second.goto(page.url());
+    const box = second.getByRole('textbox', { name: 'Message to echo' });
+    await box.fill('From there');
+    await box.press('Enter');
+    await page.locator('.prose', { hasText: 'From there' }).waitFor();
+  });
+
+  it('comes back when the network does, and the page says so meanwhile', async () => {
+    const { page, context, tap, finish } = await middle();
+    await context.setOffline(true);
+    tap.push('');
+    await page.getByRole('alert').getByText('The line is down.').waitFor();
+    await picture(page, 'offline');
+    await context.setOffline(false);
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await finish([page]);
+  });
+
+  it('bears connections that are cut anywhere', async ({ onTestFinished }) => {
+    const { url } = await serve([tokens], { retry: 1 });
+    const { page: warm } = await visit(url);
+    await say(warm, 'tokens', '3000');
+    await warm.locator('.turn .badge', { hasText: 'completed' }).waitFor();
+    const whole = await answer(warm);
+    const hash = new URL(warm.url()).hash;
+    // The page itself comes over the first few; then each is cut in the middle of the stream.
+    const cuts = Array.from({ length: 12 }, (_, at) => (at < 6 ? Number.POSITIVE_INFINITY : 20_000));
+    const proxy = await CuttingProxy.open(url, cuts);
+    onTestFinished(() => proxy.close());
+    const { page } = await visit(`${proxy.url}/`, {}, /ERR_/);
+    await page.goto(`${proxy.url}/${hash}`);
+    await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
+    expect(await answer(page)).toBe(whole);
+  });
+
+  it('of twenty thousand tokens leaves the page quick and small', async () => {
+    const { url } = await serve([tokens]);
+    const { page } = await visit(url);
+    await say(page, 'tokens', '20000');
+    await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
+    await shows(page, /t19999/);
+    expect(await page.locator('.events li').count()).toBeLessThanOrEqual(150);
+    await page.getByText('20,000', { exact: true }).waitFor();
+    // It answers: what is typed is there, and another view is a click away.
+    await page.getByRole('textbox', { name: 'Message to tokens' }).fill('quick');
+    await page.getByRole('button', { name: /^Older/ }).click();
+    await page.getByRole('button', { name: 'Newest' }).click();
+    await picture(page, 'long');
+  });
+});
