@@ -21,6 +21,7 @@ import type { Catalog } from './catalog.ts';
 import type { Memory } from './memory.ts';
 import type { Place, Places } from './place.ts';
 import { RunRecord } from './record.ts';
+import { historyOf, saidIn } from './said.ts';
 
 /** The run that the page looks at. A new object each time that the record has changed: views compare by identity. */
 export interface Followed {
@@ -45,6 +46,8 @@ export class Conversation {
   readonly #kept = signal<readonly Run[]>([]);
   /** The run that this page asked for last, and when. */
   #asked: { readonly run_id: string; readonly at: number } | undefined;
+  /** Runs whose input was looked for. */
+  readonly #recalled = new Set<string>();
   readonly followed = signal<Followed | undefined>(undefined);
   /** Why the last thing that was said did not get through. */
   readonly problem = signal<string | undefined>(undefined);
@@ -99,7 +102,7 @@ export class Conversation {
       const at = performance.now();
       const run = await client.start(agent, parts, { idempotency_key, ...(session && { session_id: session }) });
       this.#asked = { run_id: run.run_id, at };
-      memory.input(run.run_id, parts);
+      memory.said({ [run.run_id]: parts });
       if (run.session_id) memory.session({ id: run.session_id, agent, title, at: run.created_at });
       places.go({ agent, session: run.session_id, run: run.run_id, view: 'chat' });
     });
@@ -168,6 +171,7 @@ export class Conversation {
   #show(runs: readonly Run[]): void {
     const { places } = this.#parts;
     this.#kept.value = runs;
+    void this.#recall(runs);
     const { run } = places.now.peek();
     const newest = runs.at(-1);
     if (newest === undefined) return;
@@ -176,6 +180,20 @@ export class Conversation {
     if (run === undefined || (over?.run_id === run && isFinal(over.status) && this.#isNews(newest, over))) {
       places.refine({ run: newest.run_id });
     }
+  }
+
+  /** Learns from the session what its runs were given, where this browser did not give it. */
+  async #recall(runs: readonly Run[]): Promise<void> {
+    const { client, memory } = this.#parts;
+    const unknown = runs.filter(({ run_id, status }) => status === 'completed' && !(run_id in memory.inputs.peek()));
+    const news = unknown.filter(({ run_id }) => !this.#recalled.has(run_id));
+    const session = news[0]?.session_id;
+    if (session === undefined) return;
+    for (const { run_id } of news) this.#recalled.add(run_id);
+    // Without it the conversation lacks what was said to the agent, and the page works.
+    const history = await historyOf(client, session).catch(() => []);
+    const said = Object.entries(saidIn(history, runs)).filter(([run_id]) => this.#recalled.has(run_id));
+    if (said.length > 0) memory.said(Object.fromEntries(said));
   }
 
   #isNews(newest: Run, over: Run): boolean {

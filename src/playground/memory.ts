@@ -44,15 +44,16 @@ export class Memory {
     save(sessionsKey, this.sessions.value);
   }
 
-  input(run_id: string, parts: readonly MessagePart[]): void {
-    const light = parts.map(({ content = '', ...part }) =>
-      content.length > largestPart && part.name !== undefined ? part : { ...part, content },
-    );
-    const entries = Object.entries(this.inputs.value).slice(-mostInputs + 1);
-    this.inputs.value = Object.fromEntries([...entries, [run_id, light]]);
+  /** Remembers what runs were given, by their ids. */
+  said(inputs: Readonly<Record<string, readonly MessagePart[]>>): void {
+    const more = Object.entries(inputs).map(([run_id, parts]) => [run_id, parts.map(light)] as const);
+    this.inputs.value = Object.fromEntries([...Object.entries(this.inputs.value), ...more].slice(-mostInputs));
     save(inputsKey, this.inputs.value);
   }
 }
+
+const light = ({ content, ...part }: MessagePart): MessagePart =>
+  content === undefined || content.length > largestPart ? part : { ...part, content };
 
 function load<T>(key: string, nothing: T): T {
   try {

@@ -14,14 +14,14 @@ export interface Place {
 const views: readonly string[] = ['agents', 'chat', 'inspect', 'runs'] satisfies View[];
 const isView = (text: string | null): text is View => text !== null && views.includes(text);
 
-export function parsePlace(hash: string): Place {
+function parsePlace(hash: string): Place {
   const values = new URLSearchParams(hash.replace(/^#/, ''));
   const view = values.get('view');
   const given = (name: string): string | undefined => values.get(name) ?? undefined;
   return { view: isView(view) ? view : 'chat', agent: given('agent'), session: given('session'), run: given('run') };
 }
 
-export function hashOf(place: Place): string {
+function hashOf(place: Place): string {
   const values = new URLSearchParams();
   for (const key of ['agent', 'session', 'run'] as const) if (place[key] !== undefined) values.set(key, place[key]);
   if (place.view !== 'chat') values.set('view', place.view);

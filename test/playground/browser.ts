@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { build } from 'vite';
@@ -23,7 +23,6 @@ const args = [
 export interface Look {
   readonly width?: number;
   readonly height?: number;
-  readonly dark?: boolean;
 }
 
 export interface Visit {
@@ -43,7 +42,6 @@ export function inBrowser(name: string, tests: () => void): void {
       if (executable === undefined) throw new Error('There is no Chromium; install one, or name it in CHROMIUM.');
       // `npm test` has built it; who runs one file may not have.
       if (!existsSync(join(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
-      mkdirSync(screenshots, { recursive: true });
       browser = await chromium.launch({ executablePath: executable, args, chromiumSandbox: false });
     });
     afterAll(() => browser?.close());
@@ -52,15 +50,11 @@ export function inBrowser(name: string, tests: () => void): void {
 }
 
 /** A visitor of their own, with no memory. What the page logs as an error fails the test, unless it is `expected`. */
-export async function visit(
-  url: string,
-  { width = 1360, height = 860, dark = false }: Look = {},
-  expected?: RegExp,
-): Promise<Visit> {
+export async function visit(url: string, { width = 1360, height = 860 }: Look = {}, expected?: RegExp): Promise<Visit> {
   if (browser === undefined) throw new Error('inBrowser() has not started one');
   const context = await browser.newContext({
     viewport: { width, height },
-    colorScheme: dark ? 'dark' : 'light',
+    colorScheme: 'light',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
   const complaints: string[] = [];
@@ -85,9 +79,10 @@ export async function visit(
   return { page, context };
 }
 
-/** For people to look at; nothing is compared. */
-export const picture = (page: Page, name: string): Promise<Buffer> =>
-  page.screenshot({ path: join(screenshots, `${name}.png`) });
+/** For people to look at, where SCREENSHOTS is set; nothing is compared. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS !== undefined) await page.screenshot({ path: join(screenshots, `${name}.png`) });
+}
 
 /** Chooses an agent and says something to it. */
 export async function say(page: Page, agent: string, text: string): Promise<void> {

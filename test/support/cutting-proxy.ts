@@ -6,6 +6,7 @@ export class CuttingProxy {
   readonly #sockets = new Set<Socket>();
   connections = 0;
   cuts = 0;
+  #down = false;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -16,6 +17,7 @@ export class CuttingProxy {
     const { hostname, port } = new URL(target);
     const proxy: CuttingProxy = new CuttingProxy(
       createServer((client) => {
+        if (proxy.#down) return void client.destroy();
         proxy.connections += 1;
         const upstream = connect(Number(port), hostname);
         proxy.#join(client, upstream);
@@ -40,6 +42,16 @@ export class CuttingProxy {
     const address = this.#server.address();
     if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
     return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Cuts what is connected, and whoever connects, until `mend`. */
+  break(): void {
+    this.#down = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  mend(): void {
+    this.#down = false;
   }
 
   async close(): Promise<void> {

@@ -27,6 +27,8 @@ export function AwaitForm({ run, request }: { run: Run; request: AwaitRequest })
         content_type: schema === undefined ? 'text/plain' : 'application/json',
         content: schema === undefined ? String(value) : (JSON.stringify(value) ?? 'null'),
       });
+      // The form goes, and what had the focus with it.
+      document.getElementById('message')?.focus();
     } catch (error) {
       setProblem(error instanceof ClientError ? problemOf(error.message) : { path: '', text: String(error) });
     } finally {

@@ -83,6 +83,7 @@ export function Composer({ agent, manifest }: { agent: string; manifest: AgentMa
       <div class="box">
         <FileButton accept={accepted(manifest)} onPick={attach} />
         <MessageBox
+          id="message"
           label={`Message to ${agent}`}
           placeholder={`Message ${agent}…`}
           value={text}

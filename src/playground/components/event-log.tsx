@@ -71,7 +71,7 @@ function Row({ entry: { id, at, event }, before }: { entry: Entry; before: Entry
           <span class="type">{event.type}</span>
           <span class="summary">{summary(event)}</span>
           <span class="time" title={`${duration(at)} after the beginning`}>
-            +{duration(at - (before?.at ?? 0))}
+            {duration(at - (before?.at ?? 0))}
           </span>
         </summary>
         {open && <pre>{JSON.stringify(event, null, 2)}</pre>}

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { catchError, defer, EMPTY, exhaustMap } from 'rxjs';
 import type { Run, RunStatus } from '../../client/client.ts';
 import { transitions } from '../../core/status.ts';
@@ -32,24 +32,18 @@ export function RunsTable() {
     <section class="runs" aria-labelledby="runs-title">
       <div class="row">
         <h2 id="runs-title">Runs</h2>
-        <label>
-          Agent
-          <select value={agent} onChange={({ currentTarget }) => setAgent(currentTarget.value)}>
-            <option value="">All</option>
-            {catalog.agents.value?.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Status
-          <select value={status} onChange={({ currentTarget: { value } }) => setStatus(isStatus(value) ? value : '')}>
-            <option value="">All</option>
-            {statuses.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        </label>
+        <Filter
+          label="Agent"
+          options={catalog.agents.value?.map(({ name }) => name) ?? []}
+          value={agent}
+          onChange={setAgent}
+        />
+        <Filter
+          label="Status"
+          options={statuses}
+          value={status}
+          onChange={(value) => setStatus(isStatus(value) ? value : '')}
+        />
       </div>
       {runs === undefined && <p class="hint">Asking the server…</p>}
       {runs?.length === 0 && (
@@ -59,6 +53,28 @@ export function RunsTable() {
       )}
       {runs !== undefined && runs.length > 0 && <Table runs={runs} />}
     </section>
+  );
+}
+
+interface FilterProps {
+  readonly label: string;
+  readonly options: readonly string[];
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function Filter({ label, options, value, onChange }: FilterProps) {
+  const id = useId();
+  return (
+    <div class="filter">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        <option value="">All</option>
+        {options.map((option) => (
+          <option key={option}>{option}</option>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -1,0 +1,90 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import Fastify from 'fastify';
+import { build } from 'vite';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createServer, rivulet } from '../../src/index.ts';
+import { echo } from '../support/agents.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+async function server(options: object = {}) {
+  const app = await createServer({ agents: [echo], docs: false, ...options });
+  onTestFinished(() => app.close());
+  return app;
+}
+
+const assetsOf = (html: string): string[] => [...html.matchAll(/"\.\/(assets\/[^"]+)"/g)].map(([, path = '']) => path);
+
+describe('the playground over HTTP', () => {
+  beforeAll(async () => {
+    if (!existsSync(resolve(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
+  });
+
+  it('is asked for anew each time, and what it loads is kept for ever', async () => {
+    const app = await server();
+    const page = await app.inject('/');
+    expect(page.statusCode).toBe(200);
+    expect(page.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' });
+    const again = await app.inject({ url: '/', headers: { 'if-none-match': page.headers.etag } });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+    const assets = assetsOf(page.body);
+    expect(assets).toHaveLength(3);
+    for (const path of assets) {
+      const asset = await app.inject(`/${path}`);
+      expect(asset.statusCode).toBe(200);
+      expect(asset.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+      expect(asset.headers['x-content-type-options']).toBe('nosniff');
+    }
+  });
+
+  it('may run its own scripts only, and speak to its own server only', async () => {
+    const app = await server();
+    const { headers, body } = await app.inject('/');
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(body).not.toMatch(/<script(?![^>]* src=)|<style|https?:\/\//);
+  });
+
+  it('comes compressed to those who take that, and is as small as the README says', async () => {
+    const app = await server();
+    let size = 0;
+    for (const path of ['', ...assetsOf((await app.inject('/')).body)]) {
+      const plain = await app.inject(`/${path}`);
+      const small = await app.inject({ url: `/${path}`, headers: { 'accept-encoding': 'br, gzip' } });
+      expect(plain.headers['content-encoding']).toBeUndefined();
+      expect(small.headers['content-encoding']).toBe('gzip');
+      expect(gunzipSync(small.rawPayload)).toEqual(plain.rawPayload);
+      size += gzipSync(plain.rawPayload).length;
+    }
+    const [, said] = /page is ([\d.]+) kB/.exec(readFileSync(resolve(root, 'README.md'), 'utf8')) ?? [];
+    expect(Math.abs(size / 1000 - Number(said))).toBeLessThan(2);
+  });
+
+  it('can be left out', async () => {
+    const app = await server({ playground: false });
+    const page = await app.inject('/');
+    expect([page.statusCode, page.json().code]).toEqual([404, 'not_found']);
+  });
+
+  it('stands under the prefix of a plugin, with a slash, which its files are named after', async () => {
+    const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } });
+    onTestFinished(() => app.close());
+    await app.register(rivulet, { prefix: '/acp', agents: [echo], docs: false });
+    const bare = await app.inject('/acp');
+    expect([bare.statusCode, bare.headers.location]).toEqual([302, '/acp/']);
+    const page = await app.inject('/acp/');
+    const [asset] = assetsOf(page.body);
+    expect((await app.inject(`/acp/${asset}`)).statusCode).toBe(200);
+  });
+
+  it('leaves every other path as it was', async () => {
+    const app = await server();
+    for (const url of ['/assets/', '/assets/../package.json', '/assets/nothing.js', '/index.html']) {
+      expect((await app.inject(url)).statusCode, url).toBe(404);
+    }
+    expect((await app.inject({ method: 'POST', url: '/' })).statusCode).toBe(404);
+  });
+});
