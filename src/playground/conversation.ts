@@ -75,7 +75,10 @@ export class Conversation {
         .pipe(
           map(({ run }) => run),
           distinctUntilChanged(),
-          switchMap((run_id) => (run_id === undefined ? of(undefined) : this.#follow(run_id))),
+          switchMap((run_id) => {
+            this.problem.value = undefined;
+            return run_id === undefined ? of(undefined) : this.#follow(run_id);
+          }),
         )
         .subscribe((followed) => {
           this.followed.value = followed;

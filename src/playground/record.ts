@@ -13,6 +13,9 @@ export interface Entry {
 /** Events that are kept to be looked at; the server has all of them. */
 const kept = 5_000;
 
+/** Milliseconds that a rate can be told from: what comes within less came in one piece. */
+const shortest = 100;
+
 /** A run as this page has seen it: its state, its last events, and how fast they came. One object for all of a run. */
 export class RunRecord {
   readonly run_id: string;
@@ -51,9 +54,9 @@ export class RunRecord {
     this.tokens.add(at);
   }
 
-  /** Tokens a second, from the first to the last; undefined where there are too few to say. */
+  /** Tokens a second, from the first to the last; undefined where they came too close together to say. */
   get rate(): number | undefined {
     const time = this.lastToken - (this.firstToken ?? this.lastToken);
-    return this.tokenCount > 1 && time > 0 ? ((this.tokenCount - 1) * 1_000) / time : undefined;
+    return time >= shortest ? ((this.tokenCount - 1) * 1_000) / time : undefined;
   }
 }

@@ -101,7 +101,7 @@ function Table({ runs }: { runs: readonly Run[] }) {
               <td>{agent_name}</td>
               <td>
                 <a href={places.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' })}>
-                  {run_id.slice(0, 8)}
+                  …{run_id.slice(-8)}
                 </a>
               </td>
               <td>
