@@ -49,8 +49,11 @@ export async function servePlayground(app: FastifyInstance): Promise<void> {
     'X-Content-Type-Options': 'nosniff',
   };
   app.get('/', { schema }, (request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? '';
     // The page's files are named relative to it.
-    if (!request.url.split('?', 1)[0]?.endsWith('/')) return reply.redirect(`${app.prefix}/`);
+    if (path !== '' && path === app.prefix) return reply.redirect(`${path}/`);
+    // Such as `GET *`, which the router takes for it.
+    if (!path.endsWith('/')) return reply.callNotFound();
     return send(request, reply.headers({ ...headers, 'Cache-Control': 'no-cache' }), index);
   });
   for (const name of await readdir(new URL('assets/', built))) {
