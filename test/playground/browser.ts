@@ -13,6 +13,7 @@ const executable = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromiu
   .find((path) => existsSync(path));
 
 const args = [
+  '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
@@ -55,6 +56,8 @@ export async function visit(url: string, { width = 1360, height = 860 }: Look = 
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: 'light',
+    // What moves is painted anew all the time, which costs most where there is no graphics card.
+    reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
   const complaints: string[] = [];
