@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { Line } from './line.ts';
 
 /** A request to the server, as it can be made again. */
 export interface Call {
@@ -24,12 +25,12 @@ const longestBody = 64 * 1024;
 /** The calls that the page makes: a fetch, and what it was used for. */
 export class Calls {
   readonly list = signal<readonly Call[]>([]);
-  readonly #answered: () => void;
+  readonly #line: Line;
   #next = 1;
 
-  /** `answered` is told of each answer: the line is up. */
-  constructor(answered: () => void) {
-    this.#answered = answered;
+  /** `line` is told of each answer, and of each that did not come. */
+  constructor(line: Line) {
+    this.#line = line;
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
@@ -37,11 +38,12 @@ export class Calls {
     const key = this.#enter(String(input), init);
     try {
       const response = await fetch(input, init);
-      this.#answered();
+      this.#line.answered();
       const run_id = response.headers.get('Run-ID') ?? undefined;
       this.#change(key, { status: response.status, time: performance.now() - begun, ...(run_id && { run_id }) });
       return response;
     } catch (error) {
+      if (!init?.signal?.aborted) this.#line.lost();
       this.#change(key, { status: 0, time: performance.now() - begun });
       throw error;
     }

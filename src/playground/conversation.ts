@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import {
   animationFrameScheduler,
-  auditTime,
+  audit,
   catchError,
   defer,
   distinctUntilChanged,
@@ -13,6 +13,8 @@ import {
   Subscription,
   startWith,
   switchMap,
+  tap,
+  timer,
   timestamp,
 } from 'rxjs';
 import { type Client, ClientError, type MessagePart, type Run } from '../client/client.ts';
@@ -38,6 +40,9 @@ export interface ConversationParts {
 
 /** Runs of a session that are shown. */
 const shown = 100;
+/** Events after which a run is shown at a slower pace, since reading its Markdown takes longer than a frame. */
+const long = 5_000;
+const pace = 200; // milliseconds
 
 /** The session that the page is in: its runs, the one that is followed, and what is said to them. */
 export class Conversation {
@@ -144,7 +149,7 @@ export class Conversation {
     const record = new RunRecord(run_id, this.#asked?.run_id === run_id ? this.#asked.at : undefined);
     return client.watch(run_id).pipe(
       timestamp({ now: () => performance.now() }),
-      map(({ value, timestamp }) => {
+      tap(({ value, timestamp }) => {
         record.add(value, timestamp);
         if (!('run' in value)) return;
         if (record.total === 1) places.refine({ agent: value.run.agent_name, session: value.run.session_id });
@@ -153,13 +158,14 @@ export class Conversation {
         this.#changed.next();
       }),
       startWith(undefined),
-      auditTime(0, animationFrameScheduler),
+      audit(() => timer(record.total < long ? 0 : pace, animationFrameScheduler)),
       map(() => ({ record })),
       catchError((error: Error) => of({ record, problem: error.message })),
     );
   }
 
   #runsOf(session: string | undefined): Observable<readonly Run[]> {
+    this.#recalled.clear();
     if (session === undefined) return of([]);
     const ask = defer(() => this.#parts.client.runs({ session_id: session, limit: shown })).pipe(
       map(({ runs }) => runs.toReversed()),
@@ -173,16 +179,15 @@ export class Conversation {
 
   #show(runs: readonly Run[]): void {
     const { places } = this.#parts;
+    const before = this.#kept.peek().at(-1)?.run_id;
     this.#kept.value = runs;
     void this.#recall(runs);
     const { run } = places.now.peek();
-    const newest = runs.at(-1);
-    if (newest === undefined) return;
-    // Who comes to a session comes to its newest run; who has seen one to its end goes on to what followed it.
-    const over = this.followed.peek()?.record.run;
-    if (run === undefined || (over?.run_id === run && isFinal(over.status) && this.#isNews(newest, over))) {
-      places.refine({ run: newest.run_id });
-    }
+    const newest = runs.at(-1)?.run_id;
+    // Who comes to a session comes to its newest run, and who has seen that to its end goes on to the one after it.
+    const live = this.followed.peek()?.record.run;
+    const seen = live !== undefined && isFinal(live.status) && run === live.run_id && run === before;
+    if (newest !== undefined && (run === undefined || seen)) places.refine({ run: newest });
   }
 
   /** Learns from the session what its runs were given, where this browser did not give it. */
@@ -197,9 +202,5 @@ export class Conversation {
     const history = await historyOf(client, session).catch(() => []);
     const said = Object.entries(saidIn(history, runs)).filter(([run_id]) => this.#recalled.has(run_id));
     if (said.length > 0) memory.said(Object.fromEntries(said));
-  }
-
-  #isNews(newest: Run, over: Run): boolean {
-    return newest.run_id !== over.run_id && newest.created_at > over.created_at && !isFinal(newest.status);
   }
 }

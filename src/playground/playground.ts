@@ -14,7 +14,7 @@ const maxDelay = 5_000;
 /** All that the page knows. */
 export class Playground {
   readonly line = new Line();
-  readonly calls = new Calls(this.line.answered);
+  readonly calls = new Calls(this.line);
   readonly client: Client = createClient({
     // Where the page is, without its file: the server's address, whatever the prefix.
     url: new URL('.', location.href).href,

@@ -146,6 +146,31 @@ inBrowser('a conversation', () => {
     await shows(page, 'text text/plain plain Here; note.csv text/csv base64 YSxi;');
   });
 
+  it('stays with an old run that somebody looks at, though a newer one goes on', async () => {
+    const { url } = await serve([approve]);
+    const { page } = await visit(url);
+    await say(page, 'approve', 'First');
+    await page.getByRole('textbox', { name: 'Your answer' }).fill('yes');
+    await page.keyboard.press('Enter');
+    await shows(page, 'Done: First');
+    await say(page, 'approve', 'Other session');
+    await page.getByRole('button', { name: 'Answer' }).waitFor();
+    await page.getByRole('link', { name: /^First/ }).click();
+    await shows(page, 'Done: First');
+    const box = page.getByRole('textbox', { name: 'Message to approve' });
+    await box.fill('Second');
+    await box.press('Enter');
+    await page.getByRole('button', { name: 'Answer' }).waitFor();
+    const asked = page.waitForResponse(/session_id=/);
+    await page.getByRole('link', { name: 'Inspect', exact: true }).click();
+    await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
+    await (await asked).finished();
+    expect(await page.locator('.turn').evaluateAll((turns) => turns.map((turn) => turn.dataset.followed))).toEqual([
+      'true',
+      'false',
+    ]);
+  });
+
   it('can be come back to', async () => {
     const { url } = await serve([echo]);
     const { page } = await visit(url);

@@ -13,14 +13,17 @@ export function LineStatus() {
     return () => clearInterval(timer);
   }, [down]);
   if (down === undefined) return null;
-  const seconds = Math.ceil((down.again - now) / 1_000);
+  const { attempt, again = 0 } = down;
+  const seconds = Math.ceil((again - now) / 1_000);
   return (
     <div class="line" role="alert">
       <strong>The line is down.</strong> Nothing is lost: the run goes on, and so does the stream where it broke.
-      <span aria-hidden="true">
-        {' '}
-        Attempt {down.attempt} {seconds > 0 ? `in ${seconds} s` : 'now'}.
-      </span>
+      {attempt !== undefined && (
+        <span aria-hidden="true">
+          {' '}
+          Attempt {attempt} {seconds > 0 ? `in ${seconds} s` : 'now'}.
+        </span>
+      )}
     </div>
   );
 }
