@@ -1,3 +1,4 @@
+/** @jsxImportSource react */
 import { type FormEvent, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { type Client, createClient, type Message, type Run, toRun } from 'rivulet/client';
