@@ -1,18 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import type { Browser } from 'playwright-core';
 import { createServer } from 'rivulet';
 import { createServer as createVite, type ViteDevServer } from 'vite';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { echo } from '../support/agents.ts';
-import { noBrowser, openBrowser } from '../support/browser.ts';
+import { browser, inBrowser } from '../support/browser.ts';
 
-if (noBrowser !== undefined) console.warn(`SKIPPED: the examples of live UIs are not tested: ${noBrowser}`);
-
-describe.skipIf(noBrowser !== undefined)('the chat', { timeout: 60_000 }, () => {
+inBrowser('the chat of the examples', () => {
   let app: FastifyInstance;
   let vite: ViteDevServer;
-  let browser: Browser;
   let base: string;
 
   beforeAll(async () => {
@@ -25,10 +21,8 @@ describe.skipIf(noBrowser !== undefined)('the chat', { timeout: 60_000 }, () => 
     });
     await vite.listen();
     base = vite.resolvedUrls?.local[0] ?? '';
-    browser = await openBrowser();
   }, 60_000);
   afterAll(async () => {
-    await browser?.close();
     await vite?.close();
     await app?.close();
   });
@@ -36,7 +30,7 @@ describe.skipIf(noBrowser !== undefined)('the chat', { timeout: 60_000 }, () => 
   it.each(['chat.html', 'react.html', 'rxjs.html'])(
     'in %s shows the answer, asks, and sends the reply',
     async (file) => {
-      const page = await browser.newPage();
+      const page = await browser().newPage();
       const wrong: string[] = [];
       page.on('pageerror', (error) => wrong.push(error.message));
       await page.goto(`${base}${file}?agent=approve`);
@@ -63,7 +57,7 @@ describe.skipIf(noBrowser !== undefined)('the chat', { timeout: 60_000 }, () => 
   );
 
   it.each(['chat.html', 'react.html', 'rxjs.html'])('in %s shows what the server refuses', async (file) => {
-    const page = await browser.newPage();
+    const page = await browser().newPage();
     await page.goto(`${base}${file}?agent=nobody`);
     await page.locator('input').fill('hi');
     await page.locator('input').press('Enter');

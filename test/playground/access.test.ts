@@ -7,7 +7,7 @@ import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
 import { serve } from '../support/serve.ts';
 import { order, showcase } from './agents.ts';
-import { inBrowser, picture, say, shows, visit } from './browser.ts';
+import { inPlayground, picture, say, shows, visit } from './browser.ts';
 
 declare global {
   interface Window {
@@ -29,7 +29,7 @@ async function barriers(page: Page, rules?: string[]): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
-inBrowser('everybody', () => {
+inPlayground('everybody', () => {
   it('can read every view, by day and by night', { timeout: 30_000 }, async () => {
     const { url } = await serve([echo, approve, order, showcase]);
     const { page } = await visit(url);

@@ -1,25 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { build } from 'vite';
-import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
+import { beforeAll, expect, onTestFinished } from 'vitest';
+import { browser, inBrowser } from '../support/browser.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const screenshots = join(import.meta.dirname, 'screenshots');
-
-/** A browser of this machine; CHROMIUM names another one. */
-const executable = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-  .filter((path) => path !== undefined)
-  .find((path) => existsSync(path));
-
-const args = [
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 export interface Look {
   readonly width?: number;
@@ -31,29 +18,19 @@ export interface Visit {
   readonly context: BrowserContext;
 }
 
-let browser: Browser | undefined;
-
-/** Tests that a browser takes part in. Without one they are skipped, and say so; on CI that is a failure. */
-export function inBrowser(name: string, tests: () => void): void {
-  if (executable === undefined && process.env.CI === undefined) {
-    console.warn(`SKIPPED: ${name}: there is no Chromium; install one, or name it in CHROMIUM.`);
-  }
-  describe.skipIf(executable === undefined && process.env.CI === undefined)(name, () => {
+/** Tests of the page as it is built; `npm test` has built it, who runs one file may not have. */
+export function inPlayground(name: string, tests: () => void): void {
+  inBrowser(name, () => {
     beforeAll(async () => {
-      if (executable === undefined) throw new Error('There is no Chromium; install one, or name it in CHROMIUM.');
-      // `npm test` has built it; who runs one file may not have.
       if (!existsSync(join(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
-      browser = await chromium.launch({ executablePath: executable, args, chromiumSandbox: false });
     });
-    afterAll(() => browser?.close());
     tests();
   });
 }
 
 /** A visitor of their own, with no memory. What the page logs as an error fails the test, unless it is `expected`. */
 export async function visit(url: string, { width = 1360, height = 860 }: Look = {}, expected?: RegExp): Promise<Visit> {
-  if (browser === undefined) throw new Error('inBrowser() has not started one');
-  const context = await browser.newContext({
+  const context = await browser().newContext({
     viewport: { width, height },
     colorScheme: 'light',
     // What moves is painted anew all the time, which costs most where there is no graphics card.

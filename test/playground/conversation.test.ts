@@ -7,9 +7,9 @@ import { startLlm } from '../agents/llm.ts';
 import { Tap } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
 import { order, parcel, showcase } from './agents.ts';
-import { inBrowser, picture, say, shows, visit } from './browser.ts';
+import { inPlayground, picture, say, shows, visit } from './browser.ts';
 
-inBrowser('a conversation', () => {
+inPlayground('a conversation', () => {
   it('begins with the agents and what they say of themselves', async () => {
     const { url } = await serve([echo, showcase]);
     const { page } = await visit(url);

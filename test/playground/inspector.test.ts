@@ -3,9 +3,9 @@ import echo from '../../agents/echo.ts';
 import { Tap } from '../support/agents.ts';
 import { ask, serve } from '../support/serve.ts';
 import { showcase } from './agents.ts';
-import { inBrowser, picture, say, visit } from './browser.ts';
+import { inPlayground, picture, say, visit } from './browser.ts';
 
-inBrowser('the inspector', () => {
+inPlayground('the inspector', () => {
   it('shows the events as they come, and each of them whole', async () => {
     const tap = new Tap();
     const { url } = await serve([tap.agent]);
@@ -55,7 +55,7 @@ inBrowser('the inspector', () => {
   });
 });
 
-inBrowser('the table of runs', () => {
+inPlayground('the table of runs', () => {
   it('shows the newest, filters them, follows what is running, and leads to each', async () => {
     const tap = new Tap();
     const { url, post } = await serve([echo, tap.agent]);

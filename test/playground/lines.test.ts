@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { echo, Tap, tokens } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { serve } from '../support/serve.ts';
-import { inBrowser, picture, say, shows, visit } from './browser.ts';
+import { inPlayground, picture, say, shows, visit } from './browser.ts';
 
 const words = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `word${from + at} `);
 const answer = (page: Page): Promise<string | null> => page.locator('.prose').textContent();
@@ -31,7 +31,7 @@ async function middle() {
   return { tap, line, finish, ...visited };
 }
 
-inBrowser('a stream', () => {
+inPlayground('a stream', () => {
   it('goes on where it was when the page is loaded again', async () => {
     const { page, finish, tap } = await middle();
     await page.reload();

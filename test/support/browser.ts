@@ -1,16 +1,13 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe } from 'vitest';
 
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-
-/** Why there is no browser to test with, or undefined where there is one. */
-export const noBrowser = existsSync(executablePath)
-  ? undefined
-  : `there is no ${executablePath}; apt-get install chromium, or name another one with CHROMIUM`;
+/** A browser of this machine; CHROMIUM names another one. */
+const executable = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+  .filter((path) => path !== undefined)
+  .find((path) => existsSync(path));
 
 const args = [
-  '--headless',
-  '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
@@ -19,4 +16,24 @@ const args = [
   '--disable-sync',
 ];
 
-export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath, args });
+let open: Browser | undefined;
+
+/** The browser of the tests that are under way. */
+export function browser(): Browser {
+  if (open === undefined) throw new Error('only tests inside of inBrowser() have a browser');
+  return open;
+}
+
+/** Tests that a browser takes part in. Without one they are skipped, and say so; on CI that is a failure. */
+export function inBrowser(name: string, tests: () => void): void {
+  const skipped = executable === undefined && process.env.CI === undefined;
+  if (skipped) console.warn(`SKIPPED: ${name}: there is no Chromium; install one, or name it in CHROMIUM.`);
+  describe.skipIf(skipped)(name, { timeout: 60_000 }, () => {
+    beforeAll(async () => {
+      if (executable === undefined) throw new Error('There is no Chromium; install one, or name it in CHROMIUM.');
+      open = await chromium.launch({ executablePath: executable, args, chromiumSandbox: false });
+    }, 60_000);
+    afterAll(() => open?.close());
+    tests();
+  });
+}
