@@ -8,6 +8,5 @@ import { storeContract } from './contract.ts';
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-let file = 0;
-storeContract('memory', () => openStore('memory:'));
-storeContract('sqlite', () => openStore(`sqlite:${join(folder, `${++file}.db`)}`));
+storeContract('memory', () => openStore('memory:'), { shared: false });
+storeContract('sqlite', () => openStore(`sqlite:${join(folder, 'contract.db')}`), { shared: false });

@@ -1,44 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Batch, RunRow, Store, Write } from '../../src/core/store.ts';
+import type { RunRow, Store, Write } from '../../src/core/store.ts';
+import { clearingContract } from './contract-clearing.ts';
+import { extremesContract } from './contract-extremes.ts';
+import { sharingContract } from './contract-sharing.ts';
+import { append, end, fresh, input, numbered } from './writes.ts';
 
-/** A run's row as it is before its first event. */
-const newRow = (run_id: string, more: Partial<RunRow> = {}): RunRow => ({
-  run_id,
-  agent_name: 'echo',
-  session_id: `session-of-${run_id}`,
-  owner: null,
-  epoch: 1,
-  status: 'created',
-  created_at: '2026-01-01T00:00:00.000Z',
-  finished_at: null,
-  tier: 'pinned',
-  attempts: 0,
-  queued_at: null,
-  due: null,
-  on_disconnect: 'continue',
-  last: 0,
-  snapshot: 0,
-  ...more,
-});
-
-const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
-
-/** The write that appends lines to a row; the first one makes the run. */
-function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
-  const first = row.last === 0 ? { input } : {};
-  return { row: { ...row, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
-}
-
-const numbered = (batches: Batch[]): [number, string][] =>
-  batches.flatMap(({ first, lines }) => lines.map((line, index): [number, string] => [first + index, line]));
-
-/** What every store does; a store is one that passes this. */
-export function storeContract(name: string, open: () => Promise<Store>): void {
+/**
+ * What every store does; a store is one that passes this. `open` opens the same place each time; a place that is
+ * shared may be open twice.
+ */
+export function storeContract(name: string, open: () => Promise<Store>, { shared = true } = {}): void {
   describe(`a store: ${name}`, () => {
     let store: Store;
-    let id = 0;
-    const fresh = (more: Partial<RunRow> = {}): RunRow =>
-      newRow(`run-${name}-${process.pid}-${Date.now()}-${++id}`, more);
 
     beforeEach(async () => {
       store = await open();
@@ -204,16 +177,18 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
 
     it('sums up what the ended runs of an agent took, cancelled ones left out', async () => {
       const agent_name = `agent-${Date.now()}`;
-      const end = (status: RunRow['status'], tokens: number): Write[] => {
+      const ended = (status: RunRow['status'], tokens: number): Write[] => {
         const first = append(fresh({ agent_name }), ['1']);
-        const row = { ...first.row, status, finished_at: '2026-01-01T00:00:01.000Z' };
-        return [first, append(row, ['2'], status === 'cancelled' ? {} : { ended: { tokens, seconds: tokens / 10 } })];
+        return [
+          first,
+          end(first.row, status, status === 'cancelled' ? {} : { ended: { tokens, seconds: tokens / 10 } }),
+        ];
       };
       await store.commit([
-        ...end('completed', 10),
-        ...end('completed', 20),
-        ...end('failed', 3),
-        ...end('cancelled', 99),
+        ...ended('completed', 10),
+        ...ended('completed', 20),
+        ...ended('failed', 3),
+        ...ended('cancelled', 99),
       ]);
       expect(await store.figures([agent_name, 'never-ran'])).toEqual([
         { agent_name, completed: 2, failed: 1, tokens: 33, seconds: 3.3 },
@@ -294,5 +269,28 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
       while (await store.sweep({ keys: '2026-01-05' })) await Promise.resolve();
       expect(await store.key('runs', `k-${name}`)).toBeUndefined();
     });
+
+    it('leaves the key of a refused write free', async () => {
+      const first = append(fresh(), ['1']);
+      await store.commit([first]);
+      const { run_id } = first.row;
+      const key = {
+        scope: run_id,
+        key: 'k',
+        hash: 'a',
+        run_id,
+        after: 1,
+        created_at: '2026-01-02',
+        fresh: '2026-01-01',
+      };
+      expect(await store.commit([{ ...append({ ...first.row, last: 5 }, ['2']), key }])).toEqual([false]);
+      expect(await store.key(run_id, 'k')).toBeUndefined();
+      expect(await store.commit([{ ...append(first.row, ['2']), key }])).toEqual([true]);
+      expect(await store.key(run_id, 'k')).toMatchObject({ hash: 'a', after: 1 });
+    });
+
+    extremesContract(() => store);
+    clearingContract(() => store);
+    if (shared) sharingContract(() => store, open);
   });
 }

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import type { RunRow, Store, Write } from '../../src/core/store.ts';
+import { append, end, fresh, numbered, said } from './writes.ts';
+
+/** What every store forgets when it is told to, and what it does not. */
+export function clearingContract(store: () => Store): void {
+  it('takes a final run away with its log, its journal and its messages, and leaves the others', async () => {
+    const session_id = `removing-${fresh().run_id}`;
+    const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+    const [a, b] = [asked(fresh({ session_id })), asked(fresh({ session_id }))];
+    const state = { resource_id: `state-${session_id}`, session_id, run_id: null, content_type: 'a/b', body: '1' };
+    await store().commit([a, b, end(a.row, 'completed', { ...said(a.row, 'answer'), state: '/s' })]);
+    await store().commit([append(b.row, ['2'], { resources: [state] })]);
+    await store().remove(a.row.run_id);
+    while (await store().sweep({ keys: '' })) await Promise.resolve();
+    expect(await store().run(a.row.run_id)).toBeUndefined();
+    expect(await store().input(a.row.run_id)).toBeUndefined();
+    expect(await store().events(a.row.run_id, 0, 10)).toEqual([]);
+    expect(await store().journal(a.row.run_id)).toEqual([]);
+    expect(await store().resource(`question-of-${a.row.run_id}`)).toBeUndefined();
+    expect(await store().resource(`answer-of-${a.row.run_id}`)).toBeUndefined();
+    expect((await store().runs({ session_id }, undefined, 10)).map(({ run_id }) => run_id)).toEqual([b.row.run_id]);
+    expect(await store().session(session_id)).toEqual({ session_id, state: '/s', history: b.history });
+    expect(await store().resource(`question-of-${b.row.run_id}`)).toBeDefined();
+    expect(await store().resource(state.resource_id)).toEqual(state);
+    expect(await store().journal(b.row.run_id)).toEqual(['{}']);
+    expect(numbered(await store().events(b.row.run_id, 0, 10))).toHaveLength(2);
+    await store().remove('nobody');
+  });
+
+  it('takes a session away with all that it had', async () => {
+    const row = fresh({ agent_name: 'gone' });
+    const write = append(row, ['1'], { journal: ['{}'], state: '/s', ...said(row, 'question') });
+    const other = append(fresh(), ['1'], { history: ['/other'] });
+    await store().commit([write, end(write.row, 'failed'), other]);
+    await store().removeSession(row.session_id);
+    while (await store().sweep({ keys: '' })) await Promise.resolve();
+    expect(await store().session(row.session_id)).toBeUndefined();
+    expect(await store().run(row.run_id)).toBeUndefined();
+    expect(await store().events(row.run_id, 0, 10)).toEqual([]);
+    expect(await store().journal(row.run_id)).toEqual([]);
+    expect(await store().resource(`question-of-${row.run_id}`)).toBeUndefined();
+    expect(await store().runs({ agent_name: row.agent_name }, undefined, 10)).toEqual([]);
+    expect((await store().session(other.row.session_id))?.history).toEqual(['/other']);
+  });
+
+  it('clears runs that were over long ago, and keeps what was said', async () => {
+    const agent_name = `old-${fresh().run_id}`;
+    const row = fresh({ agent_name });
+    const old = append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+    const recent = append(fresh({ agent_name }), ['1']);
+    const going = append(fresh({ agent_name }), ['1']);
+    const late = append({ ...recent.row, status: 'failed', finished_at: '2026-01-01T00:00:03.000Z' }, ['2']);
+    await store().commit([old, recent, going, end(old.row, 'completed'), late]);
+    const before = { runs: '2026-01-01T00:00:02.000Z', keys: '' };
+    while (await store().sweep(before)) await Promise.resolve();
+    const left = await store().runs({ agent_name }, undefined, 10);
+    expect(left.map(({ run_id }) => run_id)).toEqual([going.row.run_id, recent.row.run_id]);
+    expect(await store().run(row.run_id)).toBeUndefined();
+    expect(await store().events(row.run_id, 0, 10)).toEqual([]);
+    expect(await store().journal(row.run_id)).toEqual([]);
+    expect((await store().session(row.session_id))?.history).toEqual(old.history);
+    expect(await store().resource(`question-of-${row.run_id}`)).toBeDefined();
+  });
+}

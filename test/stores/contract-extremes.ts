@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import type { Store } from '../../src/core/store.ts';
+import { append, fresh, numbered } from './writes.ts';
+
+/** What is large, or odd. */
+export function extremesContract(store: () => Store): void {
+  it('replays long lines from any event', async () => {
+    const lines = Array.from({ length: 20 }, (_, n) => `"${n}${'ü'.repeat(9_000)}"`);
+    const first = append(fresh(), lines.slice(0, 3));
+    let row = first.row;
+    const rest = lines.slice(3).map((line) => {
+      const write = append(row, [line]);
+      row = write.row;
+      return write;
+    });
+    await store().commit([first, ...rest]);
+    for (const after of [0, 1, 2, 3, 10, 19]) {
+      const seen: string[] = [];
+      for (let cursor = after; cursor < 20; cursor = after + seen.length) {
+        const page = numbered(await store().events(row.run_id, cursor, 1000)).filter(([seq]) => seq > cursor);
+        expect(page.length).toBeGreaterThan(0);
+        seen.push(...page.map(([, line]) => line));
+      }
+      expect(seen).toEqual(lines.slice(after));
+    }
+    expect(await store().events(row.run_id, 20, 1000)).toEqual([]);
+  });
+
+  it('takes commits of any size', async () => {
+    expect(await store().commit([])).toEqual([]);
+    const big = append(fresh(), [`"${'x'.repeat(5_000_000)}"`]);
+    const many = Array.from({ length: 1_200 }, () => append(fresh(), ['1']));
+    expect(await store().commit([big, ...many])).toEqual(Array(1_201).fill(true));
+    expect((await store().events(big.row.run_id, 0, 1))[0]?.lines[0]).toHaveLength(5_000_002);
+    expect((await store().run(many.at(-1)?.row.run_id ?? ''))?.last).toBe(1);
+  });
+
+  it('lets a URL that no server would write down harm nobody else', async () => {
+    const odd = append(fresh(), ['1'], {
+      history: ['http://a/\0', 'http://b/\ud800', `http://a/${'x'.repeat(9_000)}`],
+    });
+    const other = append(fresh(), ['1']);
+    expect(await store().commit([odd, other])).toEqual([true, true]);
+    const { history } = (await store().session(odd.row.session_id)) ?? {};
+    expect(history).toHaveLength(3);
+    expect(history?.[2]).toHaveLength(9_009);
+  });
+}

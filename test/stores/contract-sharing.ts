@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Store, Write } from '../../src/core/store.ts';
+import { append, end, fresh, input, numbered, said } from './writes.ts';
+
+/** What holds where the same place is opened twice: by two processes, or by one after the other. */
+export function sharingContract(first: () => Store, open: () => Promise<Store>): void {
+  describe('that is opened twice', () => {
+    let one: Store;
+    let other: Store;
+    beforeEach(async () => {
+      one = first();
+      other = await open();
+    });
+    afterEach(() => other.close());
+
+    it('shows to each what the other has kept', async () => {
+      const row = fresh();
+      const write = append(row, ['1', '2'], { journal: ['{}'], state: '/s', ...said(row, 'question') });
+      await one.commit([write]);
+      expect(await other.run(row.run_id)).toEqual(write.row);
+      expect(await other.input(row.run_id)).toEqual(input);
+      expect(numbered(await other.events(row.run_id, 1, 10)).at(-1)).toEqual([2, '2']);
+      expect(await other.journal(row.run_id)).toEqual(['{}']);
+      expect(await other.session(row.session_id)).toMatchObject({ history: write.history, state: '/s' });
+      expect(await other.resource(`question-of-${row.run_id}`)).toEqual(write.resources?.[0]);
+      await other.commit([append(write.row, ['3'])]);
+      expect(await one.run(row.run_id)).toMatchObject({ last: 3 });
+    });
+
+    it('takes one of two writes to the same place in a log, and nothing of the other', async () => {
+      let row = fresh();
+      for (let round = 0; round < 20; round += 1) {
+        const writes = ['one', 'other'].map((who) =>
+          append(row, [`"${who} ${round}"`], { journal: [`"${who} ${round}"`], history: [`/${who}/${round}`] }),
+        );
+        const kept = (await Promise.all([one, other].map((store, n) => store.commit(writes.slice(n, n + 1))))).flat();
+        expect(kept.filter(Boolean)).toHaveLength(1);
+        const won = writes[kept.indexOf(true)];
+        if (won === undefined) throw new Error('none was taken');
+        row = won.row;
+        expect((await one.journal(row.run_id)).at(-1)).toBe(won.lines[0]);
+        expect((await other.session(row.session_id))?.history.at(-1)).toBe(won.history?.[0]);
+      }
+      expect(await one.journal(row.run_id)).toHaveLength(20);
+      expect((await one.session(row.session_id))?.history).toHaveLength(20);
+      const log = numbered(await other.events(row.run_id, 0, 100));
+      expect(log.map(([seq]) => seq)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1));
+      expect(log.map(([, line]) => line)).toEqual(await one.journal(row.run_id));
+    });
+
+    it('lets one of two take a run over', async () => {
+      const first = append(fresh(), ['1']);
+      await one.commit([first]);
+      for (let epoch = 2; epoch < 12; epoch += 1) {
+        const take: Write = { row: { ...first.row, epoch }, from: epoch - 1, expect: 1, lines: [] };
+        const kept = await Promise.all([one.commit([take]), other.commit([take])]);
+        expect(kept.flat().sort()).toEqual([false, true]);
+      }
+    });
+
+    it('makes one run of two that bring the same key', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const [a, b] = [append(fresh(), ['1']), append(fresh(), ['1'])];
+        const key = {
+          scope: a.row.run_id,
+          key: 'k',
+          hash: 'h',
+          after: 0,
+          created_at: '2026-01-02',
+          fresh: '2026-01-01',
+        };
+        const withKey = (write: Write): Write => ({ ...write, key: { ...key, run_id: write.row.run_id } });
+        const kept = await Promise.all([one.commit([withKey(a)]), other.commit([withKey(b)])]);
+        const [won, lost] = kept[0]?.[0] ? [a, b] : [b, a];
+        expect(kept.flat().filter(Boolean)).toHaveLength(1);
+        expect(await one.run(lost.row.run_id)).toBeUndefined();
+        expect(await other.key(key.scope, 'k')).toMatchObject({ run_id: won.row.run_id });
+      }
+    });
+
+    it('loses nothing where both add to the same sessions and agents, in whatever order', async () => {
+      const shared = ['x', 'y', 'z'].map((it) => `${it}-${fresh().run_id}`);
+      const ending = (who: string, names: string[], round: number): Write[] =>
+        names.flatMap((it) => {
+          const begun = append(fresh({ session_id: it, agent_name: it }), ['1']);
+          const history = [`/${who}/${round}`];
+          return [begun, end(begun.row, 'completed', { history, ended: { tokens: 1, seconds: 0.5 } })];
+        });
+      await Promise.all(
+        Array.from({ length: 20 }, (_, round) => [
+          one.commit(ending('one', shared, round)),
+          other.commit(ending('other', [...shared].reverse(), round)),
+        ]).flat(),
+      );
+      for (const it of shared) {
+        expect((await one.session(it))?.history).toHaveLength(40);
+        expect(await other.figures([it])).toEqual([
+          { agent_name: it, completed: 40, failed: 0, tokens: 40, seconds: 20 },
+        ]);
+      }
+    });
+  });
+}

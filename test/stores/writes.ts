@@ -1,0 +1,49 @@
+import { v7 as uuid } from 'uuid';
+import type { Batch, RunRow, Write } from '../../src/core/store.ts';
+
+/** The row of a new run, as it is before its first event. */
+export function fresh(more: Partial<RunRow> = {}): RunRow {
+  const run_id = uuid();
+  return {
+    run_id,
+    agent_name: 'echo',
+    session_id: `session-of-${run_id}`,
+    owner: null,
+    epoch: 1,
+    status: 'created',
+    created_at: '2026-01-01T00:00:00.000Z',
+    finished_at: null,
+    tier: 'pinned',
+    attempts: 0,
+    queued_at: null,
+    due: null,
+    on_disconnect: 'continue',
+    last: 0,
+    snapshot: 0,
+    ...more,
+  };
+}
+
+export const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
+
+/** The write that appends lines to a row; the first one makes the run. */
+export function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
+  const first = row.last === 0 ? { input } : {};
+  return { row: { ...row, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
+}
+
+export const numbered = (batches: Batch[]): [number, string][] =>
+  batches.flatMap(({ first, lines }) => lines.map((line, index): [number, string] => [first + index, line]));
+
+/** The write that ends a run. */
+export const end = (row: RunRow, status: RunRow['status'], more: Partial<Write> = {}): Write =>
+  append({ ...row, status, finished_at: '2026-01-01T00:00:01.000Z' }, ['"end"'], more);
+
+/** A message of a run, kept and in the history of its session. */
+export const said = ({ run_id, session_id }: RunRow, text: string): Pick<Write, 'resources' | 'history'> => {
+  const resource_id = `${text}-of-${run_id}`;
+  return {
+    resources: [{ resource_id, session_id, run_id, content_type: 'application/json', body: JSON.stringify(text) }],
+    history: [`/resources/${resource_id}`],
+  };
+};
