@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { afterAll, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
+import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { storeContract } from './contract.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
@@ -10,3 +11,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 storeContract('memory', () => openStore('memory:'), { shared: false });
 storeContract('sqlite', () => openStore(`sqlite:${join(folder, 'contract.db')}`), { shared: false });
+
+for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
+  if (place === undefined) {
+    it.skip(`a store: ${name}, for which there is no server`);
+    continue;
+  }
+  storeContract(name, () => openStore(place.url));
+  afterAll(() => place.remove());
+}

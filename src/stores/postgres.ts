@@ -1,0 +1,179 @@
+import { DatabaseError, Pool, type QueryResultRow } from 'pg';
+import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import type { Message } from '../schema/message.ts';
+import { type Parcel, parcels, sessionOf } from './parcels.ts';
+import { migrate } from './postgres-schema.ts';
+import { type Statements, statements } from './postgres-statements.ts';
+
+/** How many runs, keys or rows of events one sweep takes; a row is at most about 64 KiB. */
+const sweepRows = 100;
+
+/** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
+const pageBytes = 16 * 1024;
+const pageBatches = 64;
+
+/** Connections for everything but commits. */
+const readers = 8;
+
+/** How often a transaction is begun again that the database has ended in favour of another. */
+const attempts = 5;
+/** Deadlock, and a conflict where the database is set to serialise: all was undone. */
+const undone = new Set(['40P01', '40001']);
+
+/**
+ * PostgreSQL 13 or newer. A commit is one call of a function, and one transaction; a batch of events is one row. What
+ * survives a crash of the server is up to its settings, which keep every commit unless they were changed.
+ * A statement fails when its connection is lost or ten seconds are over; the next one connects again.
+ */
+export class PostgresStore implements Store {
+  /** Commits have a connection of their own: readers that catch up, many at once, would queue before them. */
+  readonly #writer: Pool;
+  readonly #reader: Pool;
+  readonly #sql: Statements;
+
+  private constructor(url: string, schema: string) {
+    const config = {
+      ...connection(url),
+      connectionTimeoutMillis: 10_000,
+      // The server gives up first, so that it is known what came of it.
+      statement_timeout: 10_000,
+      query_timeout: 12_000,
+    };
+    this.#writer = new Pool({ ...config, max: 1 });
+    this.#reader = new Pool({ ...config, max: readers });
+    // A connection that is lost while nobody uses it; whoever comes next gets another.
+    for (const pool of [this.#writer, this.#reader]) pool.on('error', () => {});
+    this.#sql = statements(schema);
+  }
+
+  /** `postgres://`; the tables are in a schema of that name. @throws Error where it is of a newer Rivulet */
+  static async open(url: string, schema: string): Promise<PostgresStore> {
+    await migrate({ ...connection(url), connectionTimeoutMillis: 3_000 }, schema);
+    return new PostgresStore(url, schema);
+  }
+
+  async commit(writes: readonly Write[]): Promise<boolean[]> {
+    const taken: boolean[] = [];
+    for (const parcel of parcels(writes, describe)) taken.push(...(await this.#take(parcel)));
+    return taken;
+  }
+
+  async run(run_id: string): Promise<RunRow | undefined> {
+    return this.#one(this.#sql.run, run_id);
+  }
+
+  async input(run_id: string): Promise<Message[] | undefined> {
+    const row = await this.#one<{ input: string }>(this.#sql.input, run_id);
+    return row === undefined ? undefined : JSON.parse(row.input);
+  }
+
+  async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
+    const batches = Math.min(limit, pageBatches);
+    const found = await this.#all<{ first: number; body: string }>(this.#sql.events, run_id, after, batches, pageBytes);
+    return found.map(({ first, body }) => ({ first, lines: body.split('\n') }));
+  }
+
+  async journal(run_id: string): Promise<string[]> {
+    const found = await this.#all<{ body: string }>(this.#sql.journal, run_id);
+    return found.flatMap(({ body }) => body.split('\n'));
+  }
+
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
+    const { agent_name, session_id, status } = filter;
+    return this.#all(this.#sql.runs, agent_name, session_id, status, before, limit);
+  }
+
+  async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
+    return this.#all(this.#sql.unfinished, session_id, after, limit);
+  }
+
+  async due(now: string, limit: number): Promise<RunRow[]> {
+    return this.#all(this.#sql.due, now, limit);
+  }
+
+  async key(scope: string, key: string): Promise<Key | undefined> {
+    return this.#one(this.#sql.key, scope, key);
+  }
+
+  async session(session_id: string): Promise<SessionRow | undefined> {
+    return this.#one(this.#sql.session, session_id);
+  }
+
+  async resource(resource_id: string): Promise<Resource | undefined> {
+    return this.#one(this.#sql.resource, resource_id);
+  }
+
+  async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
+    return this.#all(this.#sql.figures, agent_names);
+  }
+
+  async remove(run_id: string): Promise<void> {
+    await this.#change(this.#sql.removeRun, run_id);
+  }
+
+  async removeSession(session_id: string): Promise<void> {
+    await this.#change(this.#sql.removeSession, session_id);
+  }
+
+  async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
+    const sql = this.#sql;
+    const logs = await this.#change(sql.clearLogs, sweepRows);
+    const runs = before.runs === undefined ? 0 : await this.#change(sql.retire, before.runs, sweepRows);
+    const keys = await this.#change(sql.clearKeys, before.keys, sweepRows);
+    return logs + runs + keys > 0;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#writer.end(), this.#reader.end()]);
+  }
+
+  async #take({ writes, bodies }: Parcel): Promise<boolean[]> {
+    const text = this.#sql.take(bodies.length);
+    const { rows } = await again(() => this.#writer.query<{ taken: boolean[] }>(text, [writes, ...bodies]));
+    return rows[0]?.taken ?? [];
+  }
+
+  async #all<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row[]> {
+    return (await this.#reader.query<Row>(text, [...values])).rows;
+  }
+
+  async #one<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row | undefined> {
+    return (await this.#all<Row>(text, ...values))[0];
+  }
+
+  /** Answers how many rows it was about. */
+  async #change(text: string, ...values: readonly unknown[]): Promise<number> {
+    return (await again(() => this.#reader.query(text, [...values]))).rowCount ?? 0;
+  }
+}
+
+/** What every connection has, unless the URL says otherwise. */
+const connection = (url: string) => ({ connectionString: url, application_name: 'rivulet', keepAlive: true });
+
+async function again<T>(transaction: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await transaction();
+    } catch (error) {
+      const lost = error instanceof DatabaseError && undone.has(error.code ?? '');
+      if (!lost || attempt === attempts) throw error;
+    }
+  }
+}
+
+/** A write as the function `take` reads it. */
+function describe(write: Write): object {
+  const { row, expect, key, ended, resources } = write;
+  return {
+    ...row,
+    expect,
+    grown: write.grown,
+    from: write.from ?? row.epoch,
+    ...(expect === 0 && write.input !== undefined && { input: JSON.stringify(write.input) }),
+    journal: write.journal?.join('\n'),
+    key,
+    resources,
+    ...sessionOf(write),
+    ...ended,
+  };
+}

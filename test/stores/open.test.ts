@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { openStore, storeName } from '../../src/stores/open.ts';
+
+describe('a URL of a store', () => {
+  it.for<[string, RegExp]>([
+    ['mongo:', /^there is no store "mongo:"; use memory:, sqlite:PATH, redis:/],
+    ['redis', /^there is no store "redis"; use /],
+    ['redis:localhost', /^the store redis:localhost cannot be opened: a \/\/ has to follow the colon$/],
+    ['redis://localhost/data', /its path is the number of a database; got "\/data"$/],
+    [
+      'redis://localhost/0?prefix={a}',
+      /its prefix has to be at most 100 characters without spaces or braces; got "{a}"$/,
+    ],
+    [
+      'postgres://localhost/a?schema=My Data',
+      /its schema has to be .* small letters, digits and underscores; got "My Data"$/,
+    ],
+    [
+      'postgres://user:50%@localhost:port/a',
+      /^the store postgres:\/\/user:\*\*\*@localhost:port\/a cannot be opened: it is no URL/,
+    ],
+    [
+      'redis://user:secret@127.0.0.1:1/0',
+      /^the store redis:\/\/user:\*\*\*@127.0.0.1:1\/0 cannot be opened: connect ECONNREFUSED 127.0.0.1:1$/,
+    ],
+    [
+      'postgres://user:secret@127.0.0.1:1/a',
+      /^the store postgres:\/\/user:\*\*\*@127.0.0.1:1\/a cannot be opened: connect ECONNREFUSED 127.0.0.1:1$/,
+    ],
+    ['postgres://user:secret@localhost:1/a', /ECONNREFUSED/],
+  ])('that cannot be opened, %s, says why', async ([url, says]) => {
+    await expect(openStore(url)).rejects.toThrow(says);
+  });
+
+  it.each([
+    ['postgres://me:se@cret@host/db?schema=a', 'postgres://me:***@host/db?schema=a'],
+    ['postgres://me:se/cret@host/db', 'postgres://me:***@host/db'],
+    ['postgres://host/db?user=me&password=secret&schema=a', 'postgres://host/db?user=me&password=***&schema=a'],
+    ['redis://:secret@host:6379/1', 'redis://:***@host:6379/1'],
+    ['redis://host:6379/1', 'redis://host:6379/1'],
+    ['sqlite:./data/rivulet.db', 'sqlite:./data/rivulet.db'],
+  ])('is shown without its password: %s', (url, shown) => {
+    expect(storeName(url)).toBe(shown);
+  });
+});
