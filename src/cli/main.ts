@@ -65,7 +65,9 @@ function serving(command: Command): void {
     .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
     .addOption(new Option('--port <port>', 'port; 0 takes a free one').env('PORT').default(8000).argParser(port))
     .addOption(
-      new Option('--store <url>', 'memory: or sqlite:PATH').env('RIVULET_STORE').default('sqlite:./data/rivulet.db'),
+      new Option('--store <url>', 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE')
+        .env('RIVULET_STORE')
+        .default('sqlite:./data/rivulet.db'),
     )
     .addOption(new Option('--public-url <url>', 'base of the URLs in sessions').env('PUBLIC_URL').argParser(httpUrl))
     .addOption(

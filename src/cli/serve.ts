@@ -4,8 +4,8 @@ import type { Agent } from '../core/agent.ts';
 import { defaultLimits, type Limits } from '../engine/limits.ts';
 import { Registry } from '../engine/registry.ts';
 import { createServer } from '../server.ts';
-import { openStore } from '../stores/open.ts';
 import { exit } from './exit-codes.ts';
+import { openStore, storeName } from '../stores/open.ts';
 import { loadAgents } from './load-agents.ts';
 import { WatchedAgents } from './watch-agents.ts';
 
@@ -77,7 +77,7 @@ function greeting(agents: readonly Agent[], url: string, options: ServeOptions):
   const body = `{"agent_name":"${first}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
   return [
     '',
-    `Rivulet is up at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, kept in ${store}`,
+    `Rivulet is up at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, kept in ${storeName(store)}`,
     '',
     ...lines,
     '',

@@ -110,7 +110,7 @@ describe.concurrent('rivulet serve', () => {
       'a store of no known kind',
       { 'agents/a.js': agentText('a') },
       ['--store', 'mongo:'],
-      /^rivulet: there is no store "mongo:"; use memory: or sqlite:PATH\n$/,
+      /^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/,
     ],
   ])('stops with one line that says which and why: %s', async ([, files, args, says], t) => {
     const rivulet = start(t, project(t, files), args);
