@@ -178,11 +178,11 @@ export class LiveRuns implements Runs {
     const waiting = this.all().filter((one) => one.run.status === 'awaiting' || one.log.row.queued_at !== null);
     for (const one of waiting)
       if (!one.durable && one.log.row.queued_at === null) one.failWith(fail('run_interrupted').toJSON());
-    await Promise.all(
-      this.all()
-        .filter((one) => one.durable || one.log.row.queued_at !== null)
-        .map((one) => this.leave(one)),
-    );
+    const leaving = (): Execution[] => this.all().filter((one) => one.durable || one.log.row.queued_at !== null);
+    // Until there is none: more may come in while the store takes down that these leave.
+    for (let some = leaving(); some.length > 0; some = leaving()) {
+      await Promise.all(some.map((one) => this.leave(one)));
+    }
     for (const run_id of this.#changed.eventNames()) this.#changed.emit(String(run_id));
     await this.#emptied(this.#services.limits.stopTime);
     for (const one of this.all()) {
