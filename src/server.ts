@@ -120,6 +120,8 @@ export async function createServer({ logger = false, ...options }: ServerOptions
     logger,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
     bodyLimit: options.bodyLimit ?? 10 * 1024 * 1024,
+    // Ten seconds by default, and not only for starting: runs get as many when the server stops.
+    pluginTimeout: 0,
     // A request that never ends may not hold a socket for ever; streams that we send are not meant.
     requestTimeout: 60_000,
     return503OnClosing: false,
