@@ -110,7 +110,10 @@ export interface AgentFigures {
  * What a method rejects with is the store's own error; the engine decides what it means.
  */
 export interface Store {
-  /** Keeps all writes in one commit. Answers for each whether it was taken; a refused one changes nothing. */
+  /**
+   * Keeps all writes in one commit. Answers for each whether it was taken; a refused one changes nothing.
+   * Where it rejects, any of them may have been taken all the same: on a network, answers get lost.
+   */
   commit(writes: readonly Write[]): Promise<boolean[]>;
   run(run_id: string): Promise<RunRow | undefined>;
   /** The input that the run was made with; a store may forget it when the run is over. */

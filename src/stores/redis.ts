@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { isFinal } from '../core/status.ts';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import { parcels, sessionOf } from './parcels.ts';
@@ -14,13 +15,11 @@ const pageBatches = 64;
 /** Runs that are looked at in one call, where a list is filtered. */
 const listed = 200;
 
-const isOpen = new Set(['created', 'in-progress', 'awaiting', 'cancelling']);
-
 /**
- * One server, or the first of a replicated set; Redis 6.2 or newer. A commit is one call of a script, so every write is
- * atomic; a batch of events is one entry of the run's stream. What survives a crash of Redis is up to its settings.
- * One connection for everything. A command fails as soon as that is lost, or ten seconds without an answer are over; the
- * client connects again by itself.
+ * One Redis server, 6.2 or newer, for everything. A commit is one call of a script, and atomic; a batch of events is one
+ * entry of the run's stream. What survives a crash of Redis is up to its settings.
+ * One connection. A command fails as soon as that is lost, or ten seconds without an answer are over; the client connects
+ * again by itself.
  */
 export class RedisStore implements Store {
   readonly #redis: Redis;
@@ -106,7 +105,7 @@ export class RedisStore implements Store {
     const name =
       session_id !== undefined
         ? `of:${session_id}`
-        : status !== undefined && (isOpen.has(status) || agent_name === undefined)
+        : status !== undefined && (!isFinal(status) || agent_name === undefined)
           ? `status:${status}`
           : agent_name !== undefined
             ? `agent:${agent_name}`

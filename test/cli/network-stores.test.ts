@@ -40,6 +40,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
 
     it('says why it does not come up', async () => {
       const wrong = new URL(url);
+      wrong.hostname = '127.0.0.1';
       wrong.port = '1';
       wrong.password = 'secret';
       const rivulet = start(wrong.href);
