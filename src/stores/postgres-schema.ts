@@ -187,13 +187,17 @@ const steps: readonly string[] = [
 /**
  * Brings a schema to the newest version, all steps in one transaction; makes it where there is none. Several processes
  * may do so at once: one works, the others wait and find it done.
- * @throws Error for a schema of a newer Rivulet
+ * @throws Error for a schema of a newer Rivulet, and a database that is not in UTF-8
  */
 export async function migrate(config: ClientConfig, schema: string): Promise<void> {
   // A connection of its own, which may take its time.
   const client = new Client(config);
   await client.connect();
   try {
+    const { rows: encodings } = await client.query<{ server_encoding: string }>('SHOW server_encoding');
+    const encoding = encodings[0]?.server_encoding;
+    // Any other would refuse a character some day, and with it all of a commit.
+    if (encoding !== 'UTF8') throw new Error(`its database has the encoding ${encoding}; it has to be UTF8`);
     await client.query('BEGIN');
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))', ['rivulet', schema]);
     const name = escapeIdentifier(schema);
