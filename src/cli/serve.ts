@@ -4,8 +4,8 @@ import type { Agent } from '../core/agent.ts';
 import { defaultLimits, type Limits } from '../engine/limits.ts';
 import { Registry } from '../engine/registry.ts';
 import { createServer } from '../server.ts';
-import { exit } from './exit-codes.ts';
 import { openStore, storeName } from '../stores/open.ts';
+import { exit } from './exit-codes.ts';
 import { loadAgents } from './load-agents.ts';
 import { WatchedAgents } from './watch-agents.ts';
 
