@@ -21,7 +21,11 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    // What needs a browser for long has a command of its own, `npm run test:browser`.
+    projects: [
+      { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'] } },
+      { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
+    ],
     testTimeout: 15_000,
     // Most tests wait for sockets and processes more than they compute.
     maxWorkers: 3,
