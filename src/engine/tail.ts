@@ -1,7 +1,7 @@
 import type { Batch } from '../core/store.ts';
 import { charsOf, lastOf } from './batch.ts';
 
-const tailChars = 256 * 1024;
+const tailChars = 32 * 1024;
 /** What a log without a reader keeps: enough for the beginning of a run, whose reader is on its way. */
 const unreadChars = 4 * 1024;
 

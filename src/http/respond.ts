@@ -46,9 +46,7 @@ export class Responder {
       cursor.close();
       return reply.code(204).send();
     }
-    const go = await this.#engine.reader(run_id);
-    onceGone(reply, () => go(!reply.raw.writableEnded));
-    sendStream(reply, cursor, this.#streams);
+    sendStream(reply, cursor, this.#streams, await this.#engine.reader(run_id));
     return reply;
   }
 

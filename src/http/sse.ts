@@ -14,20 +14,28 @@ export interface StreamOptions {
 }
 
 /**
- * Streams what a cursor reads to the client, ends the response after the last event, and closes the cursor.
+ * Streams what a cursor reads to the client, ends the response after the last event, and closes the cursor. `go` is
+ * called when the reader has gone, with true where that was before the end.
  * The only caller of fastify-sse-v2, because the library has to be kept from some of its habits: it ends
  * the process when its source throws, never tells its source that the client has left, and reads ahead of
  * a client that does not read. So it has the end of a stream only.
  */
-export function sendStream(reply: FastifyReply, cursor: Cursor, { open, retry }: StreamOptions): void {
+export function sendStream(
+  reply: FastifyReply,
+  cursor: Cursor,
+  { open, retry }: StreamOptions,
+  go: (early: boolean) => void,
+): void {
   const { raw } = reply;
   const leave = (): void => cursor.close();
   reply.hijack();
   const release = open.add(reply);
-  onceGone(reply, () => {
+  const gone = (): void => {
     release();
     leave();
-  });
+    go(!raw.writableEnded);
+  };
+  onceGone(reply, gone);
   // A socket that breaks reports `close` as well; without a listener its error would end the process.
   raw.on('error', leave);
   // Before the library does: it would send `Cache-Control` in another spelling, and pump an extra stream.
@@ -38,8 +46,9 @@ export function sendStream(reply: FastifyReply, cursor: Cursor, { open, retry }:
     'x-accel-buffering': 'no',
   });
   raw.write(`retry: ${retry}\n\n`);
+  // It left while its run was being looked up.
   if (raw.destroyed) {
-    leave();
+    gone();
     return;
   }
   pump(reply, cursor, (error) => {

@@ -193,7 +193,7 @@ export class SqliteStore implements Store {
   }
 
   #begin(log: CommitLog, { row, lines, journal, input, history, state }: Write): boolean {
-    const isNew = row.status === 'created';
+    const isNew = row.status === 'created' && lines.length > 0;
     const { changes } = this.#sql.insertRun.run({ input: JSON.stringify(input), ...row, last: isNew ? 0 : row.last });
     if (changes === 0) return false;
     if (history !== undefined || state !== undefined) {
