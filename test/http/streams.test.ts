@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { interval, map, merge, NEVER, of, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
@@ -122,6 +123,64 @@ describe('a stream', () => {
     socket.setEncoding('utf8');
     for await (const chunk of socket) text += chunk;
     expect(text.match(/^id: \d+$/gm)).toHaveLength(n + 5);
+  });
+
+  it('carries text of any script, in chunks of the right size', async () => {
+    const words = ['Flüsse ', '川 ', '🌊 ', 'plain'];
+    const served = await serve([agent('words', () => words)]);
+    const seen = await frames(await served.post('/runs', ask('words', 'a', { mode: 'stream' })));
+    const said = seen.map(({ event }) => (event.type === 'message.part' ? event.part.content : undefined));
+    expect(said.filter(Boolean)).toEqual(words);
+  });
+
+  it('speaks to a client of HTTP/1.0, which knows no chunks', async () => {
+    const served = await serve([tokens]);
+    const { run_id } = await (await served.post('/runs', ask('tokens', '3'))).json();
+    const { hostname, port } = new URL(served.url);
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    socket.write(`GET /runs/${run_id}/events HTTP/1.0\r\nAccept: text/event-stream\r\n\r\n`);
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+    expect(body.replace(/^data: .*$/gm, 'data')).toBe(
+      ['retry: 1000', ...Array.from({ length: 8 }, (_, n) => `id: ${n + 1}\ndata`), ''].join('\n\n'),
+    );
+  });
+
+  it('waits for its turn on a connection, and loses nothing meanwhile', async () => {
+    const [first, second] = [new Tap('first'), new Tap('second')];
+    const served = await serve([first.agent, second.agent]);
+    const begin = async (name: string): Promise<string> =>
+      (await (await served.post('/runs', ask(name, 'a', { mode: 'async' }))).json()).run_id;
+    const ids = [await begin('first'), await begin('second')];
+    await Promise.all([first.started(), second.started()]);
+    const { hostname, port, host } = new URL(served.url);
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    for (const [n, id] of ids.entries()) {
+      const end = n === 1 ? 'Connection: close\r\n' : '';
+      socket.write(`GET /runs/${id}/events HTTP/1.1\r\nHost: ${host}\r\nAccept: text/event-stream\r\n${end}\r\n`);
+    }
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    const heard = async (what: string): Promise<void> => {
+      while (!text.includes(what)) await once(socket, 'data');
+    };
+    second.push('before its turn');
+    first.push('one');
+    await heard('one');
+    expect(text).not.toContain('before its turn');
+    first.complete();
+    await heard('before its turn');
+    second.push('two');
+    second.complete();
+    await once(socket, 'end');
+    const bodies = text.split('HTTP/1.1 200 OK').slice(1);
+    expect(bodies.map((body) => body.match(/^id: \d+$/gm))).toEqual(
+      [6, 7].map((n) => Array.from({ length: n }, (_, i) => `id: ${i + 1}`)),
+    );
+    expect(bodies.map((body) => body.endsWith('\r\n0\r\n\r\n'))).toEqual([true, true]);
   });
 
   it('answers HEAD without hanging', async () => {

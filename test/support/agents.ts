@@ -26,20 +26,24 @@ export class Tap {
   subscriptions = 0;
   unsubscriptions = 0;
 
-  readonly agent = agent('tap', () =>
-    defer(
-      () =>
-        new Observable<string>((subscriber) => {
-          this.subscriptions += 1;
-          this.#next = (value) => subscriber.next(value);
-          this.#done = () => subscriber.complete();
-          for (const resolve of this.#started.splice(0)) resolve();
-          return () => {
-            this.unsubscriptions += 1;
-          };
-        }),
-    ),
-  );
+  readonly agent: Agent;
+
+  constructor(name = 'tap') {
+    this.agent = agent(name, () =>
+      defer(
+        () =>
+          new Observable<string>((subscriber) => {
+            this.subscriptions += 1;
+            this.#next = (value) => subscriber.next(value);
+            this.#done = () => subscriber.complete();
+            for (const resolve of this.#started.splice(0)) resolve();
+            return () => {
+              this.unsubscriptions += 1;
+            };
+          }),
+      ),
+    );
+  }
 
   async started(): Promise<void> {
     if (this.#next === undefined) await new Promise<void>((resolve) => this.#started.push(resolve));
