@@ -7,11 +7,18 @@ interface Kept {
   /** For as long as the run may be re-entered. */
   input: readonly Message[] | undefined;
   /** A write that only goes on with the log is added to the batch before it; any other ends that one. */
-  readonly batches: { readonly first: number; readonly lines: string[] }[];
+  readonly batches: KeptBatch[];
   /** Whether the last batch may still grow. */
   open: boolean;
   readonly journal: string[];
   readonly resources: string[];
+}
+
+interface KeptBatch {
+  readonly first: number;
+  count: number;
+  /** Bytes once the run is over: as strings, all that was ever streamed would be looked at by each garbage collection. */
+  lines: string[] | Buffer;
 }
 
 interface KeptSession {
@@ -60,9 +67,10 @@ export class MemoryStore implements Store {
     for (let index = indexAfter(batches, after); index < batches.length && count < limit; index += 1) {
       const batch = batches[index];
       if (batch === undefined) break;
+      const { first, lines } = batch;
       const grows = kept?.open === true && index === batches.length - 1;
-      found.push(grows ? { first: batch.first, lines: [...batch.lines] } : batch);
-      count += batch.lines.length;
+      found.push({ first, lines: Buffer.isBuffer(lines) ? lines.toString().split('\n') : grows ? [...lines] : lines });
+      count += batch.count;
     }
     return found;
   }
@@ -189,8 +197,8 @@ export class MemoryStore implements Store {
       this.#keys.set(keyId, key);
     }
     kept.row = row;
-    if (isFinal(row.status)) kept.input = undefined;
     append(kept, write);
+    if (isFinal(row.status)) settle(kept);
     if (write.journal !== undefined) kept.journal.push(...write.journal);
     track(this.#unfinished, row.run_id, !isFinal(row.status));
     if (row.due === null) this.#due.delete(row.run_id);
@@ -240,19 +248,30 @@ function track(set: Set<string>, id: string, belongs: boolean): void {
 function append(kept: Kept, { expect, lines, grown = false }: Write): void {
   if (lines.length === 0) return;
   const last = kept.batches.at(-1);
-  if (grown && kept.open && last !== undefined && last.lines.length < batchLines) last.lines.push(...lines);
-  else kept.batches.push({ first: expect + 1, lines: [...lines] });
+  if (grown && kept.open && last !== undefined && Array.isArray(last.lines) && last.count < batchLines) {
+    last.lines.push(...lines);
+    last.count += lines.length;
+  } else {
+    kept.batches.push({ first: expect + 1, count: lines.length, lines: [...lines] });
+  }
   kept.open = grown;
 }
 
+/** A run that is over is only read from now on. */
+function settle(kept: Kept): void {
+  kept.input = undefined;
+  kept.open = false;
+  for (const batch of kept.batches) if (Array.isArray(batch.lines)) batch.lines = Buffer.from(batch.lines.join('\n'));
+}
+
 /** Index of the first batch with an event after that id, by bisection: replay starts anywhere at no cost. */
-function indexAfter(batches: readonly Batch[], after: number): number {
+function indexAfter(batches: readonly KeptBatch[], after: number): number {
   let low = 0;
   let high = batches.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const batch = batches[middle];
-    if (batch !== undefined && batch.first + batch.lines.length - 1 > after) high = middle;
+    if (batch !== undefined && batch.first + batch.count - 1 > after) high = middle;
     else low = middle + 1;
   }
   return low;
