@@ -17,8 +17,8 @@ const works: Streams[] = [
   { name: '1 stream of 1,000 tokens', streams: 1, tokens: 1_000, pace: 0, times: 10 },
   { name: '1 stream of 3,000 tokens', streams: 1, tokens: 3_000, pace: 0, times: 10 },
   { name: '1 stream of 10,000 tokens', streams: 1, tokens: 10_000, pace: 0, times: 3 },
-  { name: '50 streams of 1,000 tokens', streams: 50, tokens: 1_000, pace: 0, times: 1 },
-  { name: '500 streams of 200 tokens', streams: 500, tokens: 200, pace: 0, times: 1 },
+  { name: '50 streams of 1,000 tokens', streams: 50, tokens: 1_000, pace: 0, times: 5 },
+  { name: '500 streams of 200 tokens', streams: 500, tokens: 200, pace: 0, times: 3 },
   { name: '50 streams at 50 tokens/s', streams: 50, tokens: 100, pace: 20, times: 1 },
   { name: '400 streams at 50 tokens/s', streams: 400, tokens: 100, pace: 20, times: 1 },
 ];
