@@ -63,7 +63,7 @@ export class Admission {
       ...this.#idempotency.keep(key, row.run_id, 0, now),
     });
     const execution = new Execution(agent, newRun(row), input, log, this.#services);
-    const created = runInside(execution.created);
+    const created = runInside(execution.create());
     try {
       await this.#live.enter(execution);
     } catch (error) {

@@ -44,8 +44,6 @@ export interface Past {
 export class Execution {
   readonly log: RunLog;
   readonly durable: boolean;
-  /** The line of its first event; empty for a run that is re-entered. */
-  readonly created: string = '';
   readonly #agent: Agent;
   readonly #input: Message[];
   readonly #services: Services;
@@ -75,14 +73,18 @@ export class Execution {
       become: (status, change) => this.#become(status, change),
       close: () => this.#close(),
     });
-    if (past === undefined) this.created = this.#recorder.created();
-    else {
+    if (past !== undefined) {
       const replies = {
         take: (reply: AwaitResume) => this.#answers.takeAgain(reply),
         answer: () => this.#answers.giveAgain(),
       };
       this.#recorder.replayWith(new Replay(1, past.lines, past.journal, replies));
     }
+  }
+
+  /** Writes down that the run is new; answers the line of that event. */
+  create(): string {
+    return this.#recorder.created();
   }
 
   get run(): Run {

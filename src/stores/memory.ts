@@ -1,24 +1,16 @@
 import { isFinal } from '../core/status.ts';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
+import { withEnded } from './figures.ts';
+import { MemoryLog } from './memory-log.ts';
 
 interface Kept {
   row: RunRow;
   /** For as long as the run may be re-entered. */
   input: readonly Message[] | undefined;
-  /** A write that only goes on with the log is added to the batch before it; any other ends that one. */
-  readonly batches: KeptBatch[];
-  /** Whether the last batch may still grow. */
-  open: boolean;
+  readonly log: MemoryLog;
   readonly journal: string[];
   readonly resources: string[];
-}
-
-interface KeptBatch {
-  readonly first: number;
-  count: number;
-  /** Bytes once the run is over: as strings, all that was ever streamed would be looked at by each garbage collection. */
-  lines: string[] | Buffer;
 }
 
 interface KeptSession {
@@ -27,9 +19,6 @@ interface KeptSession {
   readonly resources: Set<string>;
   state: string | null;
 }
-
-/** A batch that grows is copied for each page that is read of it. */
-const batchLines = 64;
 
 /** How many runs one sweep looks at. */
 const sweepRuns = 100;
@@ -60,19 +49,7 @@ export class MemoryStore implements Store {
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
-    const kept = this.#runs.get(run_id);
-    const batches = kept?.batches ?? [];
-    const found: Batch[] = [];
-    let count = 0;
-    for (let index = indexAfter(batches, after); index < batches.length && count < limit; index += 1) {
-      const batch = batches[index];
-      if (batch === undefined) break;
-      const { first, lines } = batch;
-      const grows = kept?.open === true && index === batches.length - 1;
-      found.push({ first, lines: Buffer.isBuffer(lines) ? lines.toString().split('\n') : grows ? [...lines] : lines });
-      count += batch.count;
-    }
-    return found;
+    return this.#runs.get(run_id)?.log.after(after, limit) ?? [];
   }
 
   async journal(run_id: string): Promise<string[]> {
@@ -185,7 +162,7 @@ export class MemoryStore implements Store {
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
     let kept = this.#runs.get(row.run_id);
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
-      kept = { row, input: write.input, batches: [], open: false, journal: [], resources: [] };
+      kept = { row, input: write.input, log: new MemoryLog(), journal: [], resources: [] };
       this.#runs.set(row.run_id, kept);
     } else if (kept === undefined || kept.row.last !== write.expect) {
       return false;
@@ -197,8 +174,11 @@ export class MemoryStore implements Store {
       this.#keys.set(keyId, key);
     }
     kept.row = row;
-    append(kept, write);
-    if (isFinal(row.status)) settle(kept);
+    kept.log.append(write);
+    if (isFinal(row.status)) {
+      kept.input = undefined;
+      kept.log.freeze();
+    }
     if (write.journal !== undefined) kept.journal.push(...write.journal);
     track(this.#unfinished, row.run_id, !isFinal(row.status));
     if (row.due === null) this.#due.delete(row.run_id);
@@ -228,51 +208,11 @@ export class MemoryStore implements Store {
   }
 
   #count(row: RunRow, ended: { tokens: number; seconds: number }): void {
-    const { agent_name, status } = row;
-    const sum = this.#figures.get(agent_name) ?? { agent_name, completed: 0, failed: 0, tokens: 0, seconds: 0 };
-    this.#figures.set(agent_name, {
-      agent_name,
-      completed: sum.completed + (status === 'completed' ? 1 : 0),
-      failed: sum.failed + (status === 'failed' ? 1 : 0),
-      tokens: sum.tokens + ended.tokens,
-      seconds: sum.seconds + ended.seconds,
-    });
+    this.#figures.set(row.agent_name, withEnded(this.#figures.get(row.agent_name), row, ended));
   }
 }
 
 function track(set: Set<string>, id: string, belongs: boolean): void {
   if (belongs) set.add(id);
   else set.delete(id);
-}
-
-function append(kept: Kept, { expect, lines, grown = false }: Write): void {
-  if (lines.length === 0) return;
-  const last = kept.batches.at(-1);
-  if (grown && kept.open && last !== undefined && Array.isArray(last.lines) && last.count < batchLines) {
-    last.lines.push(...lines);
-    last.count += lines.length;
-  } else {
-    kept.batches.push({ first: expect + 1, count: lines.length, lines: [...lines] });
-  }
-  kept.open = grown;
-}
-
-/** A run that is over is only read from now on. */
-function settle(kept: Kept): void {
-  kept.input = undefined;
-  kept.open = false;
-  for (const batch of kept.batches) if (Array.isArray(batch.lines)) batch.lines = Buffer.from(batch.lines.join('\n'));
-}
-
-/** Index of the first batch with an event after that id, by bisection: replay starts anywhere at no cost. */
-function indexAfter(batches: readonly KeptBatch[], after: number): number {
-  let low = 0;
-  let high = batches.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const batch = batches[middle];
-    if (batch !== undefined && batch.first + batch.count - 1 > after) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

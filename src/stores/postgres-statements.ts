@@ -1,24 +1,5 @@
 import { escapeIdentifier } from 'pg';
-import type { RunRow } from '../core/store.ts';
-
-const columns = [
-  'run_id',
-  'agent_name',
-  'session_id',
-  'owner',
-  'epoch',
-  'status',
-  'created_at',
-  'finished_at',
-  'tier',
-  'attempts',
-  'queued_at',
-  'due',
-  'on_disconnect',
-  'last',
-  'snapshot',
-] as const satisfies readonly (keyof RunRow)[];
-const list = columns.join(', ');
+import { list } from './run-columns.ts';
 
 export type Statements = ReturnType<typeof statements>;
 

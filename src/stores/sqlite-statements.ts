@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../core/store.ts';
 import type { RunStatus } from '../schema/run.ts';
+import { columns, list } from './run-columns.ts';
 import { rare } from './sqlite-schema.ts';
 
 type Sql<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
@@ -45,25 +46,6 @@ export interface Statements {
   readonly clearKeys: Sql<[string, number]>;
   runs(filter: RunFilter): Sql<[RunFilter & { before: string; limit: number }], RunRow>;
 }
-
-const columns = [
-  'run_id',
-  'agent_name',
-  'session_id',
-  'owner',
-  'epoch',
-  'status',
-  'created_at',
-  'finished_at',
-  'tier',
-  'attempts',
-  'queued_at',
-  'due',
-  'on_disconnect',
-  'last',
-  'snapshot',
-] as const satisfies readonly (keyof RunRow)[];
-const list = columns.join(', ');
 
 /** Every statement, compiled once when the file is opened. */
 export function prepare(db: Database.Database): Statements {

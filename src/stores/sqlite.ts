@@ -3,6 +3,8 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
+import { withEnded } from './figures.ts';
+import { lock } from './sqlite-lock.ts';
 import { CommitLog } from './sqlite-log.ts';
 import { migrate } from './sqlite-schema.ts';
 import { prepare, type Statements } from './sqlite-statements.ts';
@@ -226,16 +228,7 @@ export class SqliteStore implements Store {
 function summed(writes: readonly Write[]): Iterable<AgentFigures> {
   const sums = new Map<string, AgentFigures>();
   for (const { row, ended } of writes) {
-    if (ended === undefined) continue;
-    const { agent_name, status } = row;
-    const sum = sums.get(agent_name) ?? { agent_name, completed: 0, failed: 0, tokens: 0, seconds: 0 };
-    sums.set(agent_name, {
-      agent_name,
-      completed: sum.completed + (status === 'completed' ? 1 : 0),
-      failed: sum.failed + (status === 'failed' ? 1 : 0),
-      tokens: sum.tokens + ended.tokens,
-      seconds: sum.seconds + ended.seconds,
-    });
+    if (ended !== undefined) sums.set(row.agent_name, withEnded(sums.get(row.agent_name), row, ended));
   }
   return sums.values();
 }
@@ -243,19 +236,3 @@ function summed(writes: readonly Write[]): Iterable<AgentFigures> {
 /** Whether a write does nothing but go on with the log, as most do. */
 const isPlain = ({ grown, resources, history, state, ended, key }: Write): boolean =>
   grown === true && !resources && !history && state === undefined && !ended && !key;
-
-/** Held as long as this process has the file; given back by the system if it dies. @throws Error where another has it */
-function lock(path: string, patience: number): Database.Database {
-  const file = new Database(`${path}-lock`, { timeout: patience });
-  try {
-    // Nothing is ever written to it, so it needs no journal either.
-    file.pragma('journal_mode = OFF');
-    file.exec('BEGIN EXCLUSIVE');
-    return file;
-  } catch (cause) {
-    file.close();
-    throw new Error(`${path} is in use by another process; stop that one, or give this one a store of its own`, {
-      cause,
-    });
-  }
-}
