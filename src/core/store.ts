@@ -105,6 +105,16 @@ export interface AgentFigures {
   readonly seconds: number;
 }
 
+/** That a process has written to a run: a hint, which may come twice, late or never. */
+export interface Moved {
+  readonly run_id: string;
+  /** Of the row, after the write. */
+  readonly epoch: number;
+  readonly last: number;
+  /** Whether the run is over. */
+  readonly final: boolean;
+}
+
 /**
  * The durable port. Every store passes `test/stores/contract.ts`.
  * What a method rejects with is the store's own error; the engine decides what it means.
@@ -141,5 +151,10 @@ export interface Store {
    * Answers whether there is more. One call takes a few milliseconds at most.
    */
   sweep(before: { readonly runs?: string; readonly keys: string }): Promise<boolean>;
+  /**
+   * Only of a store that several processes share: calls back when any of them, this one too, has written to runs.
+   * With nothing where it may have missed some: anything may have moved. Returns how to end it.
+   */
+  watch?(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
