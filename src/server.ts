@@ -3,6 +3,7 @@ import { FastifySSEPlugin } from 'fastify-sse-v2';
 import type { Agent } from './core/agent.ts';
 import { fail } from './core/errors.ts';
 import type { Store } from './core/store.ts';
+import { LocalDispatcher } from './dispatchers/local.ts';
 import { Engine } from './engine/engine.ts';
 import type { Limits } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
@@ -59,6 +60,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   const engine = new Engine({
     registry: options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents)),
     store,
+    dispatcher: new LocalDispatcher(),
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
     logFor: (run_id) => app.log.child({ run_id }),

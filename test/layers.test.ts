@@ -10,12 +10,13 @@ const rooms: Record<string, string[]> = {
   core: ['schema'],
   engine: ['core', 'schema'],
   stores: ['core', 'schema'],
+  dispatchers: ['core', 'schema'],
   http: ['engine', 'core', 'schema'],
   protocols: ['http', 'engine', 'core', 'schema'],
   client: ['core', 'schema'],
   playground: ['client', 'core', 'schema'],
-  cli: ['client', 'protocols', 'http', 'engine', 'stores', 'core', 'schema', '.'],
-  '.': ['protocols', 'http', 'engine', 'stores', 'core', 'schema'],
+  cli: ['client', 'protocols', 'http', 'engine', 'stores', 'dispatchers', 'core', 'schema', '.'],
+  '.': ['protocols', 'http', 'engine', 'stores', 'dispatchers', 'core', 'schema'],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));

@@ -21,8 +21,12 @@ export interface Dispatcher {
    * changes nothing.
    */
   offer(run_ids: readonly string[]): Promise<void>;
-  /** From now on, this process executes runs that are offered. A dispatcher may offer without it. */
-  start(execute: Execute): Promise<void>;
+  /**
+   * From now on, this process executes runs that are offered. A dispatcher may offer without it. `settled` is called
+   * when what was executed may be offered again: an offer that came before was for nothing, so it looks whether
+   * there is still something to do.
+   */
+  start(execute: Execute, settled: (run_id: string) => Promise<void>): Promise<void>;
   /** Takes no more runs. */
   pause(): Promise<void>;
   /** After `pause`, and when all that was taken is let go of. */

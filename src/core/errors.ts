@@ -85,6 +85,12 @@ export const errorTable = {
     'server_error',
     (limit: number) => `${limit} runs are at work, which is all that this server takes; try again soon.`,
   ),
+  store_away: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
+  process_silent: row(
+    503,
+    'server_error',
+    (id: string) => `The process that has run ${id} did not take the reply in time; look at the run again soon.`,
+  ),
   stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
   unforeseen: row(
     500,

@@ -1,8 +1,8 @@
 import { v7 as uuid } from 'uuid';
 import type { Agent } from '../core/agent.ts';
 import { checkContentTypes } from '../core/content-type.ts';
-import { runInside } from '../core/encode.ts';
-import { fail } from '../core/errors.ts';
+import { encode, runInside } from '../core/encode.ts';
+import { fail, RivuletError } from '../core/errors.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { RunRow } from '../core/store.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
@@ -10,6 +10,7 @@ import type { Run } from '../schema/run.ts';
 import type { Begun, Wishes } from './begun.ts';
 import type { Commits } from './commits.ts';
 import { Execution, type Services } from './execution.ts';
+import type { Executor } from './executor.ts';
 import { type Idempotency, type Once, once } from './idempotency.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { RunLog } from './run-log.ts';
@@ -21,20 +22,32 @@ export class Admission {
   readonly #services: Services;
   readonly #turns: SessionTurns;
   readonly #live: LiveRuns;
+  readonly #executor: Executor;
   readonly #idempotency: Idempotency;
+  readonly #cancel: (run_id: string) => Promise<unknown>;
 
-  constructor(commits: Commits, services: Services, turns: SessionTurns, live: LiveRuns, idempotency: Idempotency) {
+  constructor(
+    commits: Commits,
+    services: Services,
+    turns: SessionTurns,
+    live: LiveRuns,
+    executor: Executor,
+    idempotency: Idempotency,
+    cancel: (run_id: string) => Promise<unknown>,
+  ) {
     this.#commits = commits;
     this.#services = services;
     this.#turns = turns;
     this.#live = live;
+    this.#executor = executor;
     this.#idempotency = idempotency;
+    this.#cancel = cancel;
   }
 
   /**
    * Makes a run and starts it, now or when its turn comes.
    * @throws RivuletError `agent_unknown`, `misfit`, `content_type_refused`, `session_mismatch`, `session_busy`,
-   * `key_reused`, `too_busy`, `store_failed`
+   * `key_reused`, `too_busy`, `store_failed`, `store_away`
    */
   async create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
     const { idempotency_key } = wishes;
@@ -47,32 +60,63 @@ export class Admission {
   }
 
   async #create(request: RunCreateRequest, wishes: Wishes, key: Once | undefined): Promise<Begun> {
-    const { running } = this.#services.limits;
-    if (running > 0 && this.#live.working >= running) throw fail('too_busy', running);
-    const agent = this.#services.registry.get(request.agent_name);
+    const { limits, dispatcher, registry, sessions } = this.#services;
+    // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
+    if (!dispatcher.shared && limits.running > 0 && this.#live.working >= limits.running)
+      throw fail('too_busy', limits.running);
+    this.#commits.check();
+    const agent = registry.get(request.agent_name);
     const now = this.#services.now();
     const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
     checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
-    const row = newRow(agent, sessionOf(request), now, wishes);
+    const made = newRow(agent, sessionOf(request), now, wishes);
     const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
-    const before = await this.#turns.come(row.session_id, row.run_id, if_busy);
-    const queued_at = before.size > 0 ? now : null;
-    const log = new RunLog(this.#commits, { ...row, queued_at }, { input });
-    log.attach({
-      ...this.#services.sessions.adopt(request.session),
-      ...this.#idempotency.keep(key, row.run_id, 0, now),
-    });
-    const execution = new Execution(agent, newRun(row), input, log, this.#services);
-    const created = runInside(execution.create());
+    const before = await this.#turns.come(made.session_id, made.run_id, if_busy);
+    const row = { ...made, queued_at: before.size > 0 ? now : null };
+    const log = new RunLog(this.#commits, row, { input });
+    log.attach({ ...sessions.adopt(request.session), ...this.#idempotency.keep(key, row.run_id, 0, now) });
     try {
-      await this.#live.enter(execution);
+      const run =
+        dispatcher.shared || row.queued_at !== null
+          ? await this.#leave(log, before)
+          : await this.#begin(new Execution(agent, newRun(row), input, log, this.#services));
+      return { run_id: row.run_id, run, after: 0 };
     } catch (error) {
       this.#turns.over(row);
       throw error;
     }
-    if (queued_at === null) execution.start();
-    else this.#turns.wait(execution, before);
-    return { run_id: row.run_id, run: created, after: 0 };
+  }
+
+  /** The run begins in this process. */
+  async #begin(execution: Execution): Promise<string> {
+    const created = runInside(execution.create());
+    await this.#live.enter(execution);
+    this.#executor.offer(execution.run.run_id);
+    return created;
+  }
+
+  /** The run is only written down; whoever takes it, when its turn has come, finds it in the store. */
+  async #leave(log: RunLog, before: ReadonlySet<string>): Promise<string> {
+    const run = newRun(log.row);
+    log.append(encode({ type: 'run.created', run }), { status: 'created', finished_at: null, due: null });
+    await this.#commits.kept(log).catch((error: unknown) => {
+      // Its client is told that there is no run, so there must be none, should the store take it in the end.
+      if (error instanceof RivuletError && error.kind === 'store_away') this.#withdraw(log);
+      throw error;
+    });
+    const row = { ...log.row };
+    if (row.queued_at === null) this.#executor.offer(row.run_id);
+    else this.#executor.queue(row, before);
+    this.#turns.left(row);
+    return JSON.stringify(run);
+  }
+
+  #withdraw(log: RunLog): void {
+    const { run_id } = log.row;
+    log
+      .flushed()
+      .then(() => this.#cancel(run_id))
+      .catch((error: unknown) => this.#services.logFor(run_id).warn(`could not be withdrawn: ${String(error)}`));
   }
 }
 

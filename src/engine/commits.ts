@@ -1,4 +1,6 @@
+import { fail } from '../core/errors.ts';
 import type { Store, Write } from '../core/store.ts';
+import { within } from './reachable.ts';
 
 /** A log that has something to be kept, as the group commit sees it. */
 export interface Uncommitted {
@@ -10,6 +12,8 @@ export interface Uncommitted {
   broke(cause: unknown): void;
   /** The store refused it: somebody else has written to the run, or the key was used. */
   refused(): void;
+  /** Resolves when all that was appended is durable. */
+  flushed(): Promise<void>;
 }
 
 /**
@@ -21,9 +25,27 @@ export class Commits {
   readonly #dirty = new Set<Uncommitted>();
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
+  readonly #patience: number;
+  /** Since when a commit is under way, in milliseconds of `performance.now`. */
+  #since: number | undefined;
 
-  constructor(store: Store) {
+  /** `patience`: milliseconds that a request waits for a store that does not answer. */
+  constructor(store: Store, patience: number) {
     this.#store = store;
+    this.#patience = patience;
+  }
+
+  /**
+   * What a request asks before it begins something: runs can wait for a store that is away, but not people.
+   * @throws RivuletError `store_away`
+   */
+  check(): void {
+    if (this.#since !== undefined && performance.now() - this.#since > this.#patience) throw fail('store_away');
+  }
+
+  /** Resolves when all of a log is durable. What is given up may become durable all the same. @throws as above */
+  kept(log: Uncommitted): Promise<void> {
+    return within(log.flushed(), this.#patience);
   }
 
   /** Has the log's pending events committed at the end of this turn. */
@@ -51,6 +73,7 @@ export class Commits {
     this.#dirty.clear();
     const writes: Write[] = [];
     const ends = logs.map((log) => writes.push(...log.take()));
+    this.#since = performance.now();
     try {
       const kept = await this.#store.commit(writes);
       let next = 0;
@@ -63,6 +86,7 @@ export class Commits {
     } catch (error) {
       for (const log of logs) log.broke(error);
     }
+    this.#since = undefined;
     this.#scheduled = false;
     if (this.#dirty.size > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();

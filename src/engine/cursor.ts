@@ -1,4 +1,4 @@
-import { fail } from '../core/errors.ts';
+import { fail, RivuletError } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { Batch, RunRow } from '../core/store.ts';
 import { lastOf } from './batch.ts';
@@ -15,8 +15,8 @@ export interface CursorOptions {
 /** Where a cursor looks for a run: its log while it is live in this process, its row in the store otherwise. */
 export interface Runs {
   find(run_id: string): Promise<RunLog | RunRow>;
-  /** Calls back once, when the run becomes live, or is ended without becoming so, or the server stops. */
-  once(run_id: string, callback: () => void): () => void;
+  /** Calls back whenever a run may have come, gone, or got on in another process, and when the server stops. */
+  on(run_id: string, callback: () => void): () => void;
   readonly stopping: boolean;
 }
 
@@ -38,9 +38,12 @@ export class Cursor {
   #after: number;
   #page: readonly Batch[] = [];
   #next = 0;
-  /** Asking the store, or waiting for a run that is in no process. */
+  /** Asking the store. */
   #away = false;
-  #back: (() => void) | undefined;
+  /** The run is in no process, or in another one, and may have got on since it was looked for. */
+  #stale = false;
+  #listening = false;
+  #held: (() => void) | undefined;
   #ready: (() => void) | undefined;
   #waiting = false;
   #failure: unknown;
@@ -83,7 +86,7 @@ export class Cursor {
     this.#closed = true;
     this.#page = [];
     this.#leave?.();
-    this.#back?.();
+    this.#held?.();
     this.#wake();
   }
 
@@ -109,7 +112,7 @@ export class Cursor {
       if (this.#failure !== undefined) throw this.#failure;
       const batch = this.#atHand();
       if (batch !== undefined) return batch;
-      if (this.#away) return 'later';
+      if (this.#away || this.#held !== undefined) return 'later';
       const source = this.#source;
       if (this.#after < durable(source)) {
         const kept = source instanceof RunLog ? source.tail.after(this.#after) : undefined;
@@ -122,6 +125,7 @@ export class Cursor {
         return 'later';
       } else {
         if (this.#runs.stopping) return 'over';
+        if (this.#listening && !this.#stale) return 'later';
         this.#seek();
       }
     }
@@ -155,24 +159,44 @@ export class Cursor {
   }
 
   #follow(source: RunLog | RunRow): void {
-    this.#leave?.();
     this.#source = source;
-    this.#leave = source instanceof RunLog && !this.#closed ? source.join(this.#wake) : undefined;
+    const here = source instanceof RunLog && !source.detached;
+    if (!here && this.#listening) return;
+    this.#leave?.();
+    this.#leave = undefined;
+    this.#listening = false;
+    if (this.#closed) return;
+    if (here) {
+      this.#leave = source.join(this.#wake);
+    } else if (!isOver(source)) {
+      this.#stale = true;
+      this.#listening = true;
+      this.#leave = this.#runs.on(idOf(source), this.#news);
+    }
   }
+
+  readonly #news = (): void => {
+    this.#stale = true;
+    this.#wake();
+  };
 
   #fetch(): void {
     this.#go(this.#pages.after(idOf(this.#source), this.#after).then((page) => this.#turnTo(page)));
   }
 
   #seek(): void {
-    this.#go(this.#elsewhere().then((source) => this.#follow(source)));
+    // Listens before it looks: what happens in between is not missed.
+    this.#follow(this.#source);
+    this.#stale = false;
+    this.#go(this.#runs.find(idOf(this.#source)).then((source) => this.#follow(source)));
   }
 
   #go(work: Promise<void>): void {
     this.#away = true;
     work
       .catch((error: unknown) => {
-        this.#failure = error;
+        if (error instanceof RivuletError && error.kind === 'store_away') this.#hold();
+        else this.#failure = error;
       })
       .finally(() => {
         this.#away = false;
@@ -180,25 +204,17 @@ export class Cursor {
       });
   }
 
-  /** Where the run is now; waits while it is in no process and nothing new is in the store. */
-  async #elsewhere(): Promise<RunLog | RunRow> {
-    const run_id = idOf(this.#source);
-    // Listens before it looks: what happens in between is not missed.
-    let forget = (): void => {};
-    const changed = new Promise<void>((resolve) => {
-      forget = this.#runs.once(run_id, resolve);
-      this.#back = resolve;
+  /** The store does not answer: the stream stays open until it does. */
+  #hold(): void {
+    this.#stale = true;
+    const off = this.#runs.on(idOf(this.#source), () => {
+      this.#held?.();
+      this.#wake();
     });
-    try {
-      const source = await this.#runs.find(run_id);
-      const nothing =
-        durable(source) <= this.#after && !isOver(source) && (!(source instanceof RunLog) || source.detached);
-      if (!nothing || this.#runs.stopping || this.#closed) return source;
-      await changed;
-      return await this.#runs.find(run_id);
-    } finally {
-      forget();
-    }
+    this.#held = () => {
+      this.#held = undefined;
+      off();
+    };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AgentLog } from '../core/agent.ts';
+import type { Dispatcher } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { Resource, RunFilter, RunRow, Store } from '../core/store.ts';
@@ -12,23 +13,30 @@ import type { Begun, Wishes } from './begun.ts';
 import { Commits } from './commits.ts';
 import { Cursor, type CursorOptions } from './cursor.ts';
 import type { Services } from './execution.ts';
+import { Executor } from './executor.ts';
 import { withStatus } from './figures.ts';
 import { Idempotency } from './idempotency.ts';
+import { LeftReplies } from './left-replies.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { LiveRuns } from './live-runs.ts';
+import { Neighbours } from './neighbours.ts';
 import { Pages } from './pages.ts';
 import { Presence } from './presence.ts';
-import { Recovery } from './recovery.ts';
+import { reachable } from './reachable.ts';
 import type { Registry } from './registry.ts';
 import { Resumption } from './resumption.ts';
+import { Revival } from './revival.ts';
 import { SessionTurns } from './session-turns.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { endStored, foldRow } from './stored.ts';
+import { endStored, foldRow, seize } from './stored.ts';
 import { Sweeper } from './sweeper.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
   readonly store: Store;
+  readonly dispatcher: Dispatcher;
+  /** Whether this process executes runs. Where it does not, others have to. Default true. */
+  readonly works?: boolean;
   readonly fetchResource: FetchResource;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
@@ -43,6 +51,7 @@ export interface EngineOptions {
  */
 export class Engine {
   readonly #store: Store;
+  readonly #commits: Commits;
   readonly #pages: Pages;
   readonly #sessions: Sessions;
   readonly #services: Services;
@@ -52,28 +61,57 @@ export class Engine {
   readonly #admission: Admission;
   readonly #resumption: Resumption;
   readonly #presence: Presence;
+  readonly #executor: Executor;
+  readonly #neighbours: Neighbours;
+  readonly #works: boolean;
 
-  constructor({ registry, store, fetchResource, publicUrl, logFor, onFailure, limits }: EngineOptions) {
+  constructor({
+    registry,
+    store,
+    dispatcher,
+    works,
+    fetchResource,
+    publicUrl,
+    logFor,
+    onFailure,
+    limits,
+  }: EngineOptions) {
     const now = clock();
     const all = { ...defaultLimits, ...limits };
-    this.#store = store;
-    this.#pages = new Pages(store);
-    const commits = new Commits(store);
-    this.#sessions = new Sessions(store, fetchResource, publicUrl);
-    this.#services = { registry, sessions: this.#sessions, toEvents: createToEvents(now), limits: all, now, logFor };
-    this.#turns = new SessionTurns(store, (run_id) => this.cancel(run_id));
-    this.#live = new LiveRuns(store, commits, this.#services, this.#turns);
-    this.#sweeper = new Sweeper(store, this.#live, all, (row) => this.#endedStored(row), onFailure);
-    const idempotency = new Idempotency(store, all.keepKeys);
-    this.#admission = new Admission(commits, this.#services, this.#turns, this.#live, idempotency);
-    this.#resumption = new Resumption(store, this.#live, idempotency, now);
+    // Whoever commits for runs has patience; whoever asks for people has not.
+    const near = dispatcher.shared ? reachable(store, all.patience) : store;
+    const cancel = (run_id: string): Promise<string> => this.cancel(run_id);
+    const commits = new Commits(store, all.patience);
+    const sessions = new Sessions(near, fetchResource, publicUrl);
+    const services = { registry, dispatcher, sessions, toEvents: createToEvents(now), limits: all, now, logFor };
+    const turns = new SessionTurns(near, cancel);
+    const live = new LiveRuns(near, commits, services, turns);
+    const idempotency = new Idempotency(near, all.keepKeys);
+    const executor = new Executor(near, live, turns, new Revival(near, commits, services, live), services);
+    this.#commits = commits;
+    this.#pages = new Pages(near);
+    const left = new LeftReplies(near, this.#pages, live, all.patience, now);
+    this.#store = near;
+    this.#works = works ?? true;
+    this.#sessions = sessions;
+    this.#services = services;
+    this.#turns = turns;
+    this.#live = live;
+    this.#executor = executor;
+    this.#sweeper = new Sweeper(near, live, all, (row) => this.#endedStored(row), onFailure);
+    this.#neighbours = new Neighbours({ store: near, live, turns, executor, left, limits: all, failed: onFailure });
+    this.#admission = new Admission(commits, services, turns, live, executor, idempotency, cancel);
+    this.#resumption = new Resumption(near, commits, services, live, executor, left, idempotency);
     // A run that is over meanwhile needs no cancelling.
-    this.#presence = new Presence((run_id) => void this.cancel(run_id).catch(() => undefined));
+    this.#presence = new Presence((run_id) => void cancel(run_id).catch(() => undefined));
   }
 
-  /** Looks after the runs that an earlier process left; call it before serving. */
+  /** Takes its share in the work, beginning with what an earlier process left; call it before serving. */
   async start(): Promise<void> {
-    await new Recovery(this.#store, this.#live, this.#turns, this.#services).recover();
+    const { dispatcher } = this.#services;
+    if (dispatcher.shared) await this.#neighbours.start();
+    if (this.#works) await dispatcher.start(this.#executor.execute, this.#executor.settled);
+    if (!dispatcher.shared) await this.#executor.recover();
     this.#sweeper.start();
   }
 
@@ -93,10 +131,11 @@ export class Engine {
    */
   async cancel(run_id: string): Promise<string> {
     const execution = await this.#live.get(run_id);
-    if (execution === undefined) return this.#cancelStored(await this.#live.row(run_id));
+    if (execution === undefined) return this.#cancelElsewhere(run_id);
+    this.#commits.check();
     execution.cancel();
     const run = JSON.stringify(execution.run);
-    await execution.log.flushed();
+    await this.#commits.kept(execution.log);
     return run;
   }
 
@@ -169,17 +208,19 @@ export class Engine {
 
   /** Ends what is going on, so that every reader comes to an end; the store stays open. See `LiveRuns.stop`. */
   async stop(): Promise<void> {
+    const { dispatcher } = this.#services;
     this.#presence.clear();
-    await this.#sweeper.stop();
+    await Promise.all([this.#sweeper.stop(), dispatcher.pause()]);
     await this.#live.stop();
+    await this.#neighbours.stop();
+    await dispatcher.close();
   }
 
-  /** A run that waits on disk is cancelled there; its agent has nothing under way. */
-  async #cancelStored(row: RunRow): Promise<string> {
-    if (isFinal(row.status)) throw fail('already_final', row.run_id, row.status);
+  /** A run that is on disk, or in another process, is taken over to be cancelled: that process can write no more. */
+  async #cancelElsewhere(run_id: string): Promise<string> {
+    const row = await seize(this.#store, () => this.#live.row(run_id));
     const { await_request: _, ...run } = await foldRow(this.#store, row);
-    if (!(await endStored(this.#store, row, this.#services.now()))) throw fail('lost_race', row.run_id);
-    this.#endedStored(row);
+    if (await endStored(this.#store, row, this.#services.now())) this.#endedStored(row);
     return JSON.stringify({ ...run, status: 'cancelling' });
   }
 

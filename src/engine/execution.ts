@@ -1,5 +1,6 @@
 import { defer, Subject, takeUntil } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../core/agent.ts';
+import type { Dispatcher } from '../core/dispatcher.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import { fromAgent } from '../core/from-agent.ts';
 import { isFinal } from '../core/status.ts';
@@ -23,6 +24,7 @@ import { Steps } from './steps.ts';
 /** What all executions of an engine share. */
 export interface Services {
   readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;
   readonly limits: Limits;

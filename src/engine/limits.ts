@@ -6,7 +6,10 @@ export interface Limits {
   readonly chars: number;
   /** Characters waiting for the store before an agent's iterable is held back. Default 256 Ki. */
   readonly backlog: number;
-  /** Runs at work at once; one more is refused with 503. Awaiting and queued ones do not count. Default 10,000. */
+  /**
+   * Runs at work at once in a process; awaiting and queued ones do not count. One more is refused with 503, or where
+   * several processes share the work, waits until one of them has room. Default 10,000.
+   */
   readonly running: number;
   /** Milliseconds that a cancelled agent has to stop in. Default 5,000. */
   readonly cancelDeadline: number;
@@ -28,6 +31,12 @@ export interface Limits {
   readonly stopTime: number;
   /** Milliseconds between looks at all of these times. Default 1,000. */
   readonly sweepEvery: number;
+  /** Of several processes: milliseconds after which the runs of one that is gone are another's. Default 15,000. */
+  readonly lease: number;
+  /** Of several processes: milliseconds between looks at what the others did, should a hint be lost. Default 5,000. */
+  readonly lookEvery: number;
+  /** Milliseconds that a request waits for a store that does not answer. Default 5,000. */
+  readonly patience: number;
 }
 
 const hour = 3_600_000;
@@ -47,4 +56,7 @@ export const defaultLimits: Limits = {
   keepKeys: 24 * hour,
   stopTime: 10_000,
   sweepEvery: 1_000,
+  lease: 15_000,
+  lookEvery: 5_000,
+  patience: 5_000,
 };

@@ -1,22 +1,18 @@
 import { EventEmitter } from 'eventemitter3';
+import type { Lease } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
-import type { RunRow, Store } from '../core/store.ts';
-import type { Event } from '../schema/event.ts';
+import type { Moved, RunRow, Store } from '../core/store.ts';
 import type { Commits } from './commits.ts';
 import type { Runs } from './cursor.ts';
-import { Execution, type Services } from './execution.ts';
-import type { JournalEntry } from './replay.ts';
-import { RunLog } from './run-log.ts';
+import type { Execution, Services } from './execution.ts';
+import type { RunLog } from './run-log.ts';
 import type { SessionTurns } from './session-turns.ts';
-import { foldRow, linesAfter } from './stored.ts';
+import { foldRow } from './stored.ts';
 
-/** A run that is about to be live again: its log, to be written to first, and how to go on then. */
-export interface Revived {
-  readonly log: RunLog;
-  /** Waits until what was written is durable, and leads the agent through its past. */
-  begin(lines?: readonly string[], journal?: readonly JournalEntry[]): Promise<Execution>;
-  /** The same, but leaves the start to others. */
-  wait(): Promise<Execution>;
+/** A lease of a run, and whom it is given back to. */
+interface Held {
+  readonly lease: Lease;
+  readonly release: () => void;
 }
 
 /** The runs that this process has in hand. */
@@ -25,10 +21,11 @@ export class LiveRuns implements Runs {
   readonly #commits: Commits;
   readonly #services: Services;
   readonly #executions = new Map<string, Execution>();
-  /** Those of them that are at work: neither awaiting nor queued. */
+  /** Those of them that are at work, and do not await. */
   readonly #working = new Set<string>();
   readonly #changed = new EventEmitter<Record<string, []>>();
   readonly #turns: SessionTurns;
+  readonly #held = new Map<string, Held[]>();
   #stopping = false;
 
   constructor(store: Store, commits: Commits, services: Services, turns: SessionTurns) {
@@ -47,16 +44,22 @@ export class LiveRuns implements Runs {
     return this.#working.size;
   }
 
-  /** The run's execution; waits for one that is just leaving, so that the store has all of it. */
+  /**
+   * The run's execution; waits for one that is just leaving, so that the store has all of it. Of many processes, asks
+   * the store whether the run is still this one's: a hint that it is not may be on its way.
+   */
   async get(run_id: string): Promise<Execution | undefined> {
     const execution = this.#executions.get(run_id);
-    if (execution?.log.detached !== true) return execution;
-    await execution.log.flushed().catch(() => undefined); // whoever needs the store will hear of it there
-    return undefined;
+    if (execution === undefined) return undefined;
+    if (execution.log.detached)
+      await execution.log.flushed().catch(() => undefined); // whoever needs the store will hear of it there
+    else if (this.#services.dispatcher.shared) this.moved({ ...(await this.row(run_id)), final: false });
+    return execution.log.detached ? undefined : execution;
   }
 
-  has(run_id: string): boolean {
-    return this.#executions.has(run_id);
+  /** The run's execution, as far as this process knows. */
+  here(run_id: string): Execution | undefined {
+    return this.#executions.get(run_id);
   }
 
   all(): Execution[] {
@@ -89,9 +92,31 @@ export class LiveRuns implements Runs {
     return run;
   }
 
-  once(run_id: string, callback: () => void): () => void {
-    this.#changed.once(run_id, callback);
+  on(run_id: string, callback: () => void): () => void {
+    this.#changed.on(run_id, callback);
     return () => this.#changed.off(run_id, callback);
+  }
+
+  /** Some process has written to a run. Where that was not this one, the run is no longer in its hands. */
+  moved({ run_id, epoch, last }: Moved): void {
+    const log = this.#executions.get(run_id)?.log;
+    if (log === undefined) this.#changed.emit(run_id);
+    else if (epoch > log.row.epoch || last > log.row.last) log.refused();
+  }
+
+  /** Anything may have moved: everybody who waits for another process looks again. */
+  missed(): void {
+    for (const run_id of this.#changed.eventNames()) this.#changed.emit(String(run_id));
+  }
+
+  /** The lease of a run that is here; resolves when the run is not here any more. */
+  hold(run_id: string, lease: Lease): Promise<void> {
+    return new Promise((release) => {
+      this.#held.set(run_id, [...(this.#held.get(run_id) ?? []), { lease, release }]);
+      const execution = this.#executions.get(run_id);
+      if (execution === undefined) this.#release(run_id);
+      else this.#count(execution);
+    });
   }
 
   /** Takes a run in hand; resolves when what it has written is durable. Rejects `store_failed`, `lost_race`. */
@@ -108,9 +133,12 @@ export class LiveRuns implements Runs {
       throw error;
     }
     execution.log.whenOver(() => {
+      const { row, failure, detached } = execution.log;
       this.#drop(execution);
-      if (execution.log.failure !== undefined) execution.lost(execution.log.failure);
-      this.#turns.over(execution.log.row);
+      if (failure !== undefined) execution.lost(failure);
+      // In another process it goes on.
+      if (detached) this.#turns.left(row);
+      else this.#turns.over(row);
     });
   }
 
@@ -125,10 +153,14 @@ export class LiveRuns implements Runs {
   }
 
   #count(execution: Execution): void {
-    const { run_id, status, queued_at } = execution.log.row;
+    const { run_id, status } = execution.log.row;
     if (this.#executions.get(run_id) !== execution) return;
-    if (status === 'awaiting' || queued_at !== null) this.#working.delete(run_id);
+    const rests = status === 'awaiting';
+    if (rests) this.#working.delete(run_id);
     else this.#working.add(run_id);
+    for (const { lease } of this.#held.get(run_id) ?? [])
+      if (rests) lease.rest();
+      else lease.wake();
   }
 
   #drop(execution: Execution): void {
@@ -136,6 +168,13 @@ export class LiveRuns implements Runs {
     if (this.#executions.get(run_id) !== execution) return;
     this.#executions.delete(run_id);
     this.#working.delete(run_id);
+    this.#release(run_id);
+  }
+
+  #release(run_id: string): void {
+    const held = this.#held.get(run_id);
+    this.#held.delete(run_id);
+    for (const { release } of held ?? []) release();
   }
 
   /** Tells readers that a run which is in no process has changed. */
@@ -143,47 +182,17 @@ export class LiveRuns implements Runs {
     this.#changed.emit(run_id);
   }
 
-  /**
-   * Takes a durable run in hand again, under a new epoch: whoever had it before can write no more.
-   * @throws RivuletError `agent_unknown`
-   */
-  async revive(row: RunRow, change: Partial<RunRow> = {}): Promise<Revived> {
-    const agent = this.#services.registry.get(row.agent_name);
-    const [first = '', ...past] = await linesAfter(this.#store, row, 0);
-    const entries = (await this.#store.journal(row.run_id)).map((line): JournalEntry => JSON.parse(line));
-    const input = (await this.#store.input(row.run_id)) ?? [];
-    const created: Event = JSON.parse(first);
-    if (!('run' in created)) throw new Error(`the log of run ${row.run_id} does not begin with its creation`);
-    const log = new RunLog(this.#commits, { ...row, ...change, epoch: row.epoch + 1 }, { from: row.epoch });
-    const enter = async (lines: readonly string[], journal: readonly JournalEntry[]): Promise<Execution> => {
-      const whole = { lines: [...past, ...lines], journal: [...entries, ...journal] };
-      const execution = new Execution(agent, created.run, input, log, this.#services, whole);
-      await this.enter(execution);
-      return execution;
-    };
-    return {
-      log,
-      wait: () => enter([], []),
-      begin: async (lines = [], journal = []) => {
-        const execution = await enter(lines, journal);
-        execution.start();
-        return execution;
-      },
-    };
-  }
-
   /** Ends what is going on: durable runs stay for the next process, pinned ones get their time and then fail. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    const waiting = this.all().filter((one) => one.run.status === 'awaiting' || one.log.row.queued_at !== null);
-    for (const one of waiting)
-      if (!one.durable && one.log.row.queued_at === null) one.failWith(fail('run_interrupted').toJSON());
-    const leaving = (): Execution[] => this.all().filter((one) => one.durable || one.log.row.queued_at !== null);
+    for (const one of this.all())
+      if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
+    const leaving = (): Execution[] => this.all().filter((one) => one.durable);
     // Until there is none: more may come in while the store takes down that these leave.
     for (let some = leaving(); some.length > 0; some = leaving()) {
       await Promise.all(some.map((one) => this.leave(one)));
     }
-    for (const run_id of this.#changed.eventNames()) this.#changed.emit(String(run_id));
+    this.missed();
     await this.#emptied(this.#services.limits.stopTime);
     for (const one of this.all()) {
       // A durable one that is here now came while the others left.

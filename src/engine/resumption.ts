@@ -3,7 +3,11 @@ import { fail } from '../core/errors.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../schema/run.ts';
 import type { Begun, Wishes } from './begun.ts';
+import type { Commits } from './commits.ts';
+import type { Execution, Services } from './execution.ts';
+import type { Executor } from './executor.ts';
 import { type Idempotency, type Once, once } from './idempotency.ts';
+import type { LeftReplies } from './left-replies.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { Replies } from './reply.ts';
 import type { Extras } from './run-log.ts';
@@ -12,21 +16,35 @@ import { foldRow } from './stored.ts';
 /** Lets awaiting runs go on. */
 export class Resumption {
   readonly #store: Store;
+  readonly #commits: Commits;
+  readonly #services: Services;
   readonly #live: LiveRuns;
+  readonly #executor: Executor;
+  readonly #left: LeftReplies;
   readonly #idempotency: Idempotency;
-  readonly #now: () => string;
   readonly #replies = new Replies();
 
-  constructor(store: Store, live: LiveRuns, idempotency: Idempotency, now: () => string) {
+  constructor(
+    store: Store,
+    commits: Commits,
+    services: Services,
+    live: LiveRuns,
+    executor: Executor,
+    left: LeftReplies,
+    idempotency: Idempotency,
+  ) {
     this.#store = store;
+    this.#commits = commits;
+    this.#services = services;
     this.#live = live;
+    this.#executor = executor;
+    this.#left = left;
     this.#idempotency = idempotency;
-    this.#now = now;
   }
 
   /**
    * Answers what an awaiting run asked, whether it is in memory or not.
-   * @throws RivuletError `run_unknown`, `not_awaiting`, `other_await`, `misfit`, `key_reused`, `lost_race`
+   * @throws RivuletError `run_unknown`, `not_awaiting`, `other_await`, `misfit`, `key_reused`, `lost_race`, `store_away`
    */
   async resume(run_id: string, input: AwaitResumeInput, { idempotency_key }: Wishes = {}): Promise<Begun> {
     const key = idempotency_key === undefined ? undefined : once(`resume ${run_id}`, idempotency_key, { input });
@@ -38,37 +56,50 @@ export class Resumption {
   }
 
   async #resume(run_id: string, input: AwaitResumeInput, key: Once | undefined): Promise<Begun> {
+    this.#commits.check();
     const execution = await this.#live.get(run_id);
     const row = execution?.log.row ?? (await this.#live.row(run_id));
     // While it is led through its past it awaits nothing, whatever it asked then.
     if (execution?.replaying) throw fail('not_awaiting', run_id, row.status);
     const run = execution?.run ?? (await foldRow(this.#store, row));
-    if (run.await_request === undefined || (execution === undefined && row.tier === 'pinned')) {
-      throw fail('not_awaiting', run_id, run.status);
-    }
-    const now = this.#now();
+    // A pinned run that is not here is in another process, where there are several; else it is nowhere.
+    const lost = execution === undefined && row.tier === 'pinned' && !this.#services.dispatcher.shared;
+    if (run.await_request === undefined || lost) throw fail('not_awaiting', run_id, run.status);
+    const now = this.#services.now();
     const reply = this.#replies.receive(run.await_request, input, now);
     const extras = this.#idempotency.keep(key, run_id, row.last, now);
-    if (execution !== undefined) {
-      const after = execution.resume(reply, extras);
-      const resumed = JSON.stringify(execution.run);
-      await execution.log.flushed();
-      return { run_id, run: resumed, after };
-    }
-    return this.#reviveWith(row, run, reply, extras);
+    if (execution !== undefined) return this.#here(execution, reply, extras);
+    return row.tier === 'pinned' ? this.#left.leave(row, reply, extras) : this.#goOn(row, run, reply, extras);
   }
 
-  /** The run is only on disk: its reply and its return are one commit, then it is led up to here again. */
-  async #reviveWith(row: RunRow, run: Run, reply: AwaitResume, extras: Extras): Promise<Begun> {
-    const { run_id } = row;
+  async #here(execution: Execution, reply: AwaitResume, extras: Extras): Promise<Begun> {
+    const after = execution.resume(reply, extras);
+    const run = JSON.stringify(execution.run);
+    await this.#commits.kept(execution.log);
+    return { run_id: execution.run.run_id, run, after };
+  }
+
+  /** A durable run goes on in the store; whoever takes it leads it up to there again. Who had it can write no more. */
+  async #goOn(row: RunRow, run: Run, reply: AwaitResume, extras: Extras): Promise<Begun> {
+    // Before anything is written: a run whose agent is gone has to go on waiting.
+    this.#services.registry.get(row.agent_name);
+    const { run_id, epoch, last } = row;
     const { await_request: _, ...rest } = run;
     const resumed: Run = { ...rest, status: 'in-progress' };
-    const line = encode({ type: 'run.in-progress', run: resumed });
-    const entry = { at: row.last, reply };
-    const { log, begin } = await this.#live.revive(row);
-    log.attach({ ...extras, journal: [JSON.stringify(entry)] });
-    log.append(line, { status: 'in-progress', finished_at: null, due: null });
-    await begin([line], [entry]);
-    return { run_id, run: JSON.stringify(resumed), after: row.last };
+    const place = { status: resumed.status, due: null, last: last + 1, snapshot: last + 1 };
+    const [kept] = await this.#store.commit([
+      {
+        row: { ...row, ...place, epoch: epoch + 1 },
+        from: epoch,
+        expect: last,
+        lines: [encode({ type: 'run.in-progress', run: resumed })],
+        journal: [JSON.stringify({ at: last, reply })],
+        ...extras,
+      },
+    ]);
+    if (kept !== true) throw fail('lost_race', run_id);
+    this.#live.touched(run_id);
+    this.#executor.offer(run_id);
+    return { run_id, run: JSON.stringify(resumed), after: last };
   }
 }

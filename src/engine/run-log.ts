@@ -200,7 +200,9 @@ export class RunLog implements Uncommitted {
     this.#fail(failure);
   }
 
+  /** Another process has the run now: readers look for it in the store. */
   refused(): void {
+    this.#detached = true;
     this.#fail(fail('lost_race', this.#row.run_id));
   }
 
@@ -209,8 +211,9 @@ export class RunLog implements Uncommitted {
     this.#inFlight = [];
     this.#pending = [];
     for (const waiter of [...this.#waitingInFlight.splice(0), ...this.#waiting.splice(0)]) waiter.reject(failure);
-    this.#moved.emit('moved');
+    // First: readers who are woken may look for the run at once, and must not find this log again.
     this.#moved.emit('over');
+    this.#moved.emit('moved');
   }
 
   // A write ends where a request may be answered (a final event, an await), so that no reader

@@ -1,12 +1,12 @@
 import type { IfBusy } from '../core/agent.ts';
 import { fail } from '../core/errors.ts';
 import type { RunRow, Store } from '../core/store.ts';
-import type { Execution } from './execution.ts';
 
 interface Queued {
-  readonly execution: Execution;
+  readonly run_id: string;
   /** The runs of the session that were there before it and are not over. */
   readonly before: Set<string>;
+  readonly begin: () => void;
 }
 
 const page = 1000;
@@ -18,6 +18,8 @@ export class SessionTurns {
   /** Runs that are here or about to be, in the order in which they came. */
   readonly #here = new Map<string, Set<string>>();
   readonly #queued = new Map<string, Queued[]>();
+  /** The sessions of the runs that queued ones wait for. */
+  readonly #awaited = new Map<string, string>();
 
   constructor(store: Store, cancel: (run_id: string) => Promise<unknown>) {
     this.#store = store;
@@ -50,32 +52,47 @@ export class SessionTurns {
     return before;
   }
 
-  /** Lets a run wait until those before it are over; then it starts by itself. */
-  wait(execution: Execution, before: ReadonlySet<string>): void {
-    const { session_id, run_id } = execution.log.row;
-    const here = this.#here.get(session_id) ?? new Set();
-    this.#here.set(session_id, here.add(run_id));
-    const queued = { execution, before: new Set(before) };
-    this.#queued.set(session_id, [...(this.#queued.get(session_id) ?? []), queued]);
+  /** Lets a run that is in the store wait until those before it are over; then it may begin. Once for each run. */
+  wait({ session_id, run_id }: RunRow, others: ReadonlySet<string>, begin: () => void): void {
+    const before = new Set(others);
+    const queued = this.#queued.get(session_id) ?? [];
+    if (queued.some((one) => one.run_id === run_id)) return;
+    this.#queued.set(session_id, [...queued, { run_id, before, begin }]);
+    for (const other of before) this.#awaited.set(other, session_id);
     // Where the store does not answer, the end of the run before it is what it waits for.
-    void this.#recheck(session_id, queued).catch(() => undefined);
+    void this.#recheck(session_id, before).catch(() => undefined);
   }
 
-  /** A run leaves the process unfinished; from now on the store tells that it is there. */
+  /** A run leaves this process's hands unfinished; from now on the store tells that it is there. */
   left({ session_id, run_id }: Pick<RunRow, 'session_id' | 'run_id'>): void {
     this.#go(session_id, run_id);
+  }
+
+  /** A run that another process had is over. */
+  ended(run_id: string): void {
+    const session_id = this.#awaited.get(run_id);
+    if (session_id !== undefined) this.over({ session_id, run_id });
   }
 
   /** A run is over: those that waited for it alone begin. */
   over({ session_id, run_id }: Pick<RunRow, 'session_id' | 'run_id'>): void {
     this.#go(session_id, run_id);
+    this.#awaited.delete(run_id);
     const queued = this.#queued.get(session_id);
     if (queued === undefined) return;
     for (const one of queued) one.before.delete(run_id);
-    const rest = queued.filter(({ before, execution }) => before.size > 0 && execution.log.row.run_id !== run_id);
+    const left = queued.filter((one) => one.run_id !== run_id);
+    const rest = left.filter(({ before }) => before.size > 0);
     if (rest.length > 0) this.#queued.set(session_id, rest);
     else this.#queued.delete(session_id);
-    for (const { before, execution } of queued) if (before.size === 0) void begin(execution);
+    for (const { before, begin } of left) if (before.size === 0) begin();
+  }
+
+  /** Hints may have been lost: asks the store whether what others wait for is over. */
+  async recheck(): Promise<void> {
+    for (const [session_id, queued] of [...this.#queued]) {
+      await this.#recheck(session_id, new Set(queued.flatMap(({ before }) => [...before])));
+    }
   }
 
   #go(session_id: string, run_id: string): void {
@@ -85,13 +102,13 @@ export class SessionTurns {
   }
 
   // Those before it may have ended while it was being written down.
-  async #recheck(session_id: string, queued: Queued): Promise<void> {
+  async #recheck(session_id: string, before: ReadonlySet<string>): Promise<void> {
     const still = new Set((await this.#unfinished(session_id)).map(({ run_id }) => run_id));
     const here = this.#here.get(session_id);
-    for (const run_id of [...queued.before]) {
+    for (const run_id of [...before]) {
       if (!still.has(run_id) && !here?.has(run_id)) this.over({ session_id, run_id });
     }
-    if (queued.before.size === 0) this.over({ session_id, run_id: '' });
+    if (before.size === 0) this.over({ session_id, run_id: '' });
   }
 
   async #unfinished(session_id: string): Promise<RunRow[]> {
@@ -101,17 +118,5 @@ export class SessionTurns {
       rows.push(...found);
       if (found.length < page) return rows;
     }
-  }
-}
-
-/** Its turn has come; that it has is durable before its agent does anything. */
-async function begin(execution: Execution): Promise<void> {
-  if (execution.run.status !== 'created') return;
-  execution.log.change({ queued_at: null });
-  try {
-    await execution.log.flushed();
-    execution.start();
-  } catch {
-    // The log has told the engine that the store failed.
   }
 }

@@ -1,5 +1,7 @@
 import { encode } from '../core/encode.ts';
+import { fail } from '../core/errors.ts';
 import { fold } from '../core/reduce.ts';
+import { isFinal } from '../core/status.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
@@ -26,6 +28,24 @@ export async function foldRow(store: Store, row: RunRow): Promise<Run> {
   const run = rest.reduce((folded, line) => fold(folded, JSON.parse(line)), start.run);
   // `cancelling` has no event of its own.
   return { ...run, status: row.status };
+}
+
+/** How often a run is tried to be taken out of the hands of a process that writes to it at the same time. */
+const attempts = 100;
+
+/**
+ * Takes a run that is not over out of whatever hands it is in, to be cancelled: their writes are refused from now on.
+ * @throws RivuletError `already_final`, `lost_race`, and what `find` throws
+ */
+export async function seize(store: Store, find: () => Promise<RunRow>): Promise<RunRow> {
+  for (let attempt = 1; ; attempt += 1) {
+    const row = await find();
+    if (isFinal(row.status)) throw fail('already_final', row.run_id, row.status);
+    const seized: RunRow = { ...row, epoch: row.epoch + 1, status: 'cancelling' };
+    const [kept] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
+    if (kept === true) return seized;
+    if (attempt === attempts) throw fail('lost_race', row.run_id);
+  }
 }
 
 /** Ends a run that no process has in hand: failed with an error, or cancelled. Answers whether it still could. */

@@ -55,7 +55,7 @@ export class Sweeper {
     const now = new Date().toISOString();
     for (const execution of this.#live.all()) this.#look(execution, now);
     for (const row of await this.#store.due(now, page)) {
-      if (this.#live.has(row.run_id)) continue;
+      if (this.#live.here(row.run_id) !== undefined) continue;
       if (await endStored(this.#store, row, now, fail('await_timeout').toJSON())) this.#over(row);
     }
     const { keepRuns, keepKeys } = this.#limits;

@@ -1,0 +1,80 @@
+import { runEventOf } from '../core/encode.ts';
+import { fail } from '../core/errors.ts';
+import type { RunRow, Store } from '../core/store.ts';
+import type { AwaitResume } from '../schema/run.ts';
+import type { Begun } from './begun.ts';
+import { Cursor } from './cursor.ts';
+import type { Execution } from './execution.ts';
+import type { LiveRuns } from './live-runs.ts';
+import type { Pages } from './pages.ts';
+import type { Extras } from './run-log.ts';
+
+/** A reply that waits in the journal for the process that has the run. */
+interface Left {
+  /** The id of the event that asked. */
+  readonly at: number;
+  readonly reply: AwaitResume;
+  /** What the process keeps together with its taking it. */
+  readonly extras: Extras;
+}
+
+const scope = 'reply';
+
+/** Replies to pinned runs that another process has in its memory: left in the store, and taken by that process. */
+export class LeftReplies {
+  readonly #store: Store;
+  readonly #pages: Pages;
+  readonly #live: LiveRuns;
+  readonly #patience: number;
+  readonly #now: () => string;
+
+  /** `patience`: milliseconds that the process has to take a reply. */
+  constructor(store: Store, pages: Pages, live: LiveRuns, patience: number, now: () => string) {
+    this.#store = store;
+    this.#pages = pages;
+    this.#live = live;
+    this.#patience = patience;
+    this.#now = now;
+  }
+
+  /** Leaves a reply, and waits until the run goes on. @throws RivuletError `lost_race`, `process_silent`, `store_away` */
+  async leave(row: RunRow, reply: AwaitResume, extras: Extras): Promise<Begun> {
+    const { run_id, last, snapshot } = row;
+    const left: Left = { at: snapshot, reply, extras };
+    // The key lets one reply to each question in, without a change to the row, which is the other process's.
+    const key = {
+      scope,
+      key: `${run_id} ${snapshot}`,
+      hash: '',
+      run_id,
+      after: last,
+      created_at: this.#now(),
+      fresh: '',
+    };
+    const [kept] = await this.#store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(left)], key }]);
+    if (kept !== true) throw fail('lost_race', run_id);
+    await this.#goneOn(row);
+    return { run_id, run: await this.#live.json(run_id), after: last };
+  }
+
+  /** Gives a run that this process has the reply that was left for it, where there is one. */
+  async take(execution: Execution): Promise<void> {
+    const { run_id, snapshot } = execution.log.row;
+    const lines = await this.#store.journal(run_id);
+    const left = lines.map((line): Left => JSON.parse(line)).find(({ at }) => at === snapshot);
+    // It may have gone on, or left, while the journal was read.
+    const same = execution.run.status === 'awaiting' && execution.log.row.snapshot === snapshot;
+    if (left !== undefined && same && !execution.log.detached) execution.resume(left.reply, left.extras);
+  }
+
+  async #goneOn(row: RunRow): Promise<void> {
+    const cursor = new Cursor(this.#pages, this.#live, row, { after: row.last });
+    const timer = setTimeout(() => cursor.close(), this.#patience);
+    try {
+      for await (const { lines } of cursor) if (lines.some((line) => runEventOf(line) !== undefined)) return;
+    } finally {
+      clearTimeout(timer);
+    }
+    throw fail('process_silent', row.run_id);
+  }
+}
