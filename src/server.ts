@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyServerOptions } from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import type { Agent } from './core/agent.ts';
+import type { Dispatcher } from './core/dispatcher.ts';
 import { fail } from './core/errors.ts';
 import type { Store } from './core/store.ts';
 import { LocalDispatcher } from './dispatchers/local.ts';
@@ -25,6 +26,10 @@ export interface RivuletOptions {
   readonly agents: Iterable<Agent | Hosted> | Registry;
   /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
   readonly store?: Store | string;
+  /** Who executes runs, for a store that was passed in; the caller's as well. Default: this process, all of them. */
+  readonly dispatcher?: Dispatcher;
+  /** Whether this process executes runs; where several share a store, some may only serve. Default true. */
+  readonly works?: boolean;
   /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address listened on. */
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
@@ -60,7 +65,8 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   const engine = new Engine({
     registry: options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents)),
     store,
-    dispatcher: new LocalDispatcher(),
+    dispatcher: options.dispatcher ?? new LocalDispatcher(),
+    works: options.works ?? true,
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
     logFor: (run_id) => app.log.child({ run_id }),

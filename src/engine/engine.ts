@@ -90,7 +90,7 @@ export class Engine {
     const executor = new Executor(near, live, turns, new Revival(near, commits, services, live), services);
     this.#commits = commits;
     this.#pages = new Pages(near);
-    const left = new LeftReplies(near, this.#pages, live, all.patience, now);
+    const left = new LeftReplies(near, this.#pages, live, all.patience);
     this.#store = near;
     this.#works = works ?? true;
     this.#sessions = sessions;

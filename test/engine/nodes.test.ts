@@ -1,0 +1,189 @@
+import { concat, map, NEVER, of } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { agent, askOnce, echo, Tap, tokens } from '../support/agents.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, eventsOf, finished, frames, framesUntil, textOf, types } from '../support/serve.ts';
+
+const answer = (text: string): object => ({
+  await_resume: { type: 'message', message: { role: 'user', parts: [{ content: text }] } },
+  mode: 'sync',
+});
+
+describe('several servers of one store', () => {
+  it('run an agent on one of them, whichever was asked, in every mode', async () => {
+    const { node, queue } = nodes([tokens]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const sync = await (await a.post('/runs', ask('tokens', '20'))).json();
+    expect(sync.status).toBe('completed');
+    const stream = await frames(await a.post('/runs', ask('tokens', '20', { mode: 'stream' })));
+    expect(stream.map(({ id }) => id)).toEqual(stream.map((_, index) => index + 1));
+    expect(types(stream.map(({ event }) => event)).at(-1)).toBe('run.completed');
+    const { run_id } = await (await a.post('/runs', ask('tokens', '20', { mode: 'async' }))).json();
+    expect(textOf(await finished(a, run_id))).toBe(textOf(await finished(b, run_id)));
+  });
+
+  it('show a run that works on one of them, token by token, on the other', async () => {
+    const tap = new Tap();
+    const { node, queue } = nodes([tap.agent]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    tap.push('one ');
+    const isPart = (text: string) => (frame: { event: object }) => JSON.stringify(frame.event).includes(text);
+    const url = `/runs/${run_id}/events`;
+    const first = await framesUntil(await a.get(url, { accept: 'text/event-stream' }), isPart('one '));
+    const rest = a.get(url, { accept: 'text/event-stream', 'last-event-id': String(first.at(-1)?.id) });
+    tap.push('two ');
+    tap.complete();
+    const seen = [...first, ...(await frames(await rest))];
+    expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
+    expect(seen.map(({ event }) => event)).toEqual(await eventsOf(b, run_id));
+  });
+
+  it('cancel a run that works on another of them, whose agent is told, though it never stops to write', async () => {
+    const tap = new Tap();
+    const { node, queue } = nodes([tap.agent]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    let writing = true;
+    const write = (): void => {
+      tap.push('.');
+      if (writing) setImmediate(write);
+    };
+    write();
+    const cancelled = await a.post(`/runs/${run_id}/cancel`);
+    expect([cancelled.status, (await cancelled.json()).status]).toEqual([202, 'cancelling']);
+    expect((await finished(b, run_id)).status).toBe('cancelled');
+    while (tap.unsubscriptions === 0) await new Promise((resolve) => setImmediate(resolve));
+    writing = false;
+    expect(await eventsOf(a, run_id)).toEqual(await eventsOf(b, run_id));
+    expect(queue.holder(run_id)).toBeUndefined();
+  });
+
+  for (const durable of [true, false]) {
+    it(`resume a ${durable ? 'durable' : 'pinned'} run that awaits on another of them`, async () => {
+      const asking = agent('asking', (_, context) =>
+        concat(
+          of('before. '),
+          context.await('Well?').pipe(map(({ message }) => `You said ${message.parts[0]?.content}.`)),
+        ),
+      );
+      const { node, queue } = nodes([durable ? { ...asking, options: { durable } } : askOnce]);
+      const [a, b] = [await node('a'), await node('b')];
+      queue.next = 'b';
+      const name = durable ? 'asking' : 'ask';
+      const { run_id, status } = await (await a.post('/runs', ask(name))).json();
+      expect(status).toBe('awaiting');
+      const run = await (await a.post(`/runs/${run_id}`, answer('yes'))).json();
+      expect([run.status, textOf(run)]).toEqual(['completed', 'before. You said yes.']);
+      expect((await a.post(`/runs/${run_id}`, answer('again'))).status).toBe(409);
+      expect(await (await b.get(`/runs/${run_id}`)).json()).toEqual(run);
+    });
+  }
+
+  it('take one of two answers that come to a pinned run at the same moment', async () => {
+    const { node, queue } = nodes([askOnce]);
+    const a = await node('a');
+    const all = [a, await node('b'), await node('c')];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('ask'))).json();
+    const answers = await Promise.all(all.map((one, index) => one.post(`/runs/${run_id}`, answer(`${index}`))));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    const taken = answers.findIndex(({ status }) => status === 200);
+    expect(textOf(await await answers[taken]?.json())).toBe(`before. You said ${taken}.`);
+  });
+
+  it('go on with durable runs of one that is gone, and end its pinned ones, whose late writes are refused', async () => {
+    const taps = { durable: new Tap('durable'), pinned: new Tap('pinned') };
+    const durable = { ...taps.durable.agent, options: { durable: true } };
+    const { node, queue } = nodes([durable, taps.pinned.agent]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const ids: string[] = [];
+    for (const [name, tap] of Object.entries(taps)) {
+      ids.push((await (await a.post('/runs', ask(name, 'x', { mode: 'async' }))).json()).run_id);
+      await tap.started();
+      tap.push('one ');
+    }
+    const [one = '', other = ''] = ids;
+    await framesUntil(await b.get(`/runs/${one}/events`, { accept: 'text/event-stream' }), ({ id }) => id === 4);
+    queue.next = 'a';
+    queue.lose('b');
+    expect((await finished(b, other)).error?.code).toBe('run_interrupted');
+    while (taps.durable.subscriptions < 2) await new Promise((resolve) => setImmediate(resolve));
+    taps.durable.push('one ');
+    taps.durable.push('two ');
+    taps.durable.complete();
+    expect(textOf(await finished(b, one))).toBe('one two ');
+    expect(taps.durable.unsubscriptions).toBe(2);
+    expect(await eventsOf(a, one)).toEqual(await eventsOf(b, one));
+  });
+
+  it('keep the turns of a session over all of them', async () => {
+    const tap = new Tap();
+    const enqueue = { ...tap.agent, options: { if_busy: 'enqueue' as const } };
+    const { node, queue } = nodes([enqueue, echo]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const session_id = '44444444-4444-4444-8444-444444444444';
+    const first = await (await a.post('/runs', ask('tap', 'x', { session_id, mode: 'async' }))).json();
+    await tap.started();
+    const second = b.post('/runs', ask('echo', 'second', { session_id }), { 'if-busy': 'enqueue' });
+    const rejected = await a.post('/runs', ask('echo', 'third', { session_id }), { 'if-busy': 'reject' });
+    expect(rejected.status).toBe(409);
+    tap.complete();
+    expect((await (await second).json()).status).toBe('completed');
+    expect((await finished(a, first.run_id)).status).toBe('completed');
+  });
+
+  it('find out by themselves where hints are lost', async () => {
+    const { node, queue, store } = nodes([tokens, askOnce]);
+    const limits = { lookEvery: 20 };
+    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
+    queue.next = 'b';
+    store.deaf = true;
+    expect((await (await a.post('/runs', ask('tokens', '20'))).json()).status).toBe('completed');
+    const { run_id } = await (await b.post('/runs', ask('ask'))).json();
+    const run = await (await a.post(`/runs/${run_id}`, answer('yes'))).json();
+    expect(run.status).toBe('completed');
+  });
+
+  it('offer a run again whose dispatch was lost', async () => {
+    const { node, queue } = nodes([echo]);
+    const a = await node('a', { works: false, limits: { lease: 20 } });
+    queue.next = 'nobody';
+    const { run_id } = await (await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).json();
+    queue.next = 'b';
+    const b = await node('b');
+    expect(textOf(await finished(b, run_id))).toBe('hi');
+  });
+
+  it('hand their durable runs over when they stop', async () => {
+    const tap = new Tap();
+    const { node, queue } = nodes([{ ...tap.agent, options: { durable: true } }]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    queue.next = 'a';
+    await b.app.close();
+    while (tap.subscriptions < 2) await new Promise((resolve) => setImmediate(resolve));
+    tap.complete();
+    expect((await finished(a, run_id)).status).toBe('completed');
+  });
+
+  it('leave it to those that work where they are only to serve', async () => {
+    const never = agent('never', () => NEVER);
+    const { node, queue } = nodes([never]);
+    const a = await node('a', { works: false });
+    const { run_id } = await (await a.post('/runs', ask('never', 'x', { mode: 'async' }))).json();
+    expect(queue.holder(run_id)).toBeUndefined();
+    expect((await (await a.get(`/runs/${run_id}`)).json()).status).toBe('created');
+    expect((await a.post(`/runs/${run_id}/cancel`)).status).toBe(202);
+    expect((await finished(a, run_id)).status).toBe('cancelled');
+  });
+});

@@ -1,0 +1,103 @@
+import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
+import { isFinal } from '../../src/core/status.ts';
+import type { Moved, Write } from '../../src/core/store.ts';
+import type { Agent, ServerOptions } from '../../src/index.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { type Served, serve } from './serve.ts';
+
+type Watcher = (moves: readonly Moved[] | undefined) => void;
+
+/** A store in memory that several servers of a test share, as processes share one over a network. */
+export class SharedStore extends MemoryStore {
+  readonly #watchers = new Set<Watcher>();
+  /** Where true, hints get lost. */
+  deaf = false;
+
+  override async commit(writes: readonly Write[]): Promise<boolean[]> {
+    const kept = await super.commit(writes);
+    const moves = writes
+      .filter((_, index) => kept[index])
+      .map(({ row: { run_id, epoch, last, status } }) => ({ run_id, epoch, last, final: isFinal(status) }));
+    if (!this.deaf) setImmediate(() => this.#tell(moves));
+    return kept;
+  }
+
+  async watch(watcher: Watcher): Promise<() => Promise<void>> {
+    this.#watchers.add(watcher);
+    return async () => void this.#watchers.delete(watcher);
+  }
+
+  #tell(moves: readonly Moved[]): void {
+    for (const watcher of this.#watchers) watcher(moves);
+  }
+}
+
+interface Worker {
+  readonly name: string;
+  readonly execute: Execute;
+  readonly settled: (run_id: string) => Promise<void>;
+}
+
+/** What a queue does for several processes: gives each offered run to one of them, which then has its lease. */
+export class SharedQueue {
+  readonly #workers = new Map<string, Worker>();
+  readonly #held = new Map<string, Worker | undefined>();
+  /** Whom the next runs go to; the others get nothing. */
+  next: string | undefined;
+
+  dispatcher(name: string): Dispatcher {
+    return {
+      shared: true,
+      offer: async (run_ids) => this.#offer(run_ids),
+      start: async (execute, settled) => {
+        this.#workers.set(name, { name, execute, settled });
+        this.#offer([...this.#held].flatMap(([run_id, worker]) => (worker === undefined ? [run_id] : [])));
+      },
+      pause: async () => void this.#workers.delete(name),
+      close: async () => {},
+    };
+  }
+
+  /** Takes the leases of a process away, as when it is not heard of any more, and gives its runs to others. */
+  lose(name: string): void {
+    this.#workers.delete(name);
+    const lost = [...this.#held].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
+    for (const run_id of lost) this.#held.delete(run_id);
+    this.#offer(lost);
+  }
+
+  holder(run_id: string): string | undefined {
+    return this.#held.get(run_id)?.name;
+  }
+
+  #offer(run_ids: readonly string[]): void {
+    for (const run_id of run_ids) {
+      if (this.#held.get(run_id) !== undefined) continue;
+      const worker = this.next === undefined ? [...this.#workers.values()][0] : this.#workers.get(this.next);
+      this.#held.set(run_id, worker);
+      if (worker !== undefined) setImmediate(() => void this.#work(worker, run_id));
+    }
+  }
+
+  async #work(worker: Worker, run_id: string): Promise<void> {
+    await worker.execute(run_id, { rest: () => {}, wake: () => {} });
+    if (this.#held.get(run_id) !== worker) return;
+    this.#held.delete(run_id);
+    await worker.settled(run_id);
+  }
+}
+
+export interface Nodes {
+  readonly store: SharedStore;
+  readonly queue: SharedQueue;
+  node(name: string, options?: Partial<ServerOptions>): Promise<Served>;
+}
+
+/** Servers that share a store and the work. */
+export function nodes(agents: Agent[]): Nodes {
+  const store = new SharedStore();
+  const queue = new SharedQueue();
+  const node = (name: string, options: Partial<ServerOptions> = {}): Promise<Served> =>
+    serve(agents, { store, dispatcher: queue.dispatcher(name), ...options });
+  return { store, queue, node };
+}
