@@ -12,6 +12,7 @@ import { acceptJson } from './http/body.ts';
 import { watchConnections } from './http/close-connections.ts';
 import { handleClientError, handleError, handleNotFound } from './http/error-handler.ts';
 import { createFetch, type ForeignOptions } from './http/foreign.ts';
+import { healthRoutes } from './http/health.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { servePlayground } from './http/playground.ts';
@@ -116,6 +117,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) await serveOpenApi(app, version());
   if (options.playground !== false) await servePlayground(app);
+  await app.register(healthRoutes, { engine });
   await app.register(acp, { engine, responder });
 };
 

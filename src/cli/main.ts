@@ -24,6 +24,9 @@ export function program(): Command {
     .addHelpText('after', exitCodesHelp)
     .exitOverride();
   serving(command.command('serve').description('Serve the agents of one or more folders'));
+  working(
+    command.command('worker').description('Execute the runs that servers of the same store are asked for'),
+  ).action(action(async () => (await import('./serve.ts')).work));
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
@@ -58,12 +61,10 @@ export function program(): Command {
   return command;
 }
 
-function serving(command: Command): void {
-  command
+/** Adds the options of the commands that execute runs. */
+function working(command: Command): Command {
+  return command
     .argument('[dirs...]', 'folders of agents', ['agents'])
-    .option('--watch', 'load agents again when their files change')
-    .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
-    .addOption(new Option('--port <port>', 'port; 0 takes a free one').env('PORT').default(8000).argParser(port))
     .addOption(
       new Option('--store <url>', 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE')
         .env('RIVULET_STORE')
@@ -83,6 +84,20 @@ function serving(command: Command): void {
         .argParser(limit),
     )
     .addOption(
+      new Option('--log-level <level>', 'least severe line to log')
+        .env('LOG_LEVEL')
+        .choices(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
+        .default('warn'),
+    );
+}
+
+function serving(command: Command): void {
+  working(command)
+    .option('--watch', 'load agents again when their files change')
+    .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
+    .addOption(new Option('--port <port>', 'port; 0 takes a free one').env('PORT').default(8000).argParser(port))
+    .option('--no-worker', 'only serve; runs are executed by others that share the store')
+    .addOption(
       new Option('--stalled-after <ms>', 'drop a stream whose reader takes nothing for so long; 0 for never')
         .env('RIVULET_STALLED_AFTER')
         .default(60_000)
@@ -90,12 +105,6 @@ function serving(command: Command): void {
     )
     .addOption(new Option('--no-docs', 'do not serve /docs and /openapi.json'))
     .addOption(new Option('--no-playground', 'do not serve the playground at /'))
-    .addOption(
-      new Option('--log-level <level>', 'least severe line to log')
-        .env('LOG_LEVEL')
-        .choices(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
-        .default('warn'),
-    )
     .action(action(async () => (await import('./serve.ts')).serve));
 }
 

@@ -4,23 +4,29 @@ import type { Agent } from '../core/agent.ts';
 import { defaultLimits, type Limits } from '../engine/limits.ts';
 import { Registry } from '../engine/registry.ts';
 import { createServer } from '../server.ts';
-import { openStore, storeName } from '../stores/open.ts';
+import { storeName } from '../stores/open.ts';
 import { exit } from './exit-codes.ts';
 import { loadAgents } from './load-agents.ts';
+import { UsageError } from './usage-error.ts';
 import { WatchedAgents } from './watch-agents.ts';
 
-export interface ServeOptions {
-  readonly watch?: boolean;
-  readonly host: string;
-  readonly port: number;
+/** What a process that executes runs is told. */
+export interface WorkOptions {
   readonly store: string;
   readonly publicUrl?: string;
   readonly allowNetwork: readonly string[];
   readonly limit: Partial<Limits>;
+  readonly logLevel: string;
+}
+
+export interface ServeOptions extends WorkOptions {
+  readonly watch?: boolean;
+  readonly worker: boolean;
+  readonly host: string;
+  readonly port: number;
   readonly stalledAfter: number;
   readonly docs: boolean;
   readonly playground: boolean;
-  readonly logLevel: string;
 }
 
 /**
@@ -28,7 +34,52 @@ export interface ServeOptions {
  * @throws Error with one line that says what is wrong and where
  */
 export async function serve(folders: readonly string[], options: ServeOptions): Promise<number> {
-  const app = await listen(folders, options);
+  if (!options.worker) needShared(options.store, '--no-worker');
+  const watched = options.watch ? await WatchedAgents.open(folders) : undefined;
+  const agents = watched?.registry ?? (await registryOf(folders));
+  const { docs, playground, stalledAfter, worker: works } = options;
+  const app = await createServer({ agents, docs, playground, stalledAfter, works, ...common(options) });
+  app.addHook('onClose', async () => watched?.close());
+  const url = await app.listen({ host: options.host, port: options.port });
+  process.stdout.write(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
+  untilStopped(app, options);
+  return exit.completed;
+}
+
+/**
+ * Executes runs that servers of the same store were asked for, until the process is told to stop.
+ * @throws Error as above
+ */
+export async function work(folders: readonly string[], options: WorkOptions): Promise<number> {
+  needShared(options.store, 'A worker');
+  const agents = await registryOf(folders);
+  const app = await createServer({ agents, docs: false, playground: false, ...common(options) });
+  await app.ready();
+  const names = agents.list().map(({ manifest }) => manifest.name);
+  process.stdout.write(`Rivulet works for ${storeName(options.store)} with ${names.join(', ')}\n`);
+  untilStopped(app, options);
+  return exit.completed;
+}
+
+const registryOf = async (folders: readonly string[]): Promise<Registry> =>
+  new Registry((await Promise.all(folders.map(loadAgents))).flat());
+
+const common = ({ store, publicUrl, allowNetwork, limit, logLevel }: WorkOptions) => ({
+  store,
+  foreign: { allowNetworks: allowNetwork },
+  limits: limit,
+  logger: { level: logLevel },
+  ...(publicUrl !== undefined && { publicUrl }),
+});
+
+function needShared(store: string, what: string): void {
+  if (/^(rediss?|postgres(ql)?):/.test(store)) return;
+  throw new UsageError(
+    `${what} needs a store that several processes share, redis:// or postgres://; got ${storeName(store)}`,
+  );
+}
+
+function untilStopped(app: FastifyInstance, options: WorkOptions): void {
   // An agent may throw where no Observable catches it, in a timer of its own, say. Its run does not
   // end by that; all other runs would, if the process did.
   const stray = (error: unknown): void =>
@@ -38,31 +89,6 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
   // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
   const delay = (options.limit.stopTime ?? defaultLimits.stopTime) + 8_000;
   closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
-  return exit.completed;
-}
-
-async function listen(folders: readonly string[], options: ServeOptions): Promise<FastifyInstance> {
-  const watched = options.watch ? await WatchedAgents.open(folders) : undefined;
-  const agents = watched?.registry ?? new Registry((await Promise.all(folders.map(loadAgents))).flat());
-  const store = await openStore(options.store);
-  const app = await createServer({
-    agents,
-    store,
-    foreign: { allowNetworks: options.allowNetwork },
-    limits: options.limit,
-    docs: options.docs,
-    playground: options.playground,
-    stalledAfter: options.stalledAfter,
-    logger: { level: options.logLevel },
-    ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
-  });
-  app.addHook('onClose', () => {
-    watched?.close();
-    return store.close();
-  });
-  const url = await app.listen({ host: options.host, port: options.port });
-  process.stdout.write(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
-  return app;
 }
 
 /** What the server says when it is up: whom it hosts, where, and a line to try. */

@@ -115,6 +115,12 @@ export class Engine {
     this.#sweeper.start();
   }
 
+  /** Resolves where requests can be served. @throws RivuletError `store_away` */
+  async ready(): Promise<void> {
+    this.#commits.check();
+    await this.#store.due('', 1);
+  }
+
   /** Makes a run and starts it, now or when its turn comes. See `Admission.create` for what it throws. */
   create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
     return this.#admission.create(request, wishes);

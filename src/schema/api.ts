@@ -9,6 +9,12 @@ import { SessionInput } from './session.ts';
 export const PingResponse = Type.Object({}, { $id: 'PingResponse' });
 export type PingResponse = Static<typeof PingResponse>;
 
+export const HealthResponse = Type.Object(
+  { status: Type.Union([Type.Literal('ok'), Type.Literal('ready')]) },
+  { $id: 'HealthResponse' },
+);
+export type HealthResponse = Static<typeof HealthResponse>;
+
 export const AgentsQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10 })),
   offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),

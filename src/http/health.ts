@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { Engine } from '../engine/engine.ts';
+import { HealthResponse } from '../schema/api.ts';
+import { ErrorBody } from '../schema/error.ts';
+
+/** What load balancers and orchestrators ask. */
+export const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+  app.get(
+    '/health',
+    { schema: { summary: 'Does the process live?', tags: ['service'], response: { 200: HealthResponse } } },
+    async () => ({ status: 'ok' as const }),
+  );
+
+  app.get(
+    '/ready',
+    {
+      schema: {
+        summary: 'Can it take requests? Not while its store does not answer, or it stops',
+        tags: ['service'],
+        response: { 200: HealthResponse, 503: ErrorBody },
+      },
+    },
+    async () => {
+      await engine.ready();
+      return { status: 'ready' as const };
+    },
+  );
+};
