@@ -10,6 +10,13 @@ export interface Lease {
 export type Execute = (run_id: string, lease: Lease) => Promise<void>;
 
 /**
+ * A run that was executed here can be offered again from now on. An offer that was made while it was in this process's
+ * hands has changed nothing, so whoever wants more of the run looks at it now, and offers it. Never rejects.
+ * Not called where the dispatcher knows that there was no such offer.
+ */
+export type Settled = (run_id: string) => Promise<void>;
+
+/**
  * Decides which process executes a run. What it carries is only the wish: the run is in the store, and an execution
  * that was dispatched twice is refused there.
  */
@@ -18,17 +25,13 @@ export interface Dispatcher {
   readonly shared: boolean;
   /**
    * A durable run needs somebody to execute it. To offer one that is offered already, or in somebody's hands,
-   * changes nothing.
+   * changes nothing. Rejects, after seconds at most, where it could not be offered: it may have been all the same.
    */
   offer(run_ids: readonly string[]): Promise<void>;
-  /**
-   * From now on, this process executes runs that are offered. A dispatcher may offer without it. `settled` is called
-   * when what was executed may be offered again: an offer that came before was for nothing, so it looks whether
-   * there is still something to do.
-   */
-  start(execute: Execute, settled: (run_id: string) => Promise<void>): Promise<void>;
+  /** From now on, this process executes runs that are offered. A dispatcher may offer without it. */
+  start(execute: Execute, settled: Settled): Promise<void>;
   /** Takes no more runs. */
   pause(): Promise<void>;
-  /** After `pause`, and when all that was taken is let go of. */
+  /** After `pause`; resolves when all that was taken is let go of and settled. It may be offered until then. */
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import type { Store } from '../core/store.ts';
+import { readStoreUrl, reasonOf } from '../core/store-url.ts';
 
 const kinds = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
 
@@ -9,20 +10,28 @@ const kinds = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
  * `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=rivulet`.
  * @throws Error that says what is wrong with the URL, or why it cannot be opened
  */
-export async function openStore(url: string): Promise<Store> {
-  const [, scheme = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
-  if (scheme === 'memory') {
-    const { MemoryStore } = await import('./memory.ts');
-    return new MemoryStore();
+export async function openStore(text: string): Promise<Store> {
+  const found = await opening(text, async () => readStoreUrl(text));
+  switch (found?.kind) {
+    case 'memory': {
+      const { MemoryStore } = await import('./memory.ts');
+      return new MemoryStore();
+    }
+    case 'sqlite': {
+      const { SqliteStore } = await import('./sqlite.ts');
+      return new SqliteStore(found.path);
+    }
+    case 'redis': {
+      const { RedisStore } = await import('./redis.ts');
+      return opening(text, () => RedisStore.open(found.url, found.prefix));
+    }
+    case 'postgres': {
+      const { PostgresStore } = await import('./postgres.ts');
+      return opening(text, () => PostgresStore.open(found.url, found.schema));
+    }
+    default:
+      throw new Error(`there is no store "${storeName(text)}"; use ${kinds}`);
   }
-  if (scheme === 'sqlite' && rest !== '') {
-    const { SqliteStore } = await import('./sqlite.ts');
-    // sqlite:///abs/path is what people know from elsewhere.
-    return new SqliteStore(rest.replace(/^\/\/(?=\/)/, ''));
-  }
-  if (scheme === 'redis' || scheme === 'rediss') return opening(url, openRedis);
-  if (scheme === 'postgres' || scheme === 'postgresql') return opening(url, openPostgres);
-  throw new Error(`there is no store "${storeName(url)}"; use ${kinds}`);
 }
 
 /** A store's URL as it may be shown: without its password. */
@@ -30,40 +39,10 @@ export function storeName(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@').replace(/([?&]password=)[^&#]*/, '$1***');
 }
 
-async function openRedis(url: URL): Promise<Store> {
-  if (!/^\/?\d*$/.test(url.pathname)) throw new Error(`its path is the number of a database; got "${url.pathname}"`);
-  // Braces would end the hash tag.
-  const prefix = taken(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
-  const { RedisStore } = await import('./redis.ts');
-  return RedisStore.open(url.href, prefix);
-}
-
-async function openPostgres(url: URL): Promise<Store> {
-  const schema = taken(url, 'schema', /^[a-z_][a-z0-9_]{0,62}$/, 'at most 63 small letters, digits and underscores');
-  const { PostgresStore } = await import('./postgres.ts');
-  return PostgresStore.open(url.href, schema);
-}
-
-/** A parameter of ours, which the client would not know. */
-function taken(url: URL, name: string, pattern: RegExp, rule: string): string {
-  const value = url.searchParams.get(name) ?? 'rivulet';
-  if (!pattern.test(value)) throw new Error(`its ${name} has to be ${rule}; got "${value}"`);
-  url.searchParams.delete(name);
-  return value;
-}
-
-async function opening(text: string, open: (url: URL) => Promise<Store>): Promise<Store> {
+async function opening<T>(text: string, open: () => Promise<T>): Promise<T> {
   try {
-    if (!/^[a-z]+:\/\//.test(text)) throw new Error('a // has to follow the colon');
-    if (!URL.canParse(text)) throw new Error('it is no URL; write special characters of the password as %XX');
-    return await open(new URL(text));
+    return await open();
   } catch (error) {
-    throw new Error(`the store ${storeName(text)} cannot be opened: ${reason(error)}`, { cause: error });
+    throw new Error(`the store ${storeName(text)} cannot be opened: ${reasonOf(error)}`, { cause: error });
   }
-}
-
-/** Where a name has two addresses and neither answers, the error itself says nothing. */
-function reason(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reason).join(', ');
-  return error instanceof Error ? error.message : String(error);
 }

@@ -58,7 +58,7 @@ export async function postgresPlace(): Promise<Place | undefined> {
     const client = new Client(server);
     await client.connect();
     await client.query('SET client_min_messages = warning');
-    await client.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);
+    await client.query(`DROP SCHEMA IF EXISTS ${name}, ${name}_queue CASCADE`);
     await client.end();
     await started?.stop();
   };

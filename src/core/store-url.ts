@@ -1,0 +1,49 @@
+/** What the URL of a store says, with the parameters that are Rivulet's own taken out of it. */
+export type StoreUrl =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly schema: string };
+
+/** Reads the URL of a store; undefined where there is no such store. @throws Error that says what is wrong with it */
+export function readStoreUrl(text: string): StoreUrl | undefined {
+  const [, scheme = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
+  if (scheme === 'memory') return { kind: 'memory' };
+  // sqlite:///abs/path is what people know from elsewhere.
+  if (scheme === 'sqlite' && rest !== '') return { kind: 'sqlite', path: rest.replace(/^\/\/(?=\/)/, '') };
+  if (scheme === 'redis' || scheme === 'rediss') return redis(parsed(text));
+  if (scheme === 'postgres' || scheme === 'postgresql') return postgres(parsed(text));
+  return undefined;
+}
+
+/** Where a name has two addresses and neither answers, the error itself says nothing. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+function redis(url: URL): StoreUrl {
+  if (!/^\/?\d*$/.test(url.pathname)) throw new Error(`its path is the number of a database; got "${url.pathname}"`);
+  // Braces would end the hash tag.
+  const prefix = taken(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
+  return { kind: 'redis', url: url.href, prefix };
+}
+
+function postgres(url: URL): StoreUrl {
+  const schema = taken(url, 'schema', /^[a-z_][a-z0-9_]{0,62}$/, 'at most 63 small letters, digits and underscores');
+  return { kind: 'postgres', url: url.href, schema };
+}
+
+function parsed(text: string): URL {
+  if (!/^[a-z]+:\/\//.test(text)) throw new Error('a // has to follow the colon');
+  if (!URL.canParse(text)) throw new Error('it is no URL; write special characters of the password as %XX');
+  return new URL(text);
+}
+
+/** A parameter of ours, which the client would not know. */
+function taken(url: URL, name: string, pattern: RegExp, rule: string): string {
+  const value = url.searchParams.get(name) ?? 'rivulet';
+  if (!pattern.test(value)) throw new Error(`its ${name} has to be ${rule}; got "${value}"`);
+  url.searchParams.delete(name);
+  return value;
+}

@@ -1,0 +1,30 @@
+import type { Dispatcher } from '../core/dispatcher.ts';
+import { readStoreUrl, reasonOf } from '../core/store-url.ts';
+import type { BullOptions } from './bullmq.ts';
+
+/**
+ * Opens what dispatches the runs of the store that a URL names, and imports only that: within the process for `memory:`
+ * and `sqlite:`, through a queue beside the store, on the same server, for the others.
+ * @throws Error that says what is wrong with the URL, or why the queue cannot be opened
+ */
+export async function openDispatcher(text: string, options: BullOptions): Promise<Dispatcher> {
+  try {
+    return await opened(text, options);
+  } catch (error) {
+    throw new Error(`the queue beside the store cannot be opened: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+async function opened(text: string, options: BullOptions): Promise<Dispatcher> {
+  const found = readStoreUrl(text);
+  if (found?.kind === 'redis') {
+    const { openRedisQueue } = await import('./redis.ts');
+    return openRedisQueue(found.url, found.prefix, options);
+  }
+  if (found?.kind === 'postgres') {
+    const { openPostgresQueue } = await import('./postgres.ts');
+    return openPostgresQueue(found.url, found.schema, options);
+  }
+  const { LocalDispatcher } = await import('./local.ts');
+  return new LocalDispatcher();
+}
