@@ -4,9 +4,9 @@ import type { Agent } from './core/agent.ts';
 import type { Dispatcher } from './core/dispatcher.ts';
 import { fail } from './core/errors.ts';
 import type { Store } from './core/store.ts';
-import { LocalDispatcher } from './dispatchers/local.ts';
+import { openDispatcher } from './dispatchers/open.ts';
 import { Engine } from './engine/engine.ts';
-import type { Limits } from './engine/limits.ts';
+import { defaultLimits, type Limits } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
 import { acceptJson } from './http/body.ts';
 import { watchConnections } from './http/close-connections.ts';
@@ -56,22 +56,30 @@ export interface ServerOptions extends RivuletOptions {
   readonly logger?: FastifyServerOptions['logger'];
 }
 
+/** A queue wants a number. */
+const anyNumber = 1_000_000;
+
 /**
  * Rivulet as a Fastify plugin, to host agents inside an existing app:
  * `await app.register(rivulet, { prefix: '/acp', agents: [echo] })`.
  * Its error handling, parsers and validators stay inside.
  */
 export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) => {
-  const store = typeof options.store === 'object' ? options.store : await openStore(options.store ?? 'memory:');
+  // A store that was passed in is its caller's, and so is who else works with it.
+  const url = typeof options.store === 'string' ? options.store : 'memory:';
+  const store = typeof options.store === 'object' ? options.store : await openStore(url);
+  const { running, lease } = { ...defaultLimits, ...options.limits };
+  const onFailure = (err: unknown): void => app.log.error({ err }, 'the store did not answer');
   const engine = new Engine({
     registry: options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents)),
     store,
-    dispatcher: options.dispatcher ?? new LocalDispatcher(),
+    dispatcher:
+      options.dispatcher ?? (await openDispatcher(url, { slots: running || anyNumber, lease, onError: onFailure })),
     works: options.works ?? true,
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
     logFor: (run_id) => app.log.child({ run_id }),
-    onFailure: (err) => app.log.error({ err }, 'the store did not answer'),
+    onFailure,
     ...(options.limits && { limits: options.limits }),
   });
   const open = new OpenStreams({

@@ -31,7 +31,7 @@ export class Executor {
   readonly execute = async (run_id: string, lease: Lease): Promise<void> => {
     const here = this.#live.here(run_id);
     // Made by this process: it is in memory still.
-    if (here !== undefined) here.start();
+    if (here !== undefined && !here.log.detached) here.start();
     else await this.#take(run_id);
     if (this.#services.dispatcher.shared) await this.#live.hold(run_id, lease);
   };

@@ -90,7 +90,11 @@ export class Neighbours {
     const { live, turns } = this.#share;
     live.missed();
     await turns.recheck();
-    for (const execution of live.all()) await this.#takeReply(execution);
+    for (const { run } of live.all()) {
+      // Whoever works finds out when it writes; who awaits has to ask.
+      const execution = run.status === 'awaiting' ? await live.get(run.run_id) : undefined;
+      if (execution !== undefined) await this.#takeReply(execution);
+    }
   }
 
   /** Runs whose dispatch was lost, or whose turn a process that is gone was to wait for. Every process looks. */
