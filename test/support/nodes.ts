@@ -1,6 +1,6 @@
 import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
 import { isFinal } from '../../src/core/status.ts';
-import type { Moved, Write } from '../../src/core/store.ts';
+import type { Batch, Moved, RunRow, Write } from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
 import { type Served, serve } from './serve.ts';
@@ -12,8 +12,39 @@ export class SharedStore extends MemoryStore {
   readonly #watchers = new Set<Watcher>();
   /** Where true, hints get lost. */
   deaf = false;
+  #away: Promise<void> | undefined;
+  #back = (): void => {};
+
+  /** From now on it does not answer, until `back` is called: commits wait, and all else fails. */
+  leave(): void {
+    this.#away = new Promise((resolve) => {
+      this.#back = resolve;
+    });
+  }
+
+  back(): void {
+    this.#away = undefined;
+    this.#back();
+    for (const watcher of this.#watchers) watcher(undefined);
+  }
+
+  override async run(run_id: string): Promise<RunRow | undefined> {
+    this.#answer();
+    return super.run(run_id);
+  }
+
+  override async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
+    this.#answer();
+    return super.events(run_id, after, limit);
+  }
+
+  override async due(now: string, limit: number): Promise<RunRow[]> {
+    this.#answer();
+    return super.due(now, limit);
+  }
 
   override async commit(writes: readonly Write[]): Promise<boolean[]> {
+    await this.#away;
     const kept = await super.commit(writes);
     const moves = writes
       .filter((_, index) => kept[index])
@@ -25,6 +56,10 @@ export class SharedStore extends MemoryStore {
   async watch(watcher: Watcher): Promise<() => Promise<void>> {
     this.#watchers.add(watcher);
     return async () => void this.#watchers.delete(watcher);
+  }
+
+  #answer(): void {
+    if (this.#away !== undefined) throw new Error('connect ECONNREFUSED');
   }
 
   #tell(moves: readonly Moved[]): void {

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { askOnce, echo, Tap } from '../support/agents.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, eventsOf, finished, frames, textOf } from '../support/serve.ts';
+
+const limits = { patience: 50, lookEvery: 20 };
+
+describe('a server whose store is away', () => {
+  it('answers 503 and when to come again, says that it is not ready, and is as before when the store is back', async () => {
+    const { node, store } = nodes([echo, askOnce]);
+    const a = await node('a', { limits });
+    const { run_id } = await (await a.post('/runs', ask('ask'))).json();
+    expect((await a.get('/ready')).status).toBe(200);
+    store.leave();
+    const calls = [
+      a.get('/ready'),
+      a.get('/runs/01890000-0000-7000-8000-000000000000'),
+      a.get(`/runs/${run_id}`),
+      a.post('/runs', ask('echo')),
+      a.post('/runs', ask('echo', 'hi', { mode: 'stream' })),
+      a.post(`/runs/${run_id}/cancel`),
+    ];
+    for (const response of await Promise.all(calls)) {
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+      expect((await response.json()).code).toBe('server_error');
+    }
+    expect((await a.get('/health')).status).toBe(200);
+    store.back();
+    expect((await a.get('/ready')).status).toBe(200);
+    expect(textOf(await (await a.post('/runs', ask('echo'))).json())).toBe('hi');
+  });
+
+  it('goes on with what runs, and with every open stream, when it is back', async () => {
+    const tap = new Tap();
+    const { node, store, queue } = nodes([tap.agent]);
+    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    const url = `/runs/${run_id}/events`;
+    const streams = await Promise.all([a, b].map((one) => one.get(url, { accept: 'text/event-stream' })));
+    tap.push('one ');
+    store.leave();
+    tap.push('two ');
+    // As long as it takes to be asked a few times for nothing.
+    expect((await a.get('/ready')).status).toBe(503);
+    expect((await a.get('/ready')).status).toBe(503);
+    store.back();
+    tap.push('three ');
+    tap.complete();
+    for (const stream of streams) {
+      const seen = await frames(stream);
+      expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
+      expect(seen.map(({ event }) => event)).toEqual(await eventsOf(a, run_id));
+    }
+    expect(textOf(await finished(a, run_id))).toBe('one two three ');
+  });
+
+  it('keeps no run of a request that it gave up, though the store takes it in the end', async () => {
+    const { node, store, queue } = nodes([echo]);
+    const a = await node('a', { limits, works: false });
+    queue.next = 'nobody';
+    store.leave();
+    expect((await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).status).toBe(503);
+    store.back();
+    let runs: { status: string }[] = [];
+    while (runs[0]?.status !== 'cancelled') runs = (await (await a.get('/runs')).json()).runs;
+    expect(runs).toHaveLength(1);
+  });
+});
