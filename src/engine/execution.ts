@@ -177,10 +177,11 @@ export class Execution {
     this.log.detach();
   }
 
-  /** The store refused or failed: nothing can be written any more, so nothing may go on. */
-  lost(error: unknown): void {
-    this.#agentLog().error(`stopped: ${error instanceof Error ? error.message : String(error)}`);
-    this.#tearDown('the store failed');
+  /** The store failed, or the run is another process's: nothing can be written any more, so nothing may go on. */
+  lost(error: Error): void {
+    if (this.log.detached) this.#agentLog().info('the run is no longer in the hands of this process');
+    else this.#agentLog().error(`stopped: ${error.message}`);
+    this.#tearDown(this.log.detached ? 'the run is no longer in the hands of this process' : 'the store failed');
   }
 
   #output(output: AgentOutput): void {

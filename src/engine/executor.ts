@@ -68,6 +68,7 @@ export class Executor {
 
   /** Lets a run that was queued by a process that is gone wait for the earlier ones of its session. */
   async queueAgain(row: RunRow): Promise<void> {
+    if (this.#turns.awaits(row)) return;
     const others = await this.#store.unfinished(row.session_id, '', page);
     const before = others.map(({ run_id }) => run_id).filter((run_id) => run_id < row.run_id);
     this.queue(row, new Set(before));

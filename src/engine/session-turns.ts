@@ -52,15 +52,18 @@ export class SessionTurns {
     return before;
   }
 
-  /** Lets a run that is in the store wait until those before it are over; then it may begin. Once for each run. */
+  /** Lets a run that is in the store wait until those before it are over; then it may begin. */
   wait({ session_id, run_id }: RunRow, others: ReadonlySet<string>, begin: () => void): void {
     const before = new Set(others);
-    const queued = this.#queued.get(session_id) ?? [];
-    if (queued.some((one) => one.run_id === run_id)) return;
-    this.#queued.set(session_id, [...queued, { run_id, before, begin }]);
+    this.#queued.set(session_id, [...(this.#queued.get(session_id) ?? []), { run_id, before, begin }]);
     for (const other of before) this.#awaited.set(other, session_id);
     // Where the store does not answer, the end of the run before it is what it waits for.
     void this.#recheck(session_id, before).catch(() => undefined);
+  }
+
+  /** Whether a run waits here for its turn. */
+  awaits({ session_id, run_id }: RunRow): boolean {
+    return this.#queued.get(session_id)?.some((one) => one.run_id === run_id) === true;
   }
 
   /** A run leaves this process's hands unfinished; from now on the store tells that it is there. */
