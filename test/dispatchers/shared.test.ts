@@ -1,0 +1,257 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { postgresPlace, redisPlace } from '../support/servers.ts';
+import { Seat } from './seat.ts';
+
+const hold = resolve(import.meta.dirname, 'hold.ts');
+
+/** Names of a place's connections, as the server lists them. */
+async function connections(url: string, name: string): Promise<string[]> {
+  if (url.startsWith('redis')) {
+    const redis = new Redis(url);
+    const list = String(await redis.client('LIST'));
+    await redis.quit();
+    return [...list.matchAll(/ name=(\S+)/g)].flatMap(([, one = '']) => (one.includes(name) ? [one] : []));
+  }
+  const client = new Client(url.replace(/[?&]schema=[^&]*/, ''));
+  await client.connect();
+  const text = 'SELECT application_name AS name FROM pg_stat_activity WHERE application_name LIKE $1';
+  const { rows } = await client.query<{ name: string }>(text, [`%${name}%`]);
+  await client.end();
+  return rows.map((row) => row.name);
+}
+
+for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreSQL: await postgresPlace() })) {
+  describe.skipIf(place === undefined)(`runs that are dispatched through ${kind}`, () => {
+    afterAll(() => place?.remove());
+    const { url = '', name = '' } = place ?? {};
+
+    it('are executed once, however often they are offered', async () => {
+      const seats = [await Seat.open(url), await Seat.open(url)];
+      const [one, other] = seats;
+      const ids = Array.from({ length: 20 }, () => randomUUID());
+      const ended: string[] = [];
+      await Promise.all([one?.offer(...ids, ...ids), other?.offer(...ids)]);
+      await vi.waitFor(
+        async () => {
+          for (const { run_id, end } of seats.flatMap((seat) => seat.held.splice(0))) {
+            await one?.offer(run_id);
+            ended.push(run_id);
+            end();
+          }
+          expect(seats.flatMap((seat) => seat.settled)).toHaveLength(20);
+        },
+        { timeout: 10_000, interval: 5 },
+      );
+      expect(ended.toSorted()).toEqual(ids.toSorted());
+    });
+
+    it('start within milliseconds', async () => {
+      const taker = await Seat.open(url);
+      const giver = await Seat.open(url);
+      await giver.dispatcher.pause();
+      const times: number[] = [];
+      for (let round = 0; round < 60; round += 1) {
+        const id = randomUUID();
+        const begun = performance.now();
+        await giver.offer(id);
+        const { end } = await taker.taken(id);
+        times.push(performance.now() - begun);
+        end();
+        await taker.gone(id);
+      }
+      // A queue that is asked now and then, instead of telling, needs a second or more.
+      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(100);
+    });
+
+    it('are given to another process when theirs is killed, within two leases', async () => {
+      const lease = 1_500;
+      const child = spawn(process.execPath, ['--import', 'tsx', hold, url, String(lease)]);
+      onTestFinished(() => void child.kill('SIGKILL'));
+      const id = randomUUID();
+      const seat = await Seat.open(url, { lease });
+      const silent = await Seat.open(url, { lease });
+      await Promise.all([seat.dispatcher.pause(), silent.offer(id)]);
+      await silent.taken(id).then(({ end }) => end());
+      await silent.gone(id);
+      await silent.dispatcher.pause();
+      const printed = once(child.stdout, 'data');
+      await seat.offer(id);
+      expect(String(await printed)).toBe(`${id}\n`);
+      const heir = await Seat.open(url, { lease });
+      const killed = performance.now();
+      child.kill('SIGKILL');
+      await heir.taken(id);
+      expect(performance.now() - killed).toBeLessThan(2 * lease + 500);
+    });
+
+    it('stay with a process that lives, for longer than a lease', async () => {
+      const lease = 400;
+      const [one, other] = [await Seat.open(url, { lease }), await Seat.open(url, { lease })];
+      const id = randomUUID();
+      await one.offer(id);
+      const holder = await Promise.race([one.taken(id), other.taken(id)]);
+      const begun = Date.now();
+      await vi.waitFor(() => expect(Date.now() - begun).toBeGreaterThan(5 * lease), { timeout: 5_000 });
+      holder.end();
+      await Promise.race([one.gone(id), other.gone(id)]);
+      expect([...one.runs, ...other.runs]).toEqual([id]);
+      expect([...one.errors, ...other.errors]).toEqual([]);
+    });
+
+    it('take no slot while they rest', async () => {
+      const seat = await Seat.open(url, { slots: 1 });
+      const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
+      await seat.offer(...ids);
+      const first = await seat.taken(ids[0]);
+      first.lease.rest();
+      first.lease.rest();
+      const second = await seat.taken(ids[1]);
+      expect(seat.runs).toEqual(ids.slice(0, 2));
+      second.lease.rest();
+      await seat.taken(ids[2]);
+      expect(seat.settled).toEqual([]);
+    });
+
+    it('never work on more slots than there are, however they rested, woke and ended', async () => {
+      const seat = await Seat.open(url, { slots: 1 });
+      const [woken, asleep, ...rest] = Array.from({ length: 12 }, () => randomUUID());
+      await seat.offer(woken ?? '', asleep ?? '');
+      const first = await seat.taken(woken ?? '');
+      first.lease.rest();
+      const second = await seat.taken(asleep ?? '');
+      second.lease.rest();
+      first.lease.wake();
+      first.lease.wake();
+      first.end();
+      second.end();
+      await Promise.all([seat.gone(first.run_id), seat.gone(second.run_id)]);
+      first.lease.rest();
+      await seat.offer(...rest);
+      for (let ended = 2; ended < 12; ended += 1) {
+        await vi.waitFor(() => expect(seat.held).toHaveLength(ended + 1), { timeout: 5_000, interval: 1 });
+        // Time for another to come, if there were room for it.
+        await seat.offer(rest[ended - 2] ?? '');
+        expect(seat.runs).toEqual([woken, asleep, ...rest.slice(0, ended - 1)]);
+        seat.held[ended]?.end();
+      }
+    });
+
+    it('are executed again when they were offered in somebody’s hands, and he looks when they are settled', async () => {
+      const id = randomUUID();
+      const seat: Seat = await Seat.open(url, {
+        settled: async (run_id) => {
+          if (run_id === id && seat.settled.length === 1) await seat.offer(id);
+        },
+      });
+      await seat.offer(id);
+      const first = await seat.taken(id);
+      await seat.offer(id);
+      first.end();
+      const second = await seat.taken(id, 2);
+      second.end();
+      await vi.waitFor(() => expect(seat.settled).toEqual([id, id]));
+    });
+
+    it('are not taken after the pause, and what was taken goes on', async () => {
+      const paused = await Seat.open(url);
+      const id = randomUUID();
+      await paused.offer(id);
+      const { end } = await paused.taken(id);
+      await paused.dispatcher.pause();
+      const other = await Seat.open(url);
+      const ids = Array.from({ length: 20 }, () => randomUUID());
+      for (const one of ids) {
+        await paused.offer(one);
+        (await other.taken(one)).end();
+      }
+      expect(paused.runs).toEqual([id]);
+      end();
+      await paused.dispatcher.close();
+      expect(paused.settled).toEqual([id]);
+    });
+
+    it('may be offered while they are let go of for the end of the process', async () => {
+      const other = await Seat.open(url, { slots: 1 });
+      const busy = randomUUID();
+      await other.offer(busy);
+      await other.taken(busy);
+      const leaving: Seat = await Seat.open(url, { settled: (run_id) => leaving.offer(run_id) });
+      const id = randomUUID();
+      await leaving.offer(id);
+      const { end } = await leaving.taken(id);
+      await leaving.dispatcher.pause();
+      const closing = leaving.dispatcher.close();
+      end();
+      await closing;
+      other.held[0]?.end();
+      await other.taken(id);
+    });
+
+    it('need as many connections for hundreds as for one', async () => {
+      const counted = new URL(url);
+      counted.searchParams.set(kind === 'Redis' ? 'connectionName' : 'application_name', `count-${name}`);
+      const before = await connections(url, name);
+      const seat: Seat = await Seat.open(counted.href, { work: async () => {} });
+      const round = async (ids: string[]): Promise<void> => {
+        await seat.offer(...ids);
+        await vi.waitFor(() => expect(seat.settled).toEqual(expect.arrayContaining(ids)), { timeout: 10_000 });
+      };
+      await round([randomUUID()]);
+      for (let part = 0; part < 4; part += 1) await round(Array.from({ length: 50 }, () => randomUUID()));
+      const most = kind === 'Redis' ? 3 : 5;
+      await vi.waitFor(async () => {
+        expect((await connections(url, name)).length - before.length).toBeLessThanOrEqual(most);
+      });
+      await seat.close();
+      await vi.waitFor(async () => expect((await connections(url, name)).length).toBe(before.length));
+    });
+
+    it('are refused at once while the server is away, and go on soon when it is back', async () => {
+      const proxy = await CuttingProxy.open(url, []);
+      onTestFinished(() => proxy.close());
+      const away = new URL(url);
+      away.port = new URL(proxy.url).port;
+      away.hostname = '127.0.0.1';
+      const seat = await Seat.open(away.href);
+      const [held = '', late = ''] = [randomUUID(), randomUUID()];
+      await seat.offer(held);
+      const { end } = await seat.taken(held);
+      proxy.break();
+      for (let attempt = 0; attempt < 20; attempt += 1) {
+        const begun = performance.now();
+        await expect(seat.offer(late)).rejects.toThrow();
+        expect(performance.now() - begun).toBeLessThan(1_000);
+      }
+      end();
+      proxy.mend();
+      const mended = performance.now();
+      await vi.waitFor(() => seat.offer(late), { timeout: 5_000 });
+      await seat.taken(late);
+      expect(performance.now() - mended).toBeLessThan(4_000);
+      expect(seat.errors.length).toBeLessThanOrEqual(1);
+    });
+
+    it('do not keep a process from ending while the server is away', async () => {
+      const proxy = await CuttingProxy.open(url, []);
+      onTestFinished(() => proxy.close());
+      const away = new URL(url);
+      away.port = new URL(proxy.url).port;
+      away.hostname = '127.0.0.1';
+      const seat = await Seat.open(away.href);
+      const id = randomUUID();
+      await seat.offer(id);
+      await seat.taken(id);
+      proxy.break();
+      const begun = performance.now();
+      await seat.close();
+      expect(performance.now() - begun).toBeLessThan(11_000);
+    });
+  });
+}
