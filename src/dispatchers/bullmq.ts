@@ -28,8 +28,10 @@ export interface BullOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Milliseconds in which the server has to answer an offer, the start and the end. */
+/** Milliseconds in which the server has to answer an offer, and at the start. */
 const patience = 5_000;
+/** At the end there are two such waits. */
+const lastPatience = 2_500;
 
 /** A run has one job at most: it is named after the run, and removed when it is over. */
 const jobOf = (run_id: string) => ({
@@ -58,6 +60,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   readonly #returned = new WeakSet<RunJob>();
   #worker: RunWorker<B, C> | undefined;
   #paused = false;
+  #closing: Promise<void> | undefined;
 
   private constructor(place: QueuePlace<B, C>, options: BullOptions) {
     this.#place = place;
@@ -74,8 +77,11 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     options: BullOptions,
   ): Promise<BullDispatcher<B, C>> {
     const dispatcher = new BullDispatcher(place, options);
+    const queue = dispatcher.#queue;
+    // The client of Redis would try for ever, and tells why in events only.
+    const refused = new Promise<never>((_, reject) => queue.once('error', reject));
     try {
-      await within(patience, dispatcher.#queue.waitUntilReady());
+      await within(patience, Promise.race([queue.waitUntilReady(), refused]));
     } catch (error) {
       await dispatcher.close();
       throw error;
@@ -118,13 +124,18 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     await this.#worker?.pause(true);
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await Promise.allSettled(this.#held.values());
     const worker = this.#worker;
     // Where the server is away, the jobs are left to others, who are given them when the leases have ended.
-    if (worker !== undefined) await within(patience, this.#given(worker)).catch(this.#failed);
+    if (worker !== undefined) await within(lastPatience, this.#given(worker)).catch(this.#failed);
     const closing = [this.#queue.backend.close(true), worker?.close(true), worker?.backend.disconnectBlocking(false)];
-    await within(patience, Promise.all(closing)).catch(this.#failed);
+    await within(lastPatience, Promise.all(closing)).catch(this.#failed);
   }
 
   async #given(worker: RunWorker<B, C>): Promise<void> {

@@ -5,7 +5,6 @@ import { resolve } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { Seat } from './seat.ts';
 
@@ -211,47 +210,6 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       });
       await seat.close();
       await vi.waitFor(async () => expect((await connections(url, name)).length).toBe(before.length));
-    });
-
-    it('are refused at once while the server is away, and go on soon when it is back', async () => {
-      const proxy = await CuttingProxy.open(url, []);
-      onTestFinished(() => proxy.close());
-      const away = new URL(url);
-      away.port = new URL(proxy.url).port;
-      away.hostname = '127.0.0.1';
-      const seat = await Seat.open(away.href);
-      const [held = '', late = ''] = [randomUUID(), randomUUID()];
-      await seat.offer(held);
-      const { end } = await seat.taken(held);
-      proxy.break();
-      for (let attempt = 0; attempt < 20; attempt += 1) {
-        const begun = performance.now();
-        await expect(seat.offer(late)).rejects.toThrow();
-        expect(performance.now() - begun).toBeLessThan(1_000);
-      }
-      end();
-      proxy.mend();
-      const mended = performance.now();
-      await vi.waitFor(() => seat.offer(late), { timeout: 5_000 });
-      await seat.taken(late);
-      expect(performance.now() - mended).toBeLessThan(4_000);
-      expect(seat.errors.length).toBeLessThanOrEqual(1);
-    });
-
-    it('do not keep a process from ending while the server is away', async () => {
-      const proxy = await CuttingProxy.open(url, []);
-      onTestFinished(() => proxy.close());
-      const away = new URL(url);
-      away.port = new URL(proxy.url).port;
-      away.hostname = '127.0.0.1';
-      const seat = await Seat.open(away.href);
-      const id = randomUUID();
-      await seat.offer(id);
-      await seat.taken(id);
-      proxy.break();
-      const begun = performance.now();
-      await seat.close();
-      expect(performance.now() - begun).toBeLessThan(11_000);
     });
   });
 }

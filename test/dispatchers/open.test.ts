@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openDispatcher } from '../../src/dispatchers/open.ts';
+import { queueSchema } from '../../src/dispatchers/postgres.ts';
+import { postgresPlace, redisPlace } from '../support/servers.ts';
+import { Seat } from './seat.ts';
+
+const options = { slots: 1, lease: 1_000, onError: () => {} };
+
+describe('a dispatcher for the URL of a store', () => {
+  it.for(['memory:', 'sqlite:./rivulet.db'])('is within the process for %s', async (url) => {
+    expect((await openDispatcher(url, options)).shared).toBe(false);
+  });
+
+  it.for(['redis://user:secret@127.0.0.1:1/0', 'postgres://user:secret@127.0.0.1:1/a'])(
+    'says why it cannot be opened: %s',
+    { timeout: 20_000 },
+    async (url) => {
+      const error: unknown = await openDispatcher(url, options).catch((reason: unknown) => reason);
+      expect(String(error)).toMatch(/the queue beside the store cannot be opened: connect ECONNREFUSED/);
+      expect(String(error)).not.toContain('secret');
+    },
+  );
+
+  it('loads no client of a server for a store that has none', async () => {
+    const script = `
+      const { openDispatcher } = await import('./src/dispatchers/open.ts');
+      await import('./src/index.ts');
+      await openDispatcher('memory:', { slots: 1, lease: 1000, onError() {} });
+      await openDispatcher('sqlite:a.db', { slots: 1, lease: 1000, onError() {} });
+      const { createRequire } = await import('node:module');
+      const loaded = Object.keys(createRequire(import.meta.url).cache);
+      console.log(loaded.length > 0, loaded.filter((one) => /node_modules\\/(bullmq|ioredis|pg)\\//.test(one)).length);`;
+    const args = ['--import', 'tsx', '--input-type=module', '-e', script];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toBe('true 0\n');
+  });
+});
+
+const place = await postgresPlace();
+describe.skipIf(place === undefined)('a queue in PostgreSQL', () => {
+  afterAll(() => place?.remove());
+  const { url = '', name = '' } = place ?? {};
+
+  it('is made by one of several that come to an empty place at once', async () => {
+    const seats = await Promise.all([Seat.open(url), Seat.open(url), Seat.open(url)]);
+    await seats[0].offer('a');
+    (await Promise.race(seats.map((seat) => seat.taken('a')))).end();
+  });
+
+  it('needs no right to make schemas where it is made already', async () => {
+    const client = new Client(url.replace(/[?&]schema=[^&]*/, ''));
+    await client.connect();
+    const role = `${name}_role`;
+    const queue = queueSchema(name);
+    await client.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${queue} TO ${role};
+      GRANT ALL ON ALL TABLES IN SCHEMA ${queue} TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA ${queue} TO ${role}`);
+    try {
+      const theirs = new URL(url);
+      theirs.username = role;
+      const seat = await Seat.open(theirs.href);
+      await seat.offer('b');
+      (await seat.taken('b')).end();
+      await seat.close();
+    } finally {
+      await client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      await client.end();
+    }
+  });
+
+  it('keeps options of the connection that the URL gives', async () => {
+    const mine = new URL(url);
+    mine.searchParams.set('options', '-c geqo=off');
+    const seat = await Seat.open(mine.href);
+    await seat.offer('c');
+    (await seat.taken('c')).end();
+  });
+
+  it('has a schema of its own, also beside one whose name is as long as can be', () => {
+    expect(queueSchema('rivulet')).toBe('rivulet_queue');
+    const long = [`${'a'.repeat(62)}b`, `${'a'.repeat(62)}c`, 'a'.repeat(58), 'a'.repeat(57)].map(queueSchema);
+    expect(new Set(long).size).toBe(4);
+    for (const one of long) expect(one).toMatch(/^[a-z0-9_]{63}$/);
+  });
+});
+
+const redis = await redisPlace();
+describe.skipIf(redis === undefined)('a queue in Redis', () => {
+  afterAll(() => redis?.remove());
+
+  it('is kept in the database that the URL names', async () => {
+    const url = new URL(redis?.url ?? '');
+    const [zero, five] = [new URL(url), new URL(url)];
+    zero.pathname = '/0';
+    five.pathname = '/5';
+    const [one, other] = [await Seat.open(zero.href), await Seat.open(five.href)];
+    await other.offer('a');
+    (await other.taken('a')).end();
+    await other.gone('a');
+    expect(one.runs).toEqual([]);
+    await other.close();
+    const client = new Redis(five.href);
+    const names = await client.keys(`{${redis?.name}}*`);
+    expect(names.length).toBeGreaterThan(0);
+    await client.unlink(names);
+    await client.quit();
+  });
+});
