@@ -121,7 +121,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
 
   async pause(): Promise<void> {
     this.#paused = true;
-    await this.#worker?.pause(true);
+    await this.#worker?.leave();
   }
 
   close(): Promise<void> {
@@ -130,11 +130,12 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   }
 
   async #close(): Promise<void> {
+    if (!this.#paused) await this.pause();
     await Promise.allSettled(this.#held.values());
     const worker = this.#worker;
     // Where the server is away, the jobs are left to others, who are given them when the leases have ended.
     if (worker !== undefined) await within(lastPatience, this.#given(worker)).catch(this.#failed);
-    const closing = [this.#queue.backend.close(true), worker?.close(true), worker?.backend.disconnectBlocking(false)];
+    const closing = [this.#queue.backend.close(true), worker?.close(true)];
     await within(lastPatience, Promise.all(closing)).catch(this.#failed);
   }
 

@@ -7,7 +7,7 @@ const retryDelay = 250;
 
 /** Takes jobs, with a number of slots that can be lent. */
 export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void, string, B, JobProgress, C> {
-  readonly #jobs = new Set<Promise<unknown>>();
+  #active = 0;
   #gone: ((job: RunJob) => void) | undefined;
 
   /** Calls back when a job is removed, or could not be. */
@@ -15,14 +15,21 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
     this.#gone = gone;
   }
 
-  /** Resolves when the jobs that there are now are removed, or could not be. */
+  /** Takes no more jobs; those that it has go on. What was asked for already may come still. */
+  async leave(): Promise<void> {
+    await this.pause(true);
+    // It would wait on, and be the one who is told of the next job. Not awaited to be closed: it may never be.
+    await this.backend.disconnectBlocking(false);
+  }
+
+  /** Resolves after `leave`, when nothing comes any more and all jobs are removed, or could not be. */
   async over(): Promise<void> {
-    await Promise.allSettled(this.#jobs);
+    await this.mainLoopRunning;
   }
 
   /** One slot more until what is returned is called: its job does not work. */
   lend(): () => void {
-    const full = this.#jobs.size >= this.concurrency;
+    const full = this.#active >= this.concurrency;
     this.concurrency += 1;
     if (full) this.#nudge();
     let lent = true;
@@ -38,12 +45,11 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
     fetchNext?: () => boolean,
     // biome-ignore lint/suspicious/noConfusingVoidType: it is the worker's own
   ): Promise<void | RunJob> {
-    const processing = super.processJob(job, token, fetchNext);
-    this.#jobs.add(processing);
+    this.#active += 1;
     try {
-      return await processing;
+      return await super.processJob(job, token, fetchNext);
     } finally {
-      this.#jobs.delete(processing);
+      this.#active -= 1;
       this.#gone?.(job);
     }
   }
