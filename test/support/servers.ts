@@ -18,11 +18,28 @@ export interface Place {
   remove(): Promise<void>;
 }
 
-/** A server that a test has started. */
+/** A server that a test has started, in a folder of its own. */
 export interface Started {
   readonly url: string;
   readonly port: number;
+  /** Ends it, and takes its data away. */
   stop(): Promise<void>;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again at the same place, with its data; kills it first where it runs. */
+  restart(): Promise<void>;
+}
+
+/** How a server is started. */
+interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly options?: SpawnOptions;
+  /** What it says when it is ready. */
+  readonly ready: RegExp;
+  /** What makes it end at once. */
+  readonly crash: NodeJS.Signals;
 }
 
 /** That of REDIS_URL, else the one on the usual port, else one of this place's own; undefined where there is none. */
@@ -65,18 +82,24 @@ export async function postgresPlace(): Promise<Place | undefined> {
   return { url: withParameter(server, 'schema', name), name, remove };
 }
 
-/** A Redis of the test's own, on a free port or a given one; undefined where there is none to start. */
-export async function startRedis(port?: number): Promise<Started | undefined> {
+/**
+ * A Redis of the test's own, on a free port; undefined where there is none to start.
+ * Where it is durable, it keeps every commit that it has answered; else a restart finds nothing.
+ */
+export async function startRedis({ durable = false } = {}): Promise<Started | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-redis-'));
-  const at = port ?? (await freePort());
-  const options = ['--port', String(at), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
-  const started = await start('redis-server', options, folder, {}, /Ready to accept connections/);
-  return started && { url: `redis://127.0.0.1:${at}`, port: at, stop: started };
+  const port = await freePort();
+  const log = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...log];
+  const ready = /Ready to accept connections/;
+  const started = await start({ file: 'redis-server', args, folder, ready, crash: 'SIGKILL' });
+  return started && { url: `redis://127.0.0.1:${port}`, port, ...started };
 }
 
 const debian = '/usr/lib/postgresql';
 
-async function startPostgres(): Promise<Started | undefined> {
+/** The same with a PostgreSQL; one that is not durable leaves it to the system when it writes to the disk. */
+export async function startPostgres({ durable = false } = {}): Promise<Started | undefined> {
   // Debian keeps the versions beside each other, and none of them in the PATH.
   const versions = existsSync(debian) ? readdirSync(debian).map((version) => join(debian, version, 'bin')) : [];
   const bin = [...(process.env.PATH ?? '').split(':'), ...versions].find((one) => existsSync(join(one, 'initdb')));
@@ -89,28 +112,35 @@ async function startPostgres(): Promise<Started | undefined> {
   const options = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale', 'C', '--no-sync'];
   execFileSync(join(bin, 'initdb'), options, { ...who, cwd: folder, stdio: 'pipe' });
   const port = await freePort();
-  const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, '-F'];
-  const stop = await start(join(bin, 'postgres'), args, folder, who, /ready to accept connections/);
-  return stop && { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, stop };
+  const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, ...(durable ? [] : ['-F'])];
+  const ready = /ready to accept connections/;
+  // Killed, it would leave its children behind.
+  const started = await start({ file: join(bin, 'postgres'), args, folder, options: who, ready, crash: 'SIGQUIT' });
+  return started && { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, ...started };
 }
 
-/** Starts a server and waits until it says that it is ready. Answers how to stop it; undefined where it is not there. */
-async function start(
-  command: string,
-  args: readonly string[],
-  folder: string,
-  options: SpawnOptions,
-  ready: RegExp,
-): Promise<(() => Promise<void>) | undefined> {
-  const child = spawn(command, args, { ...options, cwd: folder });
-  const end = (): boolean => child.kill('SIGINT');
-  process.once('exit', end);
+/** Starts a server and waits until it says that it is ready; undefined where it is not there. */
+async function start(command: Command): Promise<Omit<Started, 'url' | 'port'> | undefined> {
+  const { file, args, folder, options, ready, crash } = command;
+  const spawned = (): ChildProcess => spawn(file, args, { ...options, cwd: folder });
+  let child = spawned();
+  const atExit = (): boolean => child.kill(crash);
+  process.once('exit', atExit);
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null && child.kill(signal)) await once(child, 'exit');
+  };
   const stop = async (): Promise<void> => {
-    process.off('exit', end);
-    if (child.exitCode === null && child.signalCode === null && end()) await once(child, 'exit');
+    process.off('exit', atExit);
+    await end('SIGINT');
     rmSync(folder, { recursive: true, force: true });
   };
-  if (await says(child, ready)) return stop;
+  const kill = (): Promise<void> => end(crash);
+  const restart = async (): Promise<void> => {
+    await kill();
+    child = spawned();
+    if (!(await says(child, ready))) throw new Error(`${file} does not start again`);
+  };
+  if (await says(child, ready)) return { stop, kill, restart };
   await stop();
   return undefined;
 }
