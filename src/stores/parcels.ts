@@ -1,4 +1,4 @@
-import type { Write } from '../core/store.ts';
+import type { RunRow, Write } from '../core/store.ts';
 
 /** Some writes of a commit as one message to a server. */
 export interface Parcel {
@@ -6,6 +6,8 @@ export interface Parcel {
   readonly writes: string;
   /** The events of each write, one line of JSON each; empty where it has none. */
   readonly bodies: readonly string[];
+  /** The run of each write, as it is where the write is taken. */
+  readonly rows: readonly RunRow[];
 }
 
 /** A message is at most about this long, so that neither side holds more, or keeps others waiting for longer. */
@@ -19,18 +21,21 @@ const maxWrites = 500;
 export function* parcels(writes: readonly Write[], describe: (write: Write) => object): Generator<Parcel> {
   let texts: string[] = [];
   let bodies: string[] = [];
+  let rows: RunRow[] = [];
   let chars = 0;
-  const parcel = (): Parcel => ({ writes: `[${texts.join()}]`, bodies });
+  const parcel = (): Parcel => ({ writes: `[${texts.join()}]`, bodies, rows });
   for (const write of writes) {
     const text = JSON.stringify(describe(write));
     const body = write.lines.join('\n');
     texts.push(text);
     bodies.push(body);
+    rows.push(write.row);
     chars += text.length + body.length;
     if (texts.length < maxWrites && chars < maxChars) continue;
     yield parcel();
     texts = [];
     bodies = [];
+    rows = [];
     chars = 0;
   }
   if (texts.length > 0) yield parcel();

@@ -15,8 +15,11 @@ export function statements(schema: string) {
 function reading(s: string) {
   return {
     /** With one text for each write. */
-    take: (writes: number): string =>
-      `SELECT ${s}.take($1, ARRAY[${Array.from({ length: writes }, (_, index) => `$${index + 2}`)}]::text[]) AS taken`,
+    keep: (writes: number): string => {
+      const bodies = Array.from({ length: writes }, (_, index) => `$${index + 4}`);
+      return `SELECT ${s}.keep($1, $2, $3, ARRAY[${bodies}]::text[]) AS taken`;
+    },
+    notify: 'SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text',
     run: `SELECT ${list} FROM ${s}.runs WHERE run_id = $1`,
     input: `SELECT input FROM ${s}.runs WHERE run_id = $1`,
     // Up to $3 batches, and until there are $4 bytes of them.
@@ -86,5 +89,6 @@ function clearing(s: string) {
     clearKeys: `DELETE FROM ${s}.keys WHERE (scope, key) IN (
         SELECT scope, key FROM ${s}.keys WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
       )`,
+    clearWriters: `DELETE FROM ${s}.commits WHERE at < now() - interval '1 day'`,
   };
 }

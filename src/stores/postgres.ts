@@ -1,9 +1,28 @@
+import { Socket } from 'node:net';
 import { DatabaseError, Pool, type QueryResultRow } from 'pg';
-import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import { v4 as uuid } from 'uuid';
+import type {
+  AgentFigures,
+  Batch,
+  Key,
+  Moved,
+  Resource,
+  RunFilter,
+  RunRow,
+  SessionRow,
+  Store,
+  Write,
+} from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
+import { Deliveries } from './deliveries.ts';
+import { within } from './outage.ts';
 import { type Parcel, parcels, sessionOf } from './parcels.ts';
+import { postgresAway } from './postgres-away.ts';
+import { Listener } from './postgres-listen.ts';
+import { Notifier } from './postgres-notify.ts';
 import { migrate } from './postgres-schema.ts';
 import { type Statements, statements } from './postgres-statements.ts';
+import { Watchers } from './watchers.ts';
 
 /** How many runs, keys or rows of events one sweep takes; a row is at most about 64 KiB. */
 const sweepRows = 100;
@@ -17,33 +36,48 @@ const readers = 8;
 
 /** How often a transaction is begun again that the database has ended in favour of another. */
 const attempts = 5;
+
+/** How long the connections may take to end in good order, in milliseconds. */
+const goodbye = 1_000;
+
 /** Deadlock, and a conflict where the database is set to serialise: all was undone. */
 const undone = new Set(['40P01', '40001']);
 
 /**
  * PostgreSQL 13 or newer. A commit is one call of a function, and one transaction; a batch of events is one row. What
  * survives a crash of the server is up to its settings, which keep every commit unless they were changed.
- * A statement fails when its connection is lost or ten seconds are over; the next one connects again.
+ * Where a connection is lost, or ten seconds are over, a read fails and a commit waits; the next one connects again.
  */
 export class PostgresStore implements Store {
   /** Commits have a connection of their own: readers that catch up, many at once, would queue before them. */
   readonly #writer: Pool;
   readonly #reader: Pool;
   readonly #sql: Statements;
+  readonly #sockets = new Set<Socket>();
+  readonly #name = uuid();
+  readonly #deliveries = new Deliveries((parcel, number) => this.#take(parcel, number), postgresAway);
+  readonly #notifier: Notifier;
+  readonly #watchers: Watchers;
+  #closed: Promise<void> | undefined;
 
   private constructor(url: string, schema: string) {
     const config = {
       ...connection(url),
-      connectionTimeoutMillis: 10_000,
       // The server gives up first, so that it is known what came of it.
-      statement_timeout: 10_000,
-      query_timeout: 12_000,
+      statement_timeout: 8_000,
+      query_timeout: 10_000,
+      stream: () => this.#socket(),
     };
-    this.#writer = new Pool({ ...config, max: 1 });
-    this.#reader = new Pool({ ...config, max: readers });
+    this.#writer = new Pool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
+    // Readers wait for one of their connections as well.
+    this.#reader = new Pool({ ...config, max: readers, connectionTimeoutMillis: 10_000 });
     // A connection that is lost while nobody uses it; whoever comes next gets another.
     for (const pool of [this.#writer, this.#reader]) pool.on('error', () => {});
     this.#sql = statements(schema);
+    this.#notifier = new Notifier((texts) => this.#all(this.#sql.notify, schema, texts));
+    this.#watchers = new Watchers((hear) => new Listener(connection(url), schema, hear));
+    // Somebody has reached the server.
+    this.#reader.on('connect', () => this.#deliveries.wake());
   }
 
   /** `postgres://`; the tables are in a schema of that name. @throws Error where it is of a newer Rivulet */
@@ -53,9 +87,7 @@ export class PostgresStore implements Store {
   }
 
   async commit(writes: readonly Write[]): Promise<boolean[]> {
-    const taken: boolean[] = [];
-    for (const parcel of parcels(writes, describe)) taken.push(...(await this.#take(parcel)));
-    return taken;
+    return this.#deliveries.commit(parcels(writes, describe));
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -120,17 +152,42 @@ export class PostgresStore implements Store {
     const logs = await this.#change(sql.clearLogs, sweepRows);
     const runs = before.runs === undefined ? 0 : await this.#change(sql.retire, before.runs, sweepRows);
     const keys = await this.#change(sql.clearKeys, before.keys, sweepRows);
+    await this.#change(sql.clearWriters);
     return logs + runs + keys > 0;
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#writer.end(), this.#reader.end()]);
+  async watch(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>> {
+    return this.#watchers.add(moved);
   }
 
-  async #take({ writes, bodies }: Parcel): Promise<boolean[]> {
-    const text = this.#sql.take(bodies.length);
-    const { rows } = await again(() => this.#writer.query<{ taken: boolean[] }>(text, [writes, ...bodies]));
-    return rows[0]?.taken ?? [];
+  async close(): Promise<void> {
+    this.#closed ??= this.#close();
+    await this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const told = this.#deliveries.close().then(() => this.#notifier.close());
+    const ended = told.then(() => Promise.all([this.#writer.end(), this.#reader.end()]));
+    const done = Promise.all([ended, this.#watchers.close()]);
+    await within(goodbye, done);
+    // What is still under way ends with its connection.
+    for (const socket of this.#sockets) socket.destroy();
+    await done;
+  }
+
+  async #take({ writes, bodies, rows }: Parcel, number: number): Promise<boolean[]> {
+    const text = this.#sql.keep(bodies.length);
+    const values = [this.#name, number, writes, ...bodies];
+    const found = await again(() => this.#writer.query<{ taken: boolean[] }>(text, values));
+    const { taken = [] } = found.rows[0] ?? {};
+    this.#notifier.tell(rows.filter((_, index) => taken[index]));
+    return taken;
+  }
+
+  #socket(): Socket {
+    const socket = new Socket();
+    this.#sockets.add(socket);
+    return socket.once('close', () => this.#sockets.delete(socket));
   }
 
   async #all<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row[]> {

@@ -17,6 +17,10 @@ import type { Redis, Result } from 'ioredis';
 //   keys               hash    JSON of each Idempotency-Key
 //   keys:age           zset    the same by time
 //   figures:AGENT      hash    completed, failed, tokens, seconds
+//   commit:WRITER      string  the number of an open store's last parcel, and for each of its writes 1 or 0; for a day
+//
+// What was taken is published on the channel `moved`, a line for each write: epoch, last, 1 where the run
+// is over, run_id.
 //
 // KEYS[1] is the prefix. A script is atomic, but it is not undone when it fails; so each looks first, and begins to
 // write with a command that Redis refuses where its memory is full. After that nothing is refused any more.
@@ -60,13 +64,13 @@ local function take(w, body)
   local run = p .. 'run:' .. w.run_id
   local kept = redis.call('HMGET', run, 'epoch', 'last', 'status')
   if w.input then
-    if kept[1] then return 0 end
+    if kept[1] then return false end
   elseif kept[1] ~= w.from or kept[2] ~= w.expect or over[kept[3]] then
-    return 0
+    return false
   end
   if w.key then
     local age = redis.call('ZSCORE', p .. 'keys:age', w.key.name)
-    if age and tonumber(age) >= w.key.fresh then return 0 end
+    if age and tonumber(age) >= w.key.fresh then return false end
   end
   if w.row then put_row(w, run, kept[3]) else redis.call('HSET', run, 'last', w.last) end
   if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end
@@ -87,12 +91,33 @@ local function take(w, body)
     redis.call('HINCRBYFLOAT', sums, 'tokens', w.figures.tokens)
     redis.call('HINCRBYFLOAT', sums, 'seconds', w.figures.seconds)
   end
-  return 1
+  return true
 end
 
-local taken = {}
-for i, w in ipairs(cjson.decode(ARGV[1])) do taken[i] = take(w, ARGV[i + 1]) end
-return taken
+local commit, number = p .. 'commit:' .. ARGV[1], tonumber(ARGV[2])
+local kept = redis.call('GET', commit)
+if kept then
+  local last, answer = string.match(kept, '^(%d+) (%d+)$')
+  -- It has come before, and its answer has not arrived.
+  if tonumber(last) == number then return answer end
+  -- Nobody waits for it any more: it was sent again long ago, while this copy was on its way.
+  if tonumber(last) > number then return redis.error_reply('ERR a parcel that is out of date') end
+end
+local taken, moved, lines = {}, {}, 0
+for i, w in ipairs(cjson.decode(ARGV[3])) do
+  if take(w, ARGV[i + 3]) then
+    taken[i] = '1'
+    lines = lines + 1
+    moved[lines] = (w.epoch or w.from) .. ' ' .. w.last .. (over[w.status] and ' 1 ' or ' 0 ') .. w.run_id
+  else
+    taken[i] = '0'
+  end
+end
+local answer = table.concat(taken)
+redis.call('SET', commit, number .. ' ' .. answer, 'EX', 86400)
+-- A user who may not publish may write all the same.
+if lines > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(moved, '\\n')) end
+return answer
 `;
 
 /** Few entries first: with the first one, a page of a log of long lines is full. */
@@ -169,8 +194,14 @@ type Range = 'ZRANGEBYLEX' | 'ZREVRANGEBYLEX' | 'ZRANGEBYSCORE';
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** For each write, 1 where it was taken. */
-    rivuletTake(prefix: string, writes: string, ...bodies: readonly string[]): Result<number[], Context>;
+    /** For each write, 1 where it was taken and 0 where not. */
+    rivuletTake(
+      prefix: string,
+      writer: string,
+      number: number,
+      writes: string,
+      ...bodies: readonly string[]
+    ): Result<string, Context>;
     /** Batches from an event on: the stream's id and the lines. Ends after `limit` batches or `bytes`. */
     rivuletPage(
       prefix: string,

@@ -1,9 +1,27 @@
 import { Redis } from 'ioredis';
+import { v4 as uuid } from 'uuid';
 import { isFinal } from '../core/status.ts';
-import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import type {
+  AgentFigures,
+  Batch,
+  Key,
+  Moved,
+  Resource,
+  RunFilter,
+  RunRow,
+  SessionRow,
+  Store,
+  Write,
+} from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
-import { parcels, sessionOf } from './parcels.ts';
+import { Deliveries } from './deliveries.ts';
+import { within } from './outage.ts';
+import { type Parcel, parcels } from './parcels.ts';
+import { redisAway } from './redis-away.ts';
 import { defineScripts } from './redis-scripts.ts';
+import { subscribe } from './redis-watch.ts';
+import { describe, keyName, time } from './redis-write.ts';
+import { Watchers } from './watchers.ts';
 
 /** How many runs and keys one sweep takes; some 20 µs each, in which Redis does nothing else. */
 const sweepRows = 100;
@@ -15,20 +33,27 @@ const pageBatches = 64;
 /** Runs that are looked at in one call, where a list is filtered. */
 const listed = 200;
 
+/** How long the connections may take to end in good order, in milliseconds. */
+const goodbye = 1_000;
+
 /**
  * One Redis server, 6.2 or newer, for everything. A commit is one call of a script, and atomic; a batch of events is one
  * entry of the run's stream. What survives a crash of Redis is up to its settings.
- * One connection. A command fails as soon as that is lost, or ten seconds without an answer are over; the client connects
- * again by itself.
+ * One connection, and one more while anybody watches. Where a connection is lost, or ten seconds without an answer are
+ * over, a read fails and a commit waits; the client connects again by itself.
  */
 export class RedisStore implements Store {
   readonly #redis: Redis;
   readonly #prefix: string;
+  readonly #writer = uuid();
+  readonly #deliveries = new Deliveries((parcel, number) => this.#take(parcel, number), redisAway);
+  readonly #watchers = new Watchers((hear) => subscribe(this.#redis, `${this.#prefix}moved`, hear));
 
   private constructor(redis: Redis, prefix: string) {
     this.#redis = redis;
     // In braces: what is kept together for a cluster is what is between them.
     this.#prefix = `{${prefix}}:`;
+    redis.on('ready', () => this.#deliveries.wake());
   }
 
   /** `redis://` or `rediss://`, and the `prefix` of all names. @throws Error where there is no such database */
@@ -38,12 +63,13 @@ export class RedisStore implements Store {
       lazyConnect: true,
       connectTimeout: 3_000,
       socketTimeout: 10_000,
-      // A write is never sent again: it may have been taken, and what would come back is that it is refused.
+      disconnectTimeout: 500,
+      // Nothing is sent again by the client: reads fail soon, and commits have numbers.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(times * 50, 1_000),
       // The server has become a replica; its name may lead to the new primary by now.
-      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+      reconnectOnError: ({ message }) => /(?:^|: -)READONLY\b/.test(message),
     });
     let failure: unknown;
     const failed = (error: unknown): void => {
@@ -63,12 +89,7 @@ export class RedisStore implements Store {
   }
 
   async commit(writes: readonly Write[]): Promise<boolean[]> {
-    const taken: boolean[] = [];
-    for (const parcel of parcels(writes, describe)) {
-      const kept = await this.#redis.rivuletTake(this.#prefix, parcel.writes, ...parcel.bodies);
-      for (const one of kept) taken.push(one === 1);
-    }
-    return taken;
+    return this.#deliveries.commit(parcels(writes, describe));
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -167,8 +188,25 @@ export class RedisStore implements Store {
     return (await this.#redis.rivuletSweep(this.#prefix, time(before.runs), time(before.keys), sweepRows)) > 0;
   }
 
+  async watch(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>> {
+    return this.#watchers.add(moved);
+  }
+
   async close(): Promise<void> {
-    await this.#redis.quit().catch(() => this.#redis.disconnect());
+    await this.#watchers.close();
+    const done = this.#deliveries.close();
+    await within(
+      goodbye,
+      done.then(() => this.#redis.quit()).catch(() => {}),
+    );
+    // What is still under way ends with the connection.
+    this.#redis.disconnect();
+    await done;
+  }
+
+  async #take({ writes, bodies }: Parcel, number: number): Promise<boolean[]> {
+    const answer = await this.#redis.rivuletTake(this.#prefix, this.#writer, number, writes, ...bodies);
+    return Array.from(answer, (taken) => taken === '1');
   }
 
   /** The runs of a list from a name on, page by page, until there are enough of those that are wanted. */
@@ -197,51 +235,3 @@ export class RedisStore implements Store {
 
 const rowOf = (row: string, last: string): RunRow => ({ ...JSON.parse(row), last: Number(last) });
 const rowsOf = (found: [string, string][]): RunRow[] => found.map(([row, last]) => rowOf(row, last));
-const keyName = ({ scope, key }: Pick<Key, 'scope' | 'key'>): string => JSON.stringify([scope, key]);
-
-/** In milliseconds; no time is before everything. */
-const time = (text: string | undefined): number => Date.parse(text ?? '') || 0;
-
-/** A write as its script reads it. What is undefined is left out; what is compared there is text here. */
-function describe(write: Write): object {
-  const { row, expect, key, ended } = write;
-  const { run_id, agent_name, session_id, status } = row;
-  return {
-    run_id,
-    from: String(write.from ?? row.epoch),
-    expect: String(expect),
-    last: String(row.last),
-    ...(write.grown !== true && {
-      row: JSON.stringify(row),
-      epoch: String(row.epoch),
-      status,
-      ended: row.finished_at === null ? undefined : time(row.finished_at),
-      due: row.due === null ? undefined : time(row.due),
-      input: expect === 0 && write.input !== undefined ? JSON.stringify(write.input) : undefined,
-    }),
-    agent: agent_name,
-    session: session_id,
-    journal: write.journal?.join('\n'),
-    ...sessionOf(write),
-    resources: write.resources?.map((one) => ({
-      id: one.resource_id,
-      session: one.session_id,
-      run: one.run_id ?? undefined,
-      text: JSON.stringify(one),
-    })),
-    ...(key !== undefined && {
-      key: { name: keyName(key), text: keyText(key), age: time(key.created_at), fresh: time(key.fresh) },
-    }),
-    ...(ended !== undefined && {
-      figures: {
-        ended: status === 'completed' || status === 'failed' ? status : undefined,
-        tokens: String(ended.tokens),
-        seconds: String(ended.seconds),
-      },
-    }),
-  };
-}
-
-function keyText({ fresh: _, ...key }: Key & { fresh: string }): string {
-  return JSON.stringify(key);
-}

@@ -1,0 +1,24 @@
+import { afterEach } from 'vitest';
+import type { Store } from '../../src/core/store.ts';
+import { openStore } from '../../src/stores/open.ts';
+
+interface Closable {
+  close(): Promise<unknown>;
+}
+
+/** What the tests of a block open, and what is closed after each of them, the last one first. */
+export function opening(): {
+  /** The store at a URL, with more parameters. */
+  open(url: string, ...parameters: readonly string[]): Promise<Store>;
+  closing<One extends Closable>(one: One): One;
+} {
+  const opened: Closable[] = [];
+  afterEach(async () => {
+    for (const one of opened.splice(0).reverse()) await one.close();
+  });
+  const closing = <One extends Closable>(one: One): One => {
+    opened.push(one);
+    return one;
+  };
+  return { open: async (url, ...parameters) => closing(await openStore([url, ...parameters].join('&'))), closing };
+}

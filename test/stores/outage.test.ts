@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/core/store.ts';
+import { OutageProxy } from '../support/outage-proxy.ts';
+import { type Started, startPostgres, startRedis } from '../support/servers.ts';
+import { opening } from './opened.ts';
+import { append, fresh, numbered } from './writes.ts';
+
+/** How each is started, and what is in the request of a commit. */
+const kinds = {
+  redis: { start: startRedis, request: 'evalsha' },
+  postgres: { start: startPostgres, request: '.keep(' },
+};
+
+/** The lines of a log in order. */
+async function log(store: Store, run_id: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (;;) {
+    const page = numbered(await store.events(run_id, lines.length, 100)).filter(([seq]) => seq > lines.length);
+    if (page.length === 0) return lines;
+    lines.push(...page.map(([, line]) => line));
+  }
+}
+
+const seconds = async (what: Promise<unknown>): Promise<number> => {
+  const from = performance.now();
+  await what.catch(() => {});
+  return (performance.now() - from) / 1_000;
+};
+
+for (const [name, { start, request }] of Object.entries(kinds)) {
+  describe(`a store in a ${name} that goes away`, () => {
+    const { open, closing } = opening();
+    let started: Started | undefined;
+    beforeAll(async () => {
+      started = await start({ durable: true });
+    });
+    afterAll(() => started?.stop());
+    const here = (skip: (why: string) => never): Started => started ?? skip(`there is no ${name} to start`);
+
+    it('keeps every commit exactly once while its server crashes twice', async ({ skip }) => {
+      const server = here(skip);
+      const store = await open(server.url);
+      let row = fresh();
+      let crash: Promise<void> | undefined;
+      for (let n = 1; n <= 500; n += 1) {
+        const write = append(row, [String(n)]);
+        const commit = store.commit([write]);
+        if (n === 150 || n === 350) {
+          await crash;
+          crash = server.restart();
+        }
+        expect(await commit).toEqual([true]);
+        row = write.row;
+      }
+      await crash;
+      expect(await log(await open(server.url), row.run_id)).toEqual(Array.from({ length: 500 }, (_, n) => `${n + 1}`));
+    });
+
+    it('answers for a commit whose answer got lost, and keeps it once', async ({ skip }) => {
+      const proxy = closing(await OutageProxy.open(here(skip).url));
+      const store = await open(proxy.url);
+      const first = append(fresh(), ['1']);
+      await store.commit([first]);
+      const lost = proxy.cutAnswerTo(request);
+      const second = append(first.row, ['2'], { history: ['/2'] });
+      const refused = append(first.row, ['other']);
+      expect(await store.commit([second, refused])).toEqual([true, false]);
+      await lost;
+      expect(await log(store, first.row.run_id)).toEqual(['1', '2']);
+      expect(await store.commit([append(second.row, ['3'])])).toEqual([true]);
+    });
+
+    it('reads nothing while it is away, and says so soon; commits wait for it, in order', async ({ skip }) => {
+      const server = here(skip);
+      const store = await open(server.url);
+      const first = append(fresh(), ['1']);
+      await store.commit([first]);
+      await server.kill();
+      const second = append(first.row, ['2']);
+      const commits = [store.commit([second]), store.commit([append(second.row, ['3'])])];
+      expect(await seconds(expect(store.run(first.row.run_id)).rejects.toThrow())).toBeLessThan(1);
+      expect(await seconds(expect(store.events(first.row.run_id, 0, 1)).rejects.toThrow())).toBeLessThan(1);
+      await server.restart();
+      expect(await Promise.all(commits)).toEqual([[true], [true]]);
+      expect(await log(store, first.row.run_id)).toEqual(['1', '2', '3']);
+    });
+
+    it('closes soon while it is away, and lets nothing wait any longer', async ({ skip }) => {
+      const server = here(skip);
+      const store = await open(server.url);
+      await server.kill();
+      const commits = Promise.allSettled([store.commit([append(fresh(), ['1'])]), store.commit([])]);
+      const watch = expect(store.watch?.(() => {})).rejects.toThrow('the store is closed');
+      expect(await seconds(store.run('any'))).toBeLessThan(1);
+      expect(await seconds(store.close())).toBeLessThan(2);
+      expect((await commits)[0]?.status).toBe('rejected');
+      await watch;
+      await expect(store.commit([])).rejects.toThrow('the store is closed');
+      await expect(store.run('any')).rejects.toThrow();
+      await server.restart();
+    });
+
+    it('closes soon where its server does not answer any more', async ({ skip }) => {
+      const proxy = closing(await OutageProxy.open(here(skip).url));
+      const store = await open(proxy.url);
+      await store.commit([append(fresh(), ['1'])]);
+      await store.watch?.(() => {});
+      proxy.mute();
+      const waiting = Promise.allSettled([store.commit([append(fresh(), ['1'])]), store.run('any')]);
+      expect(await seconds(store.close())).toBeLessThan(2);
+      expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    });
+  });
+}

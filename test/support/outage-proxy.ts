@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A TCP proxy before a database server, over which answers get lost. */
+export class OutageProxy {
+  /** The URL of the server, by way of the proxy. */
+  readonly url: string;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #fatal: { request: string; cut: () => void } | undefined;
+  readonly #mute = new WeakSet<Socket>();
+
+  private constructor(server: Server, url: string) {
+    this.#server = server;
+    this.url = url;
+  }
+
+  static async open(target: string): Promise<OutageProxy> {
+    const { hostname, port } = new URL(target);
+    const server = createServer((client) => proxy.#join(client, connect(Number(port), hostname)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
+    const url = new URL(target);
+    url.hostname = '127.0.0.1';
+    url.port = String(address.port);
+    const proxy: OutageProxy = new OutageProxy(server, url.href);
+    return proxy;
+  }
+
+  /** How many are connected. */
+  get connections(): number {
+    return Math.ceil(this.#sockets.size / 2);
+  }
+
+  /** Resolves when so many are connected. */
+  async until(connections: number): Promise<void> {
+    while (this.connections !== connections) await once(this.#server, 'left');
+  }
+
+  /** Cuts the connection that the next request with this text came over, when its answer is there. */
+  cutAnswerTo(request: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#fatal = { request, cut: resolve };
+    });
+  }
+
+  /** Cuts everybody who is connected. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** To and from everybody who is connected, nothing is passed on any more; nothing is closed either. */
+  mute(): void {
+    for (const socket of this.#sockets) this.#mute.add(socket);
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #join(client: Socket, upstream: Socket): void {
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      this.#sockets.add(one);
+      one
+        .on('error', () => {})
+        .on('close', () => {
+          this.#sockets.delete(one);
+          other.destroySoon();
+          this.#server.emit('left');
+        });
+    }
+    let cut: (() => void) | undefined;
+    client.on('data', (chunk: Buffer) => {
+      if (this.#fatal !== undefined && chunk.includes(this.#fatal.request)) {
+        ({ cut } = this.#fatal);
+        this.#fatal = undefined;
+      }
+      if (!this.#mute.has(client)) upstream.write(chunk);
+    });
+    upstream.on('data', (chunk: Buffer) => {
+      if (cut !== undefined) {
+        client.destroy();
+        cut();
+      } else if (!this.#mute.has(client)) client.write(chunk);
+    });
+  }
+}
