@@ -5,6 +5,7 @@ import { afterAll, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { storeContract } from './contract.ts';
+import { watchingContract } from './contract-watching.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,5 +19,6 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
     continue;
   }
   storeContract(name, () => openStore(place.url));
+  watchingContract(name, place.url);
   afterAll(() => place.remove());
 }
