@@ -8,7 +8,7 @@ import { type Served, serve } from './serve.ts';
 type Watcher = (moves: readonly Moved[] | undefined) => void;
 
 /** A store in memory that several servers of a test share, as processes share one over a network. */
-export class SharedStore extends MemoryStore {
+class SharedStore extends MemoryStore {
   readonly #watchers = new Set<Watcher>();
   /** Where true, hints get lost. */
   deaf = false;
@@ -74,7 +74,7 @@ interface Worker {
 }
 
 /** What a queue does for several processes: gives each offered run to one of them, which then has its lease. */
-export class SharedQueue {
+class SharedQueue {
   readonly #workers = new Map<string, Worker>();
   readonly #held = new Map<string, Worker | undefined>();
   /** Whom the next runs go to; the others get nothing. */
@@ -122,7 +122,7 @@ export class SharedQueue {
   }
 }
 
-export interface Nodes {
+interface Nodes {
   readonly store: SharedStore;
   readonly queue: SharedQueue;
   node(name: string, options?: Partial<ServerOptions>): Promise<Served>;
