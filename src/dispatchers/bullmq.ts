@@ -58,6 +58,9 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   readonly #settling = new Set<Promise<void>>();
   /** Jobs that were handed back and not executed. */
   readonly #returned = new WeakSet<RunJob>();
+  readonly #wanted: string[] = [];
+  #offering: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
   #worker: RunWorker<B, C> | undefined;
   #paused = false;
   #closing: Promise<void> | undefined;
@@ -89,8 +92,11 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     return dispatcher;
   }
 
+  /** What comes while an offer is under way goes with the next one, so that a burst of runs takes few of them. */
   async offer(run_ids: readonly string[]): Promise<void> {
-    if (run_ids.length > 0) await within(patience, this.#queue.addBulk(run_ids.map(jobOf)));
+    this.#wanted.push(...run_ids);
+    this.#next ??= this.#offering.then(() => this.#offerAll());
+    await this.#next;
   }
 
   async start(execute: Execute, settled: Settled): Promise<void> {
@@ -164,6 +170,14 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       if (held === undefined) this.#held.delete(id);
       lease.end();
     }
+  }
+
+  #offerAll(): Promise<void> {
+    this.#next = undefined;
+    const jobs = this.#wanted.splice(0).map(jobOf);
+    const offering = within(patience, this.#queue.addBulk(jobs)).then(() => undefined);
+    this.#offering = offering.catch(() => undefined); // whoever waits for it hears of it
+    return offering;
   }
 
   #settle(run_id: string, settled: Settled): void {

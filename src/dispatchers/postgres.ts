@@ -15,7 +15,8 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
   url.searchParams.delete('options');
   const common = {
     connectionString: url.href,
-    ...(flags !== null && { options: flags }),
+    // A crash may take the last jobs with it, or bring them back: the runs are in the store, and nobody waits for a disk.
+    options: `${flags ?? ''} -c synchronous_commit=off`.trim(),
     application_name: 'rivulet',
     keepAlive: true,
   };
