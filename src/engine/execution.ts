@@ -1,5 +1,5 @@
-import { defer, Subject, takeUntil } from 'rxjs';
-import type { Agent, AgentLog, AgentOutput } from '../core/agent.ts';
+import { Observable, type Observer, type Subscriber } from 'rxjs';
+import type { Agent, AgentLog, AgentOutput, AgentSession } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import { fromAgent } from '../core/from-agent.ts';
@@ -7,10 +7,10 @@ import { isFinal } from '../core/status.ts';
 import { closeMessage, type ToEvents } from '../core/to-events.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Message } from '../schema/message.ts';
-import type { AwaitRequest, AwaitResume, Run, RunStatus } from '../schema/run.ts';
+import type { AwaitResume, Run, RunStatus } from '../schema/run.ts';
 import { Abort } from './abort.ts';
 import { Answers } from './answers.ts';
-import { createContext } from './context.ts';
+import { Context, type ContextHost } from './context.ts';
 import type { Limits } from './limits.ts';
 import { Pending } from './pending.ts';
 import { type Change, Recorder } from './recorder.ts';
@@ -41,9 +41,10 @@ export interface Past {
 
 /**
  * One live run: subscribes to its agent once, and sees to it that of all the ways to end (completion, error,
- * cancel, a time that is over, the server's stop) the first one wins.
+ * cancel, a time that is over, the server's stop) the first one wins. It is the observer of what its agent says:
+ * a chain of operators and callbacks costs each run, and each that waits, a dozen objects.
  */
-export class Execution {
+export class Execution implements Observer<AgentOutput> {
   readonly log: RunLog;
   readonly durable: boolean;
   readonly #agent: Agent;
@@ -53,7 +54,7 @@ export class Execution {
   readonly #answers: Answers;
   readonly #pending = new Pending();
   readonly #abort = new Abort();
-  readonly #stop = new Subject<void>();
+  #subscriber: Subscriber<AgentOutput> | undefined;
   #tokens: number | undefined;
   #since = performance.now();
   #worked = 0;
@@ -113,27 +114,29 @@ export class Execution {
     // The server may have begun to stop while the run was written down.
     if (this.run.status !== 'created' || this.#detached) return;
     this.#guard(() => this.#become('in-progress'));
-    const { limits, registry, now, logFor } = this.#services;
-    const ready = (): Promise<void> | undefined => (this.log.backlog > limits.backlog ? this.log.flushed() : undefined);
-    const source = { ready, pending: (work: Promise<unknown>) => this.#pending.track(work) };
-    const steps = this.durable ? new Steps(this.#recorder, source) : undefined;
-    const { run_id, agent_name } = this.run;
-    const session = sessionOf(this.#services.sessions, this.log, this.#abort, steps);
-    const ask = (request: AwaitRequest) => this.#answers.questions.ask(request);
-    const use = (tokens: number): void => {
-      this.#tokens = (this.#tokens ?? 0) + tokens;
-    };
-    const { awaitTime } = limits;
-    const host = { run_id, session, registry, logFor, source, steps, now, awaitTime, ask, use };
-    // takeUntil also ends a source that emits all it has while it is being subscribed to.
-    defer(() => fromAgent(this.#agent.run(this.#input, createContext(host, agent_name, this.#abort)), source))
-      .pipe(takeUntil(this.#stop))
-      .subscribe({
-        next: (output) => this.#output(output),
-        error: (error) => this.#end('failed', errorOf(error)),
-        complete: () => this.#guard(() => this.#end('completed')),
-      });
+    new Observable<AgentOutput>((subscriber) => {
+      // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
+      this.#subscriber = subscriber;
+      const host = this.#host();
+      const context = new Context(host, this.run.agent_name, this.#abort);
+      return fromAgent(this.#agent.run(this.#input, context), host.source).subscribe(subscriber);
+    }).subscribe(this);
     this.#guard(() => this.#recorder.proceed());
+  }
+
+  next(output: AgentOutput): void {
+    this.#guard(() => {
+      this.#services.toEvents(this.run, output, (event) => this.#recorder.emit(event));
+      this.#recorder.proceed();
+    });
+  }
+
+  error(error: unknown): void {
+    this.#end('failed', errorOf(error));
+  }
+
+  complete(): void {
+    this.#guard(() => this.#end('completed'));
   }
 
   /**
@@ -184,11 +187,33 @@ export class Execution {
     this.#tearDown(this.log.detached ? 'the run is no longer in the hands of this process' : 'the store failed');
   }
 
-  #output(output: AgentOutput): void {
-    this.#guard(() => {
-      this.#services.toEvents(this.run, output, (event) => this.#recorder.emit(event));
-      this.#recorder.proceed();
-    });
+  // Apart from what lives as long as the run: what the agent does not keep of it is gone when it has been called.
+  #host(): ContextHost {
+    const { limits, registry, sessions, now, logFor } = this.#services;
+    const { log } = this;
+    const source = {
+      ready: () => (log.backlog > limits.backlog ? log.flushed() : undefined),
+      pending: (work: Promise<unknown>) => this.#pending.track(work),
+    };
+    const steps = this.durable ? new Steps(this.#recorder, source) : undefined;
+    let session: AgentSession | undefined;
+    return {
+      run_id: this.run.run_id,
+      registry,
+      logFor,
+      source,
+      steps,
+      awaitTime: limits.awaitTime,
+      now,
+      session: () => {
+        session ??= sessionOf(sessions, log, this.#abort, steps);
+        return session;
+      },
+      ask: (request) => this.#answers.questions.ask(request),
+      use: (tokens) => {
+        this.#tokens = (this.#tokens ?? 0) + tokens;
+      },
+    };
   }
 
   // Whatever goes wrong in the run's own business ends this run, and no other.
@@ -233,7 +258,7 @@ export class Execution {
     this.#answers.questions.clear();
     try {
       // Before the signal: what the agent's work says of being aborted is nobody's business any more.
-      this.#stop.next();
+      this.#subscriber?.unsubscribe();
     } catch (error) {
       this.#agentLog().warn(`the agent threw while it was unsubscribed: ${String(error)}`);
     }
