@@ -51,7 +51,7 @@ export class Execution implements Observer<AgentOutput> {
   readonly #input: Message[];
   readonly #services: Services;
   readonly #recorder: Recorder;
-  readonly #answers: Answers;
+  #answers: Answers | undefined;
   readonly #pending = new Pending();
   readonly #abort = new Abort();
   #subscriber: Subscriber<AgentOutput> | undefined;
@@ -68,18 +68,10 @@ export class Execution implements Observer<AgentOutput> {
     this.durable = log.row.tier === 'durable';
     this.#services = services;
     this.#recorder = new Recorder(run, log, services.limits, services.now);
-    this.#answers = new Answers({
-      recorder: this.#recorder,
-      durable: this.durable,
-      over: () => this.#detached || isFinal(this.run.status),
-      guard: (work) => this.#guard(work),
-      become: (status, change) => this.#become(status, change),
-      close: () => this.#close(),
-    });
     if (past !== undefined) {
       const replies = {
-        take: (reply: AwaitResume) => this.#answers.takeAgain(reply),
-        answer: () => this.#answers.giveAgain(),
+        take: (reply: AwaitResume) => this.#asking().takeAgain(reply),
+        answer: () => this.#asking().giveAgain(),
       };
       this.#recorder.replayWith(new Replay(1, past.lines, past.journal, replies));
     }
@@ -146,7 +138,7 @@ export class Execution implements Observer<AgentOutput> {
    */
   resume(reply: AwaitResume, extras: Extras): number {
     const at = this.log.row.last;
-    if (!this.#answers.take(reply, extras)) throw fail('not_awaiting', this.run.run_id, this.run.status);
+    if (!this.#asking().take(reply, extras)) throw fail('not_awaiting', this.run.run_id, this.run.status);
     return at;
   }
 
@@ -209,11 +201,24 @@ export class Execution implements Observer<AgentOutput> {
         session ??= sessionOf(sessions, log, this.#abort, steps);
         return session;
       },
-      ask: (request) => this.#answers.questions.ask(request),
+      ask: (request) => this.#asking().questions.ask(request),
       use: (tokens) => {
         this.#tokens = (this.#tokens ?? 0) + tokens;
       },
     };
+  }
+
+  // Most agents never ask.
+  #asking(): Answers {
+    this.#answers ??= new Answers({
+      recorder: this.#recorder,
+      durable: this.durable,
+      over: () => this.#detached || isFinal(this.run.status),
+      guard: (work) => this.#guard(work),
+      become: (status, change) => this.#become(status, change),
+      close: () => this.#close(),
+    });
+    return this.#answers;
   }
 
   // Whatever goes wrong in the run's own business ends this run, and no other.
@@ -243,7 +248,7 @@ export class Execution implements Observer<AgentOutput> {
     if (isFinal(this.run.status) || this.run.status === 'cancelling' || this.#detached) return;
     if (status === 'completed') {
       // An agent that completes has given up on what it asked.
-      this.#answers.questions.clear();
+      this.#answers?.questions.clear();
       if (this.run.status === 'awaiting') this.#become('in-progress');
       this.#close();
       const said = [...this.#input, ...this.run.output];
@@ -255,7 +260,7 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #tearDown(reason: string): void {
-    this.#answers.questions.clear();
+    this.#answers?.questions.clear();
     try {
       // Before the signal: what the agent's work says of being aborted is nobody's business any more.
       this.#subscriber?.unsubscribe();
