@@ -1,4 +1,5 @@
 import type { MessagePart } from '../schema/message.ts';
+import { append } from './append.ts';
 
 /** Text that has nothing but its text: neighbours of this kind are joined. */
 function isPlainText(part: MessagePart): boolean {
@@ -13,16 +14,16 @@ function isPlainText(part: MessagePart): boolean {
 }
 
 /**
- * Adds a part to parts that the caller owns, joining plain text with plain text before it.
+ * Adds a part to parts that the caller owns, joining plain text with plain text before it; returns the parts.
  * Constant cost: V8 keeps the joined string as a rope, so a token costs the same at 20,000 as at 20.
  */
-export function joinPart(parts: MessagePart[], part: MessagePart): void {
+export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
   const last = parts.at(-1);
   if (last !== undefined && isPlainText(part) && isPlainText(last)) {
     last.content = `${last.content}${part.content}`;
-  } else {
-    parts.push({ ...part });
+    return parts;
   }
+  return append(parts, { ...part });
 }
 
 // A search for one bad character never backtracks; a pattern of the whole could, on megabytes.

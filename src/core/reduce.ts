@@ -1,6 +1,7 @@
 import type { Event } from '../schema/event.ts';
 import type { Message } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
+import { append } from './append.ts';
 import { joinPart } from './parts.ts';
 
 /** The message that is being written, or undefined: the last one, while it has no `completed_at`. */
@@ -17,12 +18,12 @@ export function fold(run: Run, event: Event): Run {
   switch (event.type) {
     case 'message.created': {
       const { completed_at: _, ...open } = event.message;
-      run.output.push({ ...open, parts: [...event.message.parts] });
+      run.output = append(run.output, { ...open, parts: [...event.message.parts] });
       return run;
     }
     case 'message.part': {
       const open = openMessage(run);
-      if (open !== undefined) joinPart(open.parts, event.part);
+      if (open !== undefined) open.parts = joinPart(open.parts, event.part);
       return run;
     }
     case 'message.completed':

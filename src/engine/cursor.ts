@@ -34,7 +34,6 @@ export class Cursor {
   readonly #end: number;
   readonly #settled: boolean;
   #source: RunLog | RunRow;
-  #leave: (() => void) | undefined;
   #after: number;
   #page: readonly Batch[] = [];
   #next = 0;
@@ -42,7 +41,7 @@ export class Cursor {
   #away = false;
   /** The run is in no process, or in another one, and may have got on since it was looked for. */
   #stale = false;
-  #listening = false;
+  #deafen: (() => void) | undefined;
   #held: (() => void) | undefined;
   #ready: (() => void) | undefined;
   #waiting = false;
@@ -85,7 +84,7 @@ export class Cursor {
     if (this.#closed) return;
     this.#closed = true;
     this.#page = [];
-    this.#leave?.();
+    this.#leave();
     this.#held?.();
     this.#wake();
   }
@@ -125,7 +124,7 @@ export class Cursor {
         return 'later';
       } else {
         if (this.#runs.stopping) return 'over';
-        if (this.#listening && !this.#stale) return 'later';
+        if (this.#deafen !== undefined && !this.#stale) return 'later';
         this.#seek();
       }
     }
@@ -159,20 +158,26 @@ export class Cursor {
   }
 
   #follow(source: RunLog | RunRow): void {
-    this.#source = source;
     const here = source instanceof RunLog && !source.detached;
-    if (!here && this.#listening) return;
-    this.#leave?.();
-    this.#leave = undefined;
-    this.#listening = false;
+    if (!here && this.#deafen !== undefined) {
+      this.#source = source;
+      return;
+    }
+    this.#leave();
+    this.#source = source;
     if (this.#closed) return;
     if (here) {
-      this.#leave = source.join(this.#wake);
+      source.join(this.#wake);
     } else if (!isOver(source)) {
       this.#stale = true;
-      this.#listening = true;
-      this.#leave = this.#runs.on(idOf(source), this.#news);
+      this.#deafen = this.#runs.on(idOf(source), this.#news);
     }
+  }
+
+  #leave(): void {
+    if (this.#source instanceof RunLog) this.#source.leave(this.#wake);
+    this.#deafen?.();
+    this.#deafen = undefined;
   }
 
   readonly #news = (): void => {

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'eventemitter3';
+import { append } from '../core/append.ts';
 import { runEventOf } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
@@ -21,6 +21,8 @@ interface Waiter {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
 
+type Callback = () => void;
+
 const none: string[] = [];
 /** A batch is what a reader has in its hands for as long as it does not read, so a burst is cut into several. */
 const batchChars = 16 * 1024;
@@ -32,7 +34,10 @@ const batchChars = 16 * 1024;
  */
 export class RunLog implements Uncommitted {
   readonly #commits: Commits;
-  readonly #moved = new EventEmitter<{ moved: []; over: []; turned: [] }>();
+  /** Who is told what; lists, not an emitter, which is six objects for each run. */
+  #readers: Callback[] = [];
+  #whenOver: Callback[] = [];
+  #whenTurned: Callback[] = [];
   /** As after everything appended; changed in place, since a copy for each token costs more than the rest of it. */
   readonly #row: Mutable<RunRow>;
   #durable: RunRow;
@@ -103,12 +108,10 @@ export class RunLog implements Uncommitted {
       row.finished_at = run.finished_at;
       row.due = run.due;
     }
-    // The first as a literal: to push onto an empty array makes room for 17, and most batches are one token.
-    if (draft.lines.length === 0) draft.lines = [line];
-    else draft.lines.push(line);
+    draft.lines = append(draft.lines, line);
     draft.chars += line.length;
     this.#pendingChars += line.length;
-    if (run !== undefined) this.#moved.emit('turned');
+    if (run !== undefined) tell(this.#whenTurned);
   }
 
   /** Changes the row without an event. */
@@ -117,7 +120,7 @@ export class RunLog implements Uncommitted {
     this.#draft();
     this.#changed = true;
     Object.assign(this.#row, row);
-    this.#moved.emit('turned');
+    tell(this.#whenTurned);
   }
 
   /** Adds to what the next commit keeps together with the events. */
@@ -135,42 +138,45 @@ export class RunLog implements Uncommitted {
   /** The run leaves this process: readers are woken, and look elsewhere once all of it is durable. */
   detach(): void {
     this.#detached = true;
-    this.#moved.emit('moved');
+    tell(this.#readers);
   }
 
   /** Resolves when everything appended so far is durable; rejects `store_failed`. */
   flushed(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    const queue = this.#pending.length > 0 ? this.#waiting : this.#waitingInFlight;
     if (this.#pending.length === 0 && this.#inFlight.length === 0) return Promise.resolve();
-    return new Promise((resolve, reject) => queue.push({ resolve, reject }));
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve, reject };
+      if (this.#pending.length > 0) this.#waiting = append(this.#waiting, waiter);
+      else this.#waitingInFlight = append(this.#waitingInFlight, waiter);
+    });
   }
 
   /**
    * A reader that keeps up: from now on the log keeps a tail, and `wake` is called at each commit, failure or
-   * when the run leaves. Look first: what happened before is not told. Returns how to leave.
+   * when the run leaves. Look first: what happened before is not told. It leaves with the same `wake`.
    */
-  join(wake: () => void): () => void {
-    const leave = this.tail.join();
-    this.#moved.on('moved', wake);
-    let here = true;
-    return () => {
-      if (!here) return;
-      here = false;
-      this.#moved.off('moved', wake);
-      leave();
-    };
+  join(wake: Callback): void {
+    this.tail.join();
+    this.#readers = append(this.#readers, wake);
+  }
+
+  /** Changes nothing for a reader that has left. */
+  leave(wake: Callback): void {
+    if (!this.#readers.includes(wake)) return;
+    this.#readers = this.#readers.filter((one) => one !== wake);
+    this.tail.leave();
   }
 
   /** Calls back once, when the run is over and durable, or the store has failed it. */
-  whenOver(callback: () => void): void {
+  whenOver(callback: Callback): void {
     if (this.ended || this.#failure !== undefined) callback();
-    else this.#moved.once('over', callback);
+    else this.#whenOver = append(this.#whenOver, callback);
   }
 
   /** Calls back whenever the run's status changes, or whether it is queued; durable or not. */
-  whenTurned(callback: () => void): void {
-    this.#moved.on('turned', callback);
+  whenTurned(callback: Callback): void {
+    this.#whenTurned = append(this.#whenTurned, callback);
   }
 
   take(): Write[] {
@@ -190,8 +196,8 @@ export class RunLog implements Uncommitted {
     }
     this.#inFlight = [];
     if (this.#waitingInFlight.length > 0) for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
-    this.#moved.emit('moved');
-    if (this.ended) this.#moved.emit('over');
+    tell(this.#readers);
+    if (this.ended) this.#over();
   }
 
   broke(cause: unknown): void {
@@ -212,8 +218,14 @@ export class RunLog implements Uncommitted {
     this.#pending = [];
     for (const waiter of [...this.#waitingInFlight.splice(0), ...this.#waiting.splice(0)]) waiter.reject(failure);
     // First: readers who are woken may look for the run at once, and must not find this log again.
-    this.#moved.emit('over');
-    this.#moved.emit('moved');
+    this.#over();
+    tell(this.#readers);
+  }
+
+  #over(): void {
+    const told = this.#whenOver;
+    this.#whenOver = [];
+    tell(told);
   }
 
   // A write ends where a request may be answered (a final event, an await), so that no reader
@@ -223,7 +235,7 @@ export class RunLog implements Uncommitted {
     if (current !== undefined && current.chars < batchChars && !settles(current.lines.at(-1))) return current;
     this.#seal();
     const draft: Draft = { row: this.#row, expect: this.#row.last, lines: none, chars: 0 };
-    this.#pending.push(draft);
+    this.#pending = append(this.#pending, draft);
     this.#commits.mark(this);
     return draft;
   }
@@ -236,6 +248,11 @@ export class RunLog implements Uncommitted {
     draft.grown = !this.#changed && draft.lines.length > 0;
     this.#changed = false;
   }
+}
+
+// Those who come meanwhile may be told too, and look in vain; who leaves makes a new list.
+function tell(callbacks: readonly Callback[]): void {
+  for (const callback of callbacks) callback();
 }
 
 const settling = new Set(['awaiting', 'completed', 'failed', 'cancelled']);

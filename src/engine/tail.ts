@@ -1,3 +1,4 @@
+import { append } from '../core/append.ts';
 import type { Batch } from '../core/store.ts';
 import { charsOf, lastOf } from './batch.ts';
 
@@ -9,21 +10,23 @@ const unreadChars = 4 * 1024;
  * The newest batches of a live log: readers who keep up never ask the store; everybody else reads there.
  */
 export class Tail {
-  readonly #batches: Batch[] = [];
+  #batches: Batch[] = [];
   #chars = 0;
   #readers = 0;
 
-  /** A reader comes; returns how it leaves. With the last one most of the tail goes. */
-  join(): () => void {
+  /** A reader comes. */
+  join(): void {
     this.#readers += 1;
-    return () => {
-      this.#readers -= 1;
-      if (this.#readers === 0) this.#trim(unreadChars);
-    };
+  }
+
+  /** A reader goes; with the last one most of the tail does. */
+  leave(): void {
+    this.#readers -= 1;
+    if (this.#readers === 0) this.#trim(unreadChars);
   }
 
   push(batch: Batch): void {
-    this.#batches.push(batch);
+    this.#batches = append(this.#batches, batch);
     this.#chars += charsOf(batch);
     this.#trim(this.#readers > 0 ? tailChars : unreadChars);
   }
