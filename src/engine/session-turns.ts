@@ -10,6 +10,7 @@ interface Queued {
 }
 
 const page = 1000;
+const nobody: ReadonlySet<string> = new Set();
 
 /** Whose turn it is where several runs of one session meet. */
 export class SessionTurns {
@@ -30,12 +31,15 @@ export class SessionTurns {
    * A new run comes; answers the runs that it has to wait for.
    * @throws RivuletError `session_busy`
    */
-  async come(session_id: string, run_id: string, if_busy: IfBusy): Promise<Set<string>> {
+  async come(session_id: string, run_id: string, if_busy: IfBusy): Promise<ReadonlySet<string>> {
     const here = this.#here.get(session_id) ?? new Set();
+    if (if_busy === 'parallel') {
+      this.#here.set(session_id, here.add(run_id));
+      return nobody;
+    }
     // Before anything is awaited: of two that come at once, the second has to see the first.
     const before = new Set(here);
     this.#here.set(session_id, here.add(run_id));
-    if (if_busy === 'parallel') return new Set();
     const kept = await this.#unfinished(session_id).catch((error: unknown) => {
       this.#go(session_id, run_id);
       throw error;

@@ -1,3 +1,5 @@
+import { append } from '../core/append.ts';
+import { isSettled } from '../core/status.ts';
 import type { Batch, Write } from '../core/store.ts';
 
 /** A batch that grows is copied for each page that is read of it. */
@@ -12,21 +14,30 @@ interface KeptBatch {
 
 /** The log of one run. */
 export class MemoryLog {
-  readonly #batches: KeptBatch[] = [];
+  #batches: KeptBatch[] = [];
   /** Whether the last batch may still grow. */
   #open = false;
 
-  /** A write that only goes on with the log is added to the batch before it; any other ends that one. */
-  append({ expect, lines, grown = false }: Write): void {
+  /**
+   * A write that only goes on with the log is added to the batch before it; any other ends that one. But for the
+   * one that makes the run: it has an event or two, which most runs would otherwise keep in a batch of their own.
+   */
+  append({ row, expect, lines, grown = false }: Write): void {
     if (lines.length === 0) return;
     const last = this.#batches.at(-1);
-    if (grown && this.#open && last !== undefined && Array.isArray(last.lines) && last.count < batchLines) {
+    if (
+      (grown || last?.first === 1) &&
+      this.#open &&
+      last !== undefined &&
+      Array.isArray(last.lines) &&
+      last.count < batchLines
+    ) {
       last.lines.push(...lines);
       last.count += lines.length;
     } else {
-      this.#batches.push({ first: expect + 1, count: lines.length, lines: [...lines] });
+      this.#batches = append(this.#batches, { first: expect + 1, count: lines.length, lines: [...lines] });
     }
-    this.#open = grown;
+    this.#open = grown || (expect === 0 && !isSettled(row.status));
   }
 
   /** Batches with events after that id, about `limit` events. */

@@ -1,3 +1,4 @@
+import { append } from '../core/append.ts';
 import { isFinal } from '../core/status.ts';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
@@ -9,14 +10,15 @@ interface Kept {
   /** For as long as the run may be re-entered. */
   input: readonly Message[] | undefined;
   readonly log: MemoryLog;
-  readonly journal: string[];
-  readonly resources: string[];
+  journal: string[];
+  resources: string[];
 }
 
+/** Lists where they can be: a session has one run more often than not, and a Set is 200 bytes. */
 interface KeptSession {
-  readonly runs: Set<string>;
+  runs: string[];
   readonly history: Set<string>;
-  readonly resources: Set<string>;
+  resources: string[];
   state: string | null;
 }
 
@@ -109,7 +111,7 @@ export class MemoryStore implements Store {
     const session = this.#sessions.get(kept.row.session_id);
     for (const resource_id of kept.resources) {
       this.#resources.delete(resource_id);
-      session?.resources.delete(resource_id);
+      takeOut(session?.resources, resource_id);
       session?.history.delete(`/resources/${resource_id}`);
     }
     this.#drop(kept.row);
@@ -152,7 +154,7 @@ export class MemoryStore implements Store {
     this.#runs.delete(run_id);
     this.#unfinished.delete(run_id);
     this.#due.delete(run_id);
-    this.#sessions.get(session_id)?.runs.delete(run_id);
+    takeOut(this.#sessions.get(session_id)?.runs, run_id);
   }
 
   #take(write: Write): boolean {
@@ -164,6 +166,8 @@ export class MemoryStore implements Store {
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
       kept = { row, input: write.input, log: new MemoryLog(), journal: [], resources: [] };
       this.#runs.set(row.run_id, kept);
+      const session = this.#session(row.session_id);
+      session.runs = append(session.runs, row.run_id);
     } else if (kept === undefined || kept.row.last !== write.expect) {
       return false;
     } else if (kept.row.epoch !== (write.from ?? row.epoch) || isFinal(kept.row.status)) {
@@ -179,37 +183,43 @@ export class MemoryStore implements Store {
       kept.input = undefined;
       kept.log.freeze();
     }
-    if (write.journal !== undefined) kept.journal.push(...write.journal);
+    for (const line of write.journal ?? []) kept.journal = append(kept.journal, line);
     track(this.#unfinished, row.run_id, !isFinal(row.status));
     if (row.due === null) this.#due.delete(row.run_id);
     else this.#due.set(row.run_id, row.due);
-    this.#extend(kept, write);
+    if (write.history || write.resources || write.state !== undefined) this.#extend(kept, write);
     if (write.ended !== undefined) this.#count(row, write.ended);
     return true;
   }
 
+  #session(session_id: string): KeptSession {
+    let session = this.#sessions.get(session_id);
+    if (session === undefined) {
+      session = { runs: [], history: new Set(), resources: [], state: null };
+      this.#sessions.set(session_id, session);
+    }
+    return session;
+  }
+
   #extend(kept: Kept, { history, state, resources }: Write): void {
-    const { session_id, run_id } = kept.row;
-    const session = this.#sessions.get(session_id) ?? {
-      runs: new Set(),
-      history: new Set(),
-      resources: new Set(),
-      state: null,
-    };
-    session.runs.add(run_id);
+    const session = this.#session(kept.row.session_id);
     for (const resource of resources ?? []) {
       this.#resources.set(resource.resource_id, resource);
-      session.resources.add(resource.resource_id);
-      if (resource.run_id !== null) kept.resources.push(resource.resource_id);
+      session.resources = append(session.resources, resource.resource_id);
+      if (resource.run_id !== null) kept.resources = append(kept.resources, resource.resource_id);
     }
     for (const url of history ?? []) session.history.add(url);
     if (state !== undefined) session.state = state;
-    this.#sessions.set(session_id, session);
   }
 
   #count(row: RunRow, ended: { tokens: number; seconds: number }): void {
     this.#figures.set(row.agent_name, withEnded(this.#figures.get(row.agent_name), row, ended));
   }
+}
+
+function takeOut(list: string[] | undefined, id: string): void {
+  const at = list?.indexOf(id) ?? -1;
+  if (at >= 0) list?.splice(at, 1);
 }
 
 function track(set: Set<string>, id: string, belongs: boolean): void {
