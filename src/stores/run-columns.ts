@@ -19,5 +19,20 @@ export const columns = [
   'snapshot',
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** The same, as SQL has them. */
+/** Those of them that a run's life changes. */
+export const changing = [
+  'epoch',
+  'status',
+  'finished_at',
+  'attempts',
+  'queued_at',
+  'due',
+  'last',
+  'snapshot',
+] as const satisfies readonly (keyof RunRow)[];
+
+/** A row's values of some columns. */
+export const valuesOf = (row: RunRow, some: readonly (keyof RunRow)[]): unknown[] => some.map((one) => row[one]);
+
+/** All of them, as SQL has them. */
 export const list = columns.join(', ');

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../core/store.ts';
 import type { RunStatus } from '../schema/run.ts';
-import { columns, list } from './run-columns.ts';
+import { changing, columns, list } from './run-columns.ts';
 import { rare } from './sqlite-schema.ts';
 
 type Sql<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
@@ -10,8 +10,9 @@ type Page = { after: string; limit: number };
 
 // Written out, because the types of better-sqlite3 have names that a declaration file cannot say.
 export interface Statements {
-  readonly insertRun: Sql<[RunRow & { input: string }]>;
-  readonly updateRun: Sql<[RunRow & { expect: number; from: number }]>;
+  // What each run needs has its parameters by place: to look each up by its name takes as long as the insert.
+  readonly insertRun: Sql<[values: readonly unknown[], input: string]>;
+  readonly updateRun: Sql<[values: readonly unknown[], run_id: string, from: number, expect: number]>;
   readonly insertCommit: Sql<[number, string]>;
   readonly trimCommits: Sql<[number]>;
   readonly moveEnd: Sql<[number, string]>;
@@ -21,7 +22,7 @@ export interface Statements {
   readonly insertSession: Sql<[string, string | null, string]>;
   readonly insertHistory: Sql<[string, string]>;
   readonly setState: Sql<[string, string]>;
-  readonly insertResource: Sql<[Resource]>;
+  readonly insertResource: Sql<[string, string, string | null, string, string]>;
   readonly addFigures: Sql<[AgentFigures]>;
   readonly commits: Sql<[], { body: string }>;
   readonly run: Sql<[string], RunRow>;
@@ -54,15 +55,13 @@ export function prepare(db: Database.Database): Statements {
 
 function writing(db: Database.Database) {
   return {
-    insertRun: db.prepare<[RunRow & { input: string }]>(
-      `INSERT OR IGNORE INTO runs (${list}, input) VALUES (${columns.map((one) => `@${one}`).join(', ')}, @input)`,
+    insertRun: db.prepare<[readonly unknown[], string]>(
+      `INSERT OR IGNORE INTO runs (${list}, input) VALUES (${columns.map(() => '?').join(', ')}, ?)`,
     ),
     // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
-    updateRun: db.prepare<[RunRow & { expect: number; from: number }]>(
-      `UPDATE runs SET epoch = @epoch, status = @status, finished_at = @finished_at, attempts = @attempts,
-       queued_at = @queued_at, due = @due, last = @last, snapshot = @snapshot
-       WHERE run_id = @run_id AND epoch = @from AND last = @expect
-       AND status NOT IN ('completed', 'failed', 'cancelled')`,
+    updateRun: db.prepare<[readonly unknown[], string, number, number]>(
+      `UPDATE runs SET ${changing.map((one) => `${one} = ?`).join(', ')}
+       WHERE run_id = ? AND epoch = ? AND last = ? AND status NOT IN ('completed', 'failed', 'cancelled')`,
     ),
     insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
@@ -83,9 +82,8 @@ function writing(db: Database.Database) {
     ),
     insertHistory: db.prepare<[string, string]>('INSERT OR IGNORE INTO history (session_id, url) VALUES (?, ?)'),
     setState: db.prepare<[string, string]>('UPDATE sessions SET state = ? WHERE session_id = ?'),
-    insertResource: db.prepare<[Resource]>(
-      `INSERT INTO resources (resource_id, session_id, run_id, content_type, body)
-       VALUES (@resource_id, @session_id, @run_id, @content_type, @body)`,
+    insertResource: db.prepare<[string, string, string | null, string, string]>(
+      'INSERT INTO resources (resource_id, session_id, run_id, content_type, body) VALUES (?, ?, ?, ?, ?)',
     ),
     addFigures: db.prepare<[AgentFigures]>(
       `INSERT INTO figures (agent_name, completed, failed, tokens, seconds)

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import { withEnded } from './figures.ts';
+import { changing, columns, valuesOf } from './run-columns.ts';
 import { lock } from './sqlite-lock.ts';
 import { CommitLog } from './sqlite-log.ts';
 import { migrate } from './sqlite-schema.ts';
@@ -188,7 +189,8 @@ export class SqliteStore implements Store {
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
     if (!(expect === 0 && write.input !== undefined ? this.#begin(log, write) : this.#change(log, write))) return false;
     if (key !== undefined) sql.insertKey.run(key);
-    for (const one of write.resources ?? []) sql.insertResource.run(one);
+    for (const { resource_id, session_id, run_id, content_type, body } of write.resources ?? [])
+      sql.insertResource.run(resource_id, session_id, run_id, content_type, body);
     for (const url of write.history ?? []) sql.insertHistory.run(row.session_id, url);
     if (write.state !== undefined) sql.setState.run(write.state, row.session_id);
     return true;
@@ -196,7 +198,10 @@ export class SqliteStore implements Store {
 
   #begin(log: CommitLog, { row, lines, journal, input, history, state }: Write): boolean {
     const isNew = row.status === 'created' && lines.length > 0;
-    const { changes } = this.#sql.insertRun.run({ input: JSON.stringify(input), ...row, last: isNew ? 0 : row.last });
+    const { changes } = this.#sql.insertRun.run(
+      valuesOf(isNew ? { ...row, last: 0 } : row, columns),
+      JSON.stringify(input),
+    );
     if (changes === 0) return false;
     if (history !== undefined || state !== undefined) {
       this.#sql.insertSession.run(row.session_id, row.owner, row.created_at);
@@ -210,7 +215,7 @@ export class SqliteStore implements Store {
   #change(log: CommitLog, { row, expect, from = row.epoch, lines, journal = [] }: Write): boolean {
     if (!log.fits(row.run_id, from, expect)) return false;
     const { kept, ...before } = log.release(row.run_id) ?? { kept: expect, lines: [], journal: [] };
-    if (this.#sql.updateRun.run({ expect: kept, from, ...row }).changes === 0) {
+    if (this.#sql.updateRun.run(valuesOf(row, changing), row.run_id, from, kept).changes === 0) {
       if (kept === expect) return false;
       throw new Error(`run ${row.run_id} was changed by somebody else, who may not write to this file`);
     }
