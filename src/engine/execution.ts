@@ -59,6 +59,7 @@ export class Execution implements Observer<AgentOutput> {
   #since = performance.now();
   #worked = 0;
   #detached = false;
+  #begun = false;
 
   /** With a past, the agent is led through it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
@@ -77,9 +78,14 @@ export class Execution implements Observer<AgentOutput> {
     }
   }
 
-  /** Writes down that the run is new; answers the line of that event. */
+  /**
+   * Writes down that the run is new and in progress: one commit for both, and the next one is the agent's. Of a durable
+   * run only the first, since it may yet be left to another process. Answers the line of the first event.
+   */
   create(): string {
-    return this.#recorder.created();
+    const line = this.#recorder.created();
+    if (!this.durable) this.#guard(() => this.#become('in-progress'));
+    return line;
   }
 
   get run(): Run {
@@ -101,11 +107,12 @@ export class Execution implements Observer<AgentOutput> {
     return this.#worked + (this.run.status === 'in-progress' ? performance.now() - this.#since : 0);
   }
 
-  /** Runs the agent. Called once the run is durable, so that nothing is done for a run nobody knows. */
+  /** Runs the agent, once. Called when the run is durable, so that nothing is done for a run nobody knows. */
   start(): void {
-    // The server may have begun to stop while the run was written down.
-    if (this.run.status !== 'created' || this.#detached) return;
-    this.#guard(() => this.#become('in-progress'));
+    if (this.run.status === 'created' && !this.#detached) this.#guard(() => this.#become('in-progress'));
+    // It may have been cancelled, or the server have begun to stop, while the run was written down.
+    if (this.run.status !== 'in-progress' || this.#detached || this.#begun) return;
+    this.#begun = true;
     new Observable<AgentOutput>((subscriber) => {
       // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
       this.#subscriber = subscriber;

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { isFinal } from '../core/status.ts';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import { withEnded } from './figures.ts';
@@ -197,7 +198,7 @@ export class SqliteStore implements Store {
   }
 
   #begin(log: CommitLog, { row, lines, journal, input, history, state }: Write): boolean {
-    const isNew = row.status === 'created' && lines.length > 0;
+    const isNew = !isFinal(row.status) && lines.length > 0;
     const { changes } = this.#sql.insertRun.run(
       valuesOf(isNew ? { ...row, last: 0 } : row, columns),
       JSON.stringify(input),
