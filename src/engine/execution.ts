@@ -1,5 +1,5 @@
 import { Observable, type Observer, type Subscriber } from 'rxjs';
-import type { Agent, AgentLog, AgentOutput, AgentSession } from '../core/agent.ts';
+import type { Agent, AgentLog, AgentOutput } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import { fromAgent } from '../core/from-agent.ts';
@@ -10,16 +10,15 @@ import type { Message } from '../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../schema/run.ts';
 import { Abort } from './abort.ts';
 import { Answers } from './answers.ts';
-import { Context, type ContextHost } from './context.ts';
+import { Context } from './context.ts';
+import { createHost } from './host.ts';
 import type { Limits } from './limits.ts';
 import { Pending } from './pending.ts';
 import { type Change, Recorder } from './recorder.ts';
 import type { Registry } from './registry.ts';
 import { type JournalEntry, Replay } from './replay.ts';
 import type { Extras, RunLog } from './run-log.ts';
-import { sessionOf } from './session-context.ts';
 import type { Sessions } from './sessions.ts';
-import { Steps } from './steps.ts';
 
 /** What all executions of an engine share. */
 export interface Services {
@@ -59,7 +58,6 @@ export class Execution implements Observer<AgentOutput> {
   #since = performance.now();
   #worked = 0;
   #detached = false;
-  #begun = false;
 
   /** With a past, the agent is led through it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
@@ -111,12 +109,16 @@ export class Execution implements Observer<AgentOutput> {
   start(): void {
     if (this.run.status === 'created' && !this.#detached) this.#guard(() => this.#become('in-progress'));
     // It may have been cancelled, or the server have begun to stop, while the run was written down.
-    if (this.run.status !== 'in-progress' || this.#detached || this.#begun) return;
-    this.#begun = true;
+    if (this.run.status !== 'in-progress' || this.#detached || this.#subscriber !== undefined) return;
     new Observable<AgentOutput>((subscriber) => {
       // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
       this.#subscriber = subscriber;
-      const host = this.#host();
+      const host = createHost(this.#services, this.#recorder, this.#abort, this.#pending, {
+        ask: (request) => this.#asking().questions.ask(request),
+        use: (tokens) => {
+          this.#tokens = (this.#tokens ?? 0) + tokens;
+        },
+      });
       const context = new Context(host, this.run.agent_name, this.#abort);
       return fromAgent(this.#agent.run(this.#input, context), host.source).subscribe(subscriber);
     }).subscribe(this);
@@ -184,35 +186,6 @@ export class Execution implements Observer<AgentOutput> {
     if (this.log.detached) this.#agentLog().info('the run is no longer in the hands of this process');
     else this.#agentLog().error(`stopped: ${error.message}`);
     this.#tearDown(this.log.detached ? 'the run is no longer in the hands of this process' : 'the store failed');
-  }
-
-  // Apart from what lives as long as the run: what the agent does not keep of it is gone when it has been called.
-  #host(): ContextHost {
-    const { limits, registry, sessions, now, logFor } = this.#services;
-    const { log } = this;
-    const source = {
-      ready: () => (log.backlog > limits.backlog ? log.flushed() : undefined),
-      pending: (work: Promise<unknown>) => this.#pending.track(work),
-    };
-    const steps = this.durable ? new Steps(this.#recorder, source) : undefined;
-    let session: AgentSession | undefined;
-    return {
-      run_id: this.run.run_id,
-      registry,
-      logFor,
-      source,
-      steps,
-      awaitTime: limits.awaitTime,
-      now,
-      session: () => {
-        session ??= sessionOf(sessions, log, this.#abort, steps);
-        return session;
-      },
-      ask: (request) => this.#asking().questions.ask(request),
-      use: (tokens) => {
-        this.#tokens = (this.#tokens ?? 0) + tokens;
-      },
-    };
   }
 
   // Most agents never ask.
