@@ -1,3 +1,4 @@
+import { v7 as uuid } from 'uuid';
 import type { Agent } from '../core/agent.ts';
 import { checkContentTypes } from '../core/content-type.ts';
 import { encode, runInside } from '../core/encode.ts';
@@ -11,7 +12,6 @@ import type { Commits } from './commits.ts';
 import { Execution, type Services } from './execution.ts';
 import type { Executor } from './executor.ts';
 import { type Idempotency, type Once, once } from './idempotency.ts';
-import { newId } from './ids.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { RunLog } from './run-log.ts';
 import type { SessionTurns } from './session-turns.ts';
@@ -123,11 +123,11 @@ export class Admission {
 function sessionOf({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
   if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
-  return a ?? b ?? newId();
+  return a ?? b ?? uuid();
 }
 
 const newRow = ({ manifest, options }: Agent, session_id: string, created_at: string, wishes: Wishes): RunRow => ({
-  run_id: newId(),
+  run_id: uuid(),
   agent_name: manifest.name,
   session_id,
   owner: null,

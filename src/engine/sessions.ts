@@ -1,11 +1,11 @@
 import { concatMap, defer, from, type Observable } from 'rxjs';
+import { v7 as uuid } from 'uuid';
 import { fail } from '../core/errors.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { Resource, Store } from '../core/store.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
-import { newId } from './ids.ts';
 import type { Extras } from './run-log.ts';
 
 /** Reads a resource of another server; rejects with a reason that may be told. Guarded: see `http/foreign`. */
@@ -102,5 +102,5 @@ export class Sessions {
 
 function resourceOf(session_id: string, run_id: string | null, value: unknown): Resource {
   const body = JSON.stringify(value) ?? 'null';
-  return { resource_id: newId(), session_id, run_id, content_type: 'application/json', body };
+  return { resource_id: uuid(), session_id, run_id, content_type: 'application/json', body };
 }
