@@ -31,52 +31,32 @@ const maxDepth = 16;
 
 /**
  * The context of an agent, or of one that it called: same run, same session, its own name and signal. What few agents
- * ask for is made when they do. Getters of a class, because those of a literal cost V8 a microsecond; the functions
- * are the object's own, so that an agent may take them out of it.
+ * ask for is made when they do. A plain object, so that an agent may copy it, or take what it needs out of it.
  */
-export class Context implements AgentContext {
-  readonly run_id: string;
-  readonly agent_name: string;
-  readonly #host: ContextHost;
-  readonly #abort: Abort;
-  readonly #depth: number;
-  #log: AgentLog | undefined;
-
-  constructor(host: ContextHost, agent_name: string, abort: Abort, depth = 0) {
-    this.run_id = host.run_id;
-    this.agent_name = agent_name;
-    this.#host = host;
-    this.#abort = abort;
-    this.#depth = depth;
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  get session(): AgentSession {
-    return this.#host.session();
-  }
-
-  get log(): AgentLog {
-    this.#log ??= this.#host.logFor(this.run_id);
-    return this.#log;
-  }
-
-  readonly await: AgentContext['await'] = (request, options) =>
-    defer(() => this.#host.ask(awaitRequest(this.#host, this.agent_name, request, options)));
-
-  readonly step: AgentContext['step'] = (name, work, again) => {
-    const { source, steps } = this.#host;
-    return steps === undefined ? defer(() => fromAgent(work(), source)) : steps.step(name, work, again);
-  };
-
-  readonly call: AgentContext['call'] = (agent, input) => call(this.#host, agent, input, this.#abort, this.#depth);
-
-  readonly usage: AgentContext['usage'] = ({ tokens }) => {
-    if (!Number.isFinite(tokens) || tokens < 0)
-      throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
-    this.#host.use(tokens);
+export function createContext(host: ContextHost, agent_name: string, abort: Abort, depth = 0): AgentContext {
+  let log: AgentLog | undefined;
+  return {
+    run_id: host.run_id,
+    agent_name,
+    get signal() {
+      return abort.signal;
+    },
+    get session() {
+      return host.session();
+    },
+    get log() {
+      log ??= host.logFor(host.run_id);
+      return log;
+    },
+    await: (request, options) => defer(() => host.ask(awaitRequest(host, agent_name, request, options))),
+    step: (name, work, again) =>
+      host.steps === undefined ? defer(() => fromAgent(work(), host.source)) : host.steps.step(name, work, again),
+    call: (agent, input) => call(host, agent, input, abort, depth),
+    usage: ({ tokens }) => {
+      if (!Number.isFinite(tokens) || tokens < 0)
+        throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
+      host.use(tokens);
+    },
   };
 }
 
@@ -96,7 +76,7 @@ function call(
     const parent = caller.signal;
     parent.addEventListener('abort', cascade);
     if (parent.aborted) cascade();
-    const context = new Context(host, name, abort, depth + 1);
+    const context = createContext(host, name, abort, depth + 1);
     const messages = received(input, host.now());
     checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
     return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(

@@ -10,7 +10,7 @@ import type { Message } from '../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../schema/run.ts';
 import { Abort } from './abort.ts';
 import { Answers } from './answers.ts';
-import { Context } from './context.ts';
+import { createContext } from './context.ts';
 import { createHost } from './host.ts';
 import type { Limits } from './limits.ts';
 import { Pending } from './pending.ts';
@@ -119,7 +119,7 @@ export class Execution implements Observer<AgentOutput> {
           this.#tokens = (this.#tokens ?? 0) + tokens;
         },
       });
-      const context = new Context(host, this.run.agent_name, this.#abort);
+      const context = createContext(host, this.run.agent_name, this.#abort);
       return fromAgent(this.#agent.run(this.#input, context), host.source).subscribe(subscriber);
     }).subscribe(this);
     this.#guard(() => this.#recorder.proceed());
