@@ -2,11 +2,11 @@ import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
+import { steadyPort } from './ports.ts';
 
 /** Where a file of tests keeps things in a real server, beside whatever else is there. */
 export interface Place {
@@ -24,7 +24,8 @@ export interface Started {
   readonly port: number;
   /** Ends it, and takes its data away. */
   stop(): Promise<void>;
-  /** Ends it as a crash would. */
+  /** Ends it in good order, or as a crash would; its data stays. */
+  halt(): Promise<void>;
   kill(): Promise<void>;
   /** Starts it again at the same place, with its data; kills it first where it runs. */
   restart(): Promise<void>;
@@ -88,7 +89,7 @@ export async function postgresPlace(): Promise<Place | undefined> {
  */
 export async function startRedis({ durable = false } = {}): Promise<Started | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-redis-'));
-  const port = await freePort();
+  const port = await steadyPort();
   const log = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...log];
   const ready = /Ready to accept connections/;
@@ -111,7 +112,7 @@ export async function startPostgres({ durable = false } = {}): Promise<Started |
   const data = join(folder, 'data');
   const options = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale', 'C', '--no-sync'];
   execFileSync(join(bin, 'initdb'), options, { ...who, cwd: folder, stdio: 'pipe' });
-  const port = await freePort();
+  const port = await steadyPort();
   const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, ...(durable ? [] : ['-F'])];
   const ready = /ready to accept connections/;
   // Killed, it would leave its children behind.
@@ -134,13 +135,14 @@ async function start(command: Command): Promise<Omit<Started, 'url' | 'port'> | 
     await end('SIGINT');
     rmSync(folder, { recursive: true, force: true });
   };
+  const halt = (): Promise<void> => end('SIGINT');
   const kill = (): Promise<void> => end(crash);
   const restart = async (): Promise<void> => {
     await kill();
     child = spawned();
     if (!(await says(child, ready))) throw new Error(`${file} does not start again`);
   };
-  if (await says(child, ready)) return { stop, kill, restart };
+  if (await says(child, ready)) return { stop, halt, kill, restart };
   await stop();
   return undefined;
 }
@@ -157,15 +159,6 @@ function says(child: ChildProcess, ready: RegExp): Promise<boolean> {
     child.once('error', () => resolve(false));
     child.once('exit', () => resolve(false));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
-  return address.port;
 }
 
 const answers = (ask: (url: string) => Promise<void>, url: string): Promise<boolean> =>

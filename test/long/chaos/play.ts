@@ -65,7 +65,7 @@ export async function play({
 }: Plan): Promise<Figures> {
   const began = performance.now();
   const random = new Random(seed);
-  const world = await World.make(random);
+  const world = await World.make();
   const ledger = new Ledger();
   let going = true;
   const busy = (name: string, act: (client: Client) => Promise<void>): Promise<void> =>

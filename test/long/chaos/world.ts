@@ -1,10 +1,9 @@
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { steadyPort } from '../../support/ports.ts';
 import { RivuletProcess } from '../../support/process.ts';
 import { makeProject } from '../../support/project.ts';
 import { agentFiles } from './agents.ts';
 import { Violation } from './ledger.ts';
-import type { Random } from './random.ts';
 
 /** The server went down under a request: nothing is known of what came of it. */
 export class Cut extends Error {}
@@ -33,8 +32,8 @@ export class World {
     this.#port = port;
   }
 
-  static async make(random: Random): Promise<World> {
-    return new World(await freePort(random));
+  static async make(): Promise<World> {
+    return new World(await steadyPort());
   }
 
   get file(): string {
@@ -122,16 +121,3 @@ export class World {
 
 /** Time is what this test is about: when a process dies is its one random event. */
 export const passed = (milliseconds: number): Promise<void> => new Promise((go) => setTimeout(go, milliseconds));
-
-// Below the range that outgoing connections take their ports from: while the server is down, nobody else gets it.
-async function freePort(random: Random): Promise<number> {
-  for (;;) {
-    const port = random.whole(20_000, 30_000);
-    const free = await new Promise<boolean>((resolve) => {
-      const probe = createServer();
-      probe.once('error', () => resolve(false));
-      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-    });
-    if (free) return port;
-  }
-}
