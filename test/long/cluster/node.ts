@@ -120,7 +120,9 @@ function summaryOf(line: string): string | undefined {
     const { level, msg, err } = JSON.parse(line);
     if (msg === undefined || level < 40) return undefined;
     const why = err === undefined ? '' : `: ${err.type} ${err.message}`;
-    return `${level >= 50 ? 'error' : 'warn'} ${msg}${why}`.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').slice(0, 300);
+    return `${level >= 50 ? 'error' : 'warn'} ${msg}${why}`
+      .replace(/[0-9a-f]{8}-[0-9a-f-]{27}|req-\w+/g, '…')
+      .slice(0, 300);
   } catch {
     return undefined;
   }

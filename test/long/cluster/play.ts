@@ -103,7 +103,7 @@ class Game {
       // Alone it may be one that does not know of this question yet.
       if (status !== 200 && wires.length > 1) this.#ledger.faults.add('a node is not ready', `n${index}: ${status}`);
     }
-    const verified = await verify(this.#ledger, wires);
+    const verified = await verify(this.#ledger, wires, !this.#abandoned.signal.aborted);
     await this.#nodes.stop();
     return {
       seconds: Math.round((performance.now() - this.#began) / 1000),
