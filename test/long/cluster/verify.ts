@@ -77,7 +77,10 @@ function judge(known: Known, { run, events }: Kept, faults: Faults): void {
   const { kind } = order;
   const fault = (what: string, why: string): void =>
     faults.add(what, `run ${run.run_id} of ${JSON.stringify(order)}: ${why}`);
-  if (!isFinal(run.status)) return fault('a run is not over', run.status);
+  if (!isFinal(run.status)) {
+    fault('a run is not over', run.status);
+    return;
+  }
   const tokens = tokensOf(events);
   try {
     checkLog({ run, events });
