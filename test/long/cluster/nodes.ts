@@ -29,16 +29,16 @@ export class Nodes {
   }
 
   static async open({ nodes, store, lease, seed }: NodesOptions, faults: Faults): Promise<Nodes> {
+    const ports = new Set<number>();
+    while (ports.size < nodes) ports.add(await steadyPort());
+    const addresses = [...ports].map((port, index) => ({ name: `n${index}`, port }));
+    const balancer = await Balancer.open(addresses, new Dice(seed));
     const { folder, remove } = makeProject(agentFiles);
     const limits = ['attempts=1000000', 'passivateAfter=300', ...(lease === undefined ? [] : [`lease=${lease}`])];
-    const args = ['--store', store, ...limits.flatMap((limit) => ['--limit', limit])];
-    const list: Node[] = [];
-    while (list.length < nodes) {
-      const port = await steadyPort();
-      if (list.some((node) => node.port === port)) continue;
-      list.push(new Node(`n${list.length}`, { port, args, folder, faults }));
-    }
-    return new Nodes(list, await Balancer.open(list, new Dice(seed)), remove);
+    // What is behind the balancer says that it is the balancer, so that what it says is the same on every node.
+    const args = ['--store', store, '--public-url', balancer.url, ...limits.flatMap((limit) => ['--limit', limit])];
+    const list = addresses.map(({ name, port }) => new Node(name, { port, args, folder, faults }));
+    return new Nodes(list, balancer, remove);
   }
 
   /** @throws Error where one does not come up */
