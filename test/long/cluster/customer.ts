@@ -136,7 +136,7 @@ export class Customer {
     if (taken > 0 || known.cancel !== 'none') return;
     // Both were refused, although nobody else answers: that is only right where one was taken and cut.
     if (outcomes.every((outcome) => outcome === 'refused') && this.#alive(known))
-      this.#ledger.faults.add('nobody’s answer to a question was taken', this.#place(known, question));
+      known.doubts.push(['nobody’s answer to a question was taken', this.#place(known, question)]);
     while ((await this.#rival(known, index, replyTo(question, 'a'))) === 'unknown') await this.#again();
   }
 
@@ -155,8 +155,9 @@ export class Customer {
         return;
       }
       if (answer !== undefined) {
-        if (this.#alive(known)) this.#unexpected(this.#place(known, question), answer, answer.text);
-        return;
+        if (this.#alive(known))
+          known.doubts.push(['an answer was refused', `${this.#place(known, question)}: ${answer.text}`]);
+        if (!(await this.#asks(known, question))) return;
       }
       await this.#again();
     }
@@ -175,6 +176,14 @@ export class Customer {
     this.#resumed(answer, known.mark?.split('.')[0] ?? '');
     taken.add(text);
     return 'taken';
+  }
+
+  /** Whether a run still asks that, as far as some node knows. */
+  async #asks({ run_id }: Known, question: string): Promise<boolean> {
+    const answer = await this.#once(`/runs/${run_id}`, {});
+    if (answer?.status !== 200) return true;
+    const { await_request }: Run = JSON.parse(answer.text);
+    return await_request?.message.parts[0]?.content === question;
   }
 
   #resumed({ headers }: Answer, elsewhere: string): void {

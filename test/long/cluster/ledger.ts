@@ -21,6 +21,8 @@ export interface Known {
   readonly replies: Reply[];
   /** The Runs that were answered as JSON when it had settled. */
   readonly answers: string[];
+  /** What is wrong unless its process died at that moment: what it was refused, and what was said. */
+  readonly doubts: [kind: string, example: string][];
   /** A cancel was sent, and maybe answered. */
   cancel: 'none' | 'sent' | 'taken';
   /** Who wrote the last token that says so. */
@@ -84,6 +86,7 @@ export class Ledger {
       readers: [],
       replies: [],
       answers: [],
+      doubts: [],
       cancel: 'none',
       mark: undefined,
       struck: undefined,

@@ -81,6 +81,8 @@ function judge(known: Known, { run, events }: Kept, faults: Faults): void {
     fault('a run is not over', run.status);
     return;
   }
+  // Who answers a pinned run while its process dies cannot know what came of it.
+  if (run.error?.code !== 'run_interrupted') for (const doubt of known.doubts) faults.add(...doubt);
   const tokens = tokensOf(events);
   try {
     checkLog({ run, events });
