@@ -15,7 +15,7 @@
  * `sqlite` is one node with a file: what there is to see where nothing is shared, and a check of this test itself.
  */
 import { parseArgs } from 'node:util';
-import { lastingPostgres, lastingRedis, postgresPlace, redisPlace } from '../support/servers.ts';
+import { postgresPlace, redisPlace, startPostgres, startRedis } from '../support/servers.ts';
 import { figures } from './cluster/figures.ts';
 import { type Plan, play } from './cluster/play.ts';
 
@@ -42,19 +42,19 @@ const lease = Number(options.lease);
 const shared = { nodes: Number(options.nodes), ...(lease > 0 && { lease }) };
 
 const grounds: Record<string, () => Promise<Ground | undefined>> = {
-  redis: () => ground(redisPlace, lastingRedis),
-  postgres: () => ground(postgresPlace, lastingPostgres),
+  redis: () => ground(redisPlace, startRedis),
+  postgres: () => ground(postgresPlace, startPostgres),
   sqlite: async () => ({ plan: { store: 'sqlite:cluster.db', nodes: 1 }, remove: async () => {} }),
 };
 
-async function ground(shares: typeof redisPlace, owns: typeof lastingRedis): Promise<Ground | undefined> {
+async function ground(shares: typeof redisPlace, owns: typeof startRedis): Promise<Ground | undefined> {
   if (!options['restart-store']) {
     const place = await shares();
     return place && { plan: { ...shared, store: place.url }, remove: () => place.remove() };
   }
-  const server = await owns();
+  const server = await owns({ durable: true });
   const restarts = server && { server, times: 5 };
-  return server && { plan: { ...shared, store: server.url, restarts }, remove: () => server.remove() };
+  return server && { plan: { ...shared, store: server.url, restarts }, remove: () => server.stop() };
 }
 
 async function test(name: string): Promise<boolean> {

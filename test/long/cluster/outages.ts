@@ -1,5 +1,5 @@
 import type { Dice } from '../../support/dice.ts';
-import type { LastingServer } from '../../support/servers.ts';
+import type { Started } from '../../support/servers.ts';
 import { byBalancer } from './balancer.ts';
 import type { Faults } from './faults.ts';
 import { Times } from './times.ts';
@@ -24,7 +24,7 @@ interface Outage {
 
 /** The store goes away and comes back while the nodes stay up; and what clients are told meanwhile. */
 export class Outages {
-  readonly #server: LastingServer;
+  readonly #server: Started;
   readonly #dice: Dice;
   readonly #faults: Faults;
   readonly #outages: Outage[] = [];
@@ -33,7 +33,7 @@ export class Outages {
   /** What requests of each kind were answered while the store was away. */
   readonly statuses: Record<string, number> = {};
 
-  constructor(server: LastingServer, dice: Dice, faults: Faults) {
+  constructor(server: Started, dice: Dice, faults: Faults) {
     this.#server = server;
     this.#dice = dice;
     this.#faults = faults;
@@ -61,12 +61,12 @@ export class Outages {
         how,
       };
       this.#outages.push(outage);
-      await this.#server.end(how);
+      await (how === 'stop' ? this.#server.halt() : this.#server.kill());
       outage.gone = performance.now();
       begun();
       // Now and then it is back before anybody has noticed.
       await passed(this.#dice.of(50, 2_000, 2_500) + this.#dice.below(1_500));
-      await this.#server.start();
+      await this.#server.restart();
       outage.to = performance.now();
     }
   }

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { Dice } from '../../support/dice.ts';
-import type { LastingServer } from '../../support/servers.ts';
+import type { Started } from '../../support/servers.ts';
 import { newOrders, type Order } from './agents.ts';
 import { Customer } from './customer.ts';
 import { Faults } from './faults.ts';
@@ -19,7 +19,7 @@ export interface Plan extends NodesOptions {
   /** What is done to nodes, in this order. Default: whatever the dice say, until all runs are over. */
   readonly acts?: readonly Act[];
   /** The server of the store, where that is restarted instead, and how often. */
-  readonly restarts?: { readonly server: LastingServer; readonly times: number };
+  readonly restarts?: { readonly server: Started; readonly times: number };
   /** Milliseconds in which something has to be heard of some run, and in which a request is answered. Default 60,000 and half of it. */
   readonly patience?: number;
   /** Told how it goes, every few seconds. */
