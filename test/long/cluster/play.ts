@@ -70,6 +70,8 @@ class Game {
   /** Ends what customers do; and all there is. */
   readonly #abandoned = new AbortController();
   readonly #closed = new AbortController();
+  /** What was done to nodes since the last report. */
+  readonly #done: string[] = [];
   #given = 0;
   #going = true;
 
@@ -144,7 +146,8 @@ class Game {
     const outages = this.#outages;
     if (outages === undefined || restarts === undefined) {
       const dice = this.#fork();
-      return torment({ nodes: this.#nodes.list, dice, ledger: this.#ledger, lease, going, ...(acts && { acts }) });
+      const did = (what: string): void => void this.#done.push(what);
+      return torment({ nodes: this.#nodes.list, dice, ledger: this.#ledger, lease, going, did, ...(acts && { acts }) });
     }
     const watched = wires.map((wire, index) => outages.watch(wire, `n${index}`, going));
     // Runs are made all the time, but only in an outage by so many at once.
@@ -196,7 +199,7 @@ class Game {
     const over = [...runs.values()].filter(isOver).length;
     const seconds = Math.round((performance.now() - this.#began) / 1000);
     const wrong = faults.count === 0 ? '' : `, ${faults.count} FAULTS`;
-    const up = this.#nodes.list.map(({ name, up }) => (up ? name : '–')).join(' ');
-    return `${seconds} s: ${over} of ${runs.size} runs over, ${this.#plan.runs} to make, ${eventsSeen} events seen, ${reconnects} reconnects, ${up}${wrong}`;
+    const done = this.#done.length === 0 ? '' : `; ${this.#done.splice(0).join(', ')}`;
+    return `${seconds} s: ${over} of ${runs.size} runs over, ${eventsSeen} events seen, ${reconnects} reconnects${wrong}${done}`;
   }
 }

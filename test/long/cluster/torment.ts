@@ -11,6 +11,8 @@ export interface Torment {
   /** What is done, in this order; without it, whatever the dice say, for as long as it goes. */
   readonly acts?: readonly Act[];
   going(): boolean;
+  /** Told what is done to whom. */
+  did(what: string): void;
 }
 
 export type Acts = Record<Act | 'starts', number>;
@@ -40,16 +42,17 @@ export async function torment(world: Torment): Promise<Acts> {
   return done;
 }
 
-async function suffer(node: Node, act: Act, { dice, ledger, lease }: Torment, done: Acts): Promise<void> {
+async function suffer(node: Node, act: Act, { dice, ledger, lease, did }: Torment, done: Acts): Promise<void> {
   done[act] += 1;
+  did(`${act} ${node.mark}`);
   ledger.strike(act, node.mark);
   if (act === 'pause') {
     node.pause();
-    await passed(lease + 500 + dice.below(2_000));
+    await passed(lease + 500 + dice.below(lease));
     return node.wake();
   }
   await (act === 'kill' ? node.kill() : node.stop());
-  await passed(dice.below(2_000));
+  await passed(dice.below(lease));
   await node.start();
   done.starts += 1;
 }
