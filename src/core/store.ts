@@ -74,6 +74,8 @@ export interface Write {
   readonly from?: number;
   /** The row is as it was but for `last`: most writes are, and a store can do less for them. */
   readonly grown?: boolean;
+  /** Refused where another run of the session has begun (it is not queued) and is not over. */
+  readonly alone?: boolean;
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
   /** With the first write only. */
