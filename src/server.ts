@@ -100,9 +100,8 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= options.bodyLimit ?? 10 * 1024 * 1024;
   });
-  // With a callback: a promise for each request costs as much as validating it.
-  app.addHook('onRequest', (request, reply, next) => {
-    if (!stopping) return next();
+  app.addHook('onRequest', async (request, reply) => {
+    if (!stopping) return;
     // An EventSource takes a 503 for the end, but comes back after a broken connection.
     if (request.headers.accept?.includes('text/event-stream') && request.method === 'GET') {
       reply.hijack();
@@ -110,7 +109,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
       return;
     }
     reply.header('Connection', 'close');
-    next(fail('stopping'));
+    throw fail('stopping');
   });
   app.addHook('onReady', () => engine.start());
   // Before the server stops listening: open streams would keep it from ever closing.
