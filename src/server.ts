@@ -70,11 +70,12 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   const store = typeof options.store === 'object' ? options.store : await openStore(url);
   const { running, lease } = { ...defaultLimits, ...options.limits };
   const onFailure = (err: unknown): void => app.log.error({ err }, 'the store did not answer');
+  const onTrouble = (err: unknown): void => app.log.warn({ err }, 'the queue beside the store has trouble');
   const engine = new Engine({
     registry: options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents)),
     store,
     dispatcher:
-      options.dispatcher ?? (await openDispatcher(url, { slots: running || anyNumber, lease, onError: onFailure })),
+      options.dispatcher ?? (await openDispatcher(url, { slots: running || anyNumber, lease, onError: onTrouble })),
     works: options.works ?? true,
     fetchResource: createFetch(options.foreign ?? {}),
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,

@@ -16,6 +16,9 @@ import type { LiveRuns } from './live-runs.ts';
 import { RunLog } from './run-log.ts';
 import type { SessionTurns } from './session-turns.ts';
 
+/** How often a run that is to have its session for itself looks again, when another one was faster. */
+const attempts = 5;
+
 /** Lets new runs in. */
 export class Admission {
   readonly #commits: Commits;
@@ -71,19 +74,24 @@ export class Admission {
     checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
     const made = newRow(agent, sessionOf(request), now, wishes);
     const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
-    const before = await this.#turns.come(made.session_id, made.run_id, if_busy);
-    const row = { ...made, queued_at: before.size > 0 ? now : null };
-    const log = new RunLog(this.#commits, row, { input });
-    log.attach({ ...sessions.adopt(request.session), ...this.#idempotency.keep(key, row.run_id, 0, now) });
-    try {
-      const run =
-        dispatcher.shared || row.queued_at !== null
-          ? await this.#leave(log, before)
-          : await this.#begin(new Execution(agent, newRun(row), input, log, this.#services));
-      return { run_id: row.run_id, run, after: 0 };
-    } catch (error) {
-      this.#turns.over(row);
-      throw error;
+    for (let attempt = 1; ; attempt += 1) {
+      const before = await this.#turns.come(made.session_id, made.run_id, if_busy);
+      const row = { ...made, queued_at: before.size > 0 ? now : null };
+      // Another process may have found the session free as well: the store lets one of the two begin.
+      const alone = if_busy !== 'parallel' && row.queued_at === null;
+      const log = new RunLog(this.#commits, row, { input, ...(alone && { alone }) });
+      log.attach({ ...sessions.adopt(request.session), ...this.#idempotency.keep(key, row.run_id, 0, now) });
+      try {
+        const run =
+          dispatcher.shared || row.queued_at !== null
+            ? await this.#leave(log, before)
+            : await this.#begin(new Execution(agent, newRun(row), input, log, this.#services));
+        return { run_id: row.run_id, run, after: 0 };
+      } catch (error) {
+        this.#turns.over(row);
+        const refused = error instanceof RivuletError && error.kind === 'lost_race';
+        if (!alone || !refused || attempt === attempts) throw error;
+      }
     }
   }
 

@@ -1,9 +1,9 @@
 import { fail, RivuletError } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { Batch, RunRow } from '../core/store.ts';
-import { lastOf } from './batch.ts';
+import { lastOf, settles } from './batch.ts';
 import type { Pages } from './pages.ts';
-import { RunLog, settles } from './run-log.ts';
+import { RunLog } from './run-log.ts';
 
 export interface CursorOptions {
   /** Id of the last event already seen. Default 0: from the beginning. */
@@ -14,7 +14,8 @@ export interface CursorOptions {
 
 /** Where a cursor looks for a run: its log while it is live in this process, its row in the store otherwise. */
 export interface Runs {
-  find(run_id: string): Promise<RunLog | RunRow>;
+  /** `seen` is the id of the last event that the reader has: what does not know of it is no place to look. */
+  find(run_id: string, seen?: number): Promise<RunLog | RunRow>;
   /** Calls back whenever a run may have come, gone, or got on in another process, and when the server stops. */
   on(run_id: string, callback: () => void): () => void;
   readonly stopping: boolean;
@@ -193,7 +194,7 @@ export class Cursor {
     // Listens before it looks: what happens in between is not missed.
     this.#follow(this.#source);
     this.#stale = false;
-    this.#go(this.#runs.find(idOf(this.#source)).then((source) => this.#follow(source)));
+    this.#go(this.#runs.find(idOf(this.#source), this.#after).then((source) => this.#follow(source)));
   }
 
   #go(work: Promise<void>): void {

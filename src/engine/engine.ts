@@ -22,7 +22,7 @@ import { LiveRuns } from './live-runs.ts';
 import { Neighbours } from './neighbours.ts';
 import { Pages } from './pages.ts';
 import { Presence } from './presence.ts';
-import { reachable } from './reachable.ts';
+import { patient, reachable } from './reachable.ts';
 import type { Registry } from './registry.ts';
 import { Resumption } from './resumption.ts';
 import { Revival } from './revival.ts';
@@ -78,11 +78,11 @@ export class Engine {
   }: EngineOptions) {
     const now = clock();
     const all = { ...defaultLimits, ...limits };
-    // Whoever commits for runs has patience; whoever asks for people has not.
+    // Whoever asks for runs has patience; whoever asks for people has not.
     const near = dispatcher.shared ? reachable(store, all.patience) : store;
     const cancel = (run_id: string): Promise<string> => this.cancel(run_id);
     const commits = new Commits(store, all.patience);
-    const sessions = new Sessions(near, fetchResource, publicUrl);
+    const sessions = new Sessions(dispatcher.shared ? patient(store) : store, fetchResource, publicUrl);
     const services = { registry, dispatcher, sessions, toEvents: createToEvents(now), limits: all, now, logFor };
     const turns = new SessionTurns(near, cancel);
     const live = new LiveRuns(near, commits, services, turns);
@@ -93,7 +93,7 @@ export class Engine {
     const left = new LeftReplies(near, this.#pages, live, all.patience);
     this.#store = near;
     this.#works = works ?? true;
-    this.#sessions = sessions;
+    this.#sessions = new Sessions(near, fetchResource, publicUrl);
     this.#services = services;
     this.#turns = turns;
     this.#live = live;
@@ -179,7 +179,7 @@ export class Engine {
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
   async watch(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
-    return new Cursor(this.#pages, this.#live, await this.#live.find(run_id), options);
+    return new Cursor(this.#pages, this.#live, await this.#live.find(run_id, options.after), options);
   }
 
   /** A client reads a run; the run's policy decides what its going means. See `Presence.come`. */

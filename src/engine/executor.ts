@@ -70,7 +70,8 @@ export class Executor {
   async queueAgain(row: RunRow): Promise<void> {
     if (this.#turns.awaits(row)) return;
     const others = await this.#store.unfinished(row.session_id, '', page);
-    const before = others.map(({ run_id }) => run_id).filter((run_id) => run_id < row.run_id);
+    const earlier = others.filter(({ run_id, queued_at }) => queued_at === null || run_id < row.run_id);
+    const before = earlier.map(({ run_id }) => run_id);
     this.queue(row, new Set(before));
   }
 
@@ -81,8 +82,12 @@ export class Executor {
 
   /** Its turn has come; that it has is durable before its agent does anything. */
   async #begin(row: RunRow): Promise<void> {
-    const [kept] = await this.#store.commit([{ row: { ...row, queued_at: null }, expect: row.last, lines: [] }]);
-    if (kept === true) this.offer(row.run_id);
+    const begun = { ...row, queued_at: null };
+    const [kept] = await this.#store.commit([{ row: begun, expect: row.last, lines: [], alone: true }]);
+    if (kept === true) return this.offer(row.run_id);
+    // It is cancelled, or another process has begun it, or another run of the session.
+    const now = await this.#store.run(row.run_id);
+    if (now?.status === 'created' && now.queued_at !== null) await this.queueAgain(now);
   }
 
   async #take(run_id: string): Promise<void> {

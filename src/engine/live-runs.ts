@@ -67,8 +67,11 @@ export class LiveRuns implements Runs {
   }
 
   /** @throws RivuletError `run_unknown`, `log_removed` */
-  async find(run_id: string): Promise<RunLog | RunRow> {
-    return this.#executions.get(run_id)?.log ?? this.row(run_id);
+  async find(run_id: string, seen = 0): Promise<RunLog | RunRow> {
+    const log = this.#executions.get(run_id)?.log;
+    if (log !== undefined && seen <= log.durable) return log;
+    // Whoever has seen more than is here has seen it in another process.
+    return (await this.get(run_id))?.log ?? this.row(run_id);
   }
 
   /** @throws RivuletError `run_unknown`, `log_removed` */

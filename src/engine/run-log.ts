@@ -1,9 +1,8 @@
 import { append } from '../core/append.ts';
-import { runEventOf } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { RunRow, Write } from '../core/store.ts';
-import type { Message } from '../schema/message.ts';
+import { settles } from './batch.ts';
 import type { Commits, Uncommitted } from './commits.ts';
 import { Tail } from './tail.ts';
 
@@ -56,7 +55,7 @@ export class RunLog implements Uncommitted {
    * Continues the log where `row` says that it ends. With `input`, the first write makes the run;
    * with `from`, it takes the run over from that epoch.
    */
-  constructor(commits: Commits, row: RunRow, first: { input?: readonly Message[]; from?: number } = {}) {
+  constructor(commits: Commits, row: RunRow, first: Pick<Write, 'input' | 'from' | 'alone'> = {}) {
     this.#commits = commits;
     this.#row = { ...row };
     this.#durable = row;
@@ -253,12 +252,4 @@ export class RunLog implements Uncommitted {
 // Those who come meanwhile may be told too, and look in vain; who leaves makes a new list.
 function tell(callbacks: readonly Callback[]): void {
   for (const callback of callbacks) callback();
-}
-
-const settling = new Set(['awaiting', 'completed', 'failed', 'cancelled']);
-
-/** Whether a line is an event at which a waiting request is answered. */
-export function settles(line: string | undefined): boolean {
-  const kind = line === undefined ? undefined : runEventOf(line);
-  return kind !== undefined && settling.has(kind);
 }

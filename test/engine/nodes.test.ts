@@ -1,8 +1,9 @@
 import { concat, map, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import type { Run } from '../../src/index.ts';
 import { agent, askOnce, echo, Tap, tokens } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, eventsOf, finished, frames, framesUntil, textOf, types } from '../support/serve.ts';
+import { ask, eventsOf, finished, frames, framesUntil, type Served, textOf, types } from '../support/serve.ts';
 
 const answer = (text: string): object => ({
   await_resume: { type: 'message', message: { role: 'user', parts: [{ content: text }] } },
@@ -138,6 +139,42 @@ describe('several servers of one store', () => {
     tap.complete();
     expect((await (await second).json()).status).toBe('completed');
     expect((await finished(a, first.run_id)).status).toBe('completed');
+  });
+
+  it('let one of two begin that come for a session at the same moment', async () => {
+    const tap = new Tap();
+    const { node } = nodes([{ ...tap.agent, options: { if_busy: 'enqueue' as const } }]);
+    const both = [await node('a'), await node('b')];
+    for (let round = 0; round < 10; round += 1) {
+      const session_id = `44444444-4444-4444-8444-44444444440${round}`;
+      const begin = async (one: Served): Promise<Run> =>
+        (await one.post('/runs', ask('tap', 'x', { session_id, mode: 'async' }))).json();
+      const runs = await Promise.all(both.map(begin));
+      await expect.poll(() => tap.subscriptions).toBe(2 * round + 1);
+      tap.complete();
+      await expect.poll(() => tap.subscriptions).toBe(2 * round + 2);
+      tap.complete();
+      const [a] = both;
+      if (a !== undefined) for (const { run_id } of runs) expect((await finished(a, run_id)).status).toBe('completed');
+    }
+  });
+
+  it('know of what a reader has seen on another of them, though the hint is still to come', async () => {
+    const tap = new Tap();
+    const { node, queue, store } = nodes([{ ...tap.agent, options: { durable: true } }]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    store.deaf = true;
+    queue.next = 'a';
+    queue.lose('b');
+    await expect.poll(() => tap.subscriptions).toBe(2);
+    tap.push('one ');
+    tap.complete();
+    await expect.poll(async () => (await (await a.get(`/runs/${run_id}`)).json()).status).toBe('completed');
+    const seen = await b.get(`/runs/${run_id}/events`, { accept: 'text/event-stream', 'last-event-id': '4' });
+    expect(types((await frames(seen)).map(({ event }) => event))).toEqual(['message.completed', 'run.completed']);
   });
 
   it('find out by themselves where hints are lost', async () => {
