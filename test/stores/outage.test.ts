@@ -105,6 +105,8 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       const store = await open(proxy.url);
       await store.commit([append(fresh(), ['1'])]);
       await store.watch?.(() => {});
+      // So that no connection is opened later, which would not be mute.
+      await store.run('any');
       proxy.mute();
       const waiting = Promise.allSettled([store.commit([append(fresh(), ['1'])]), store.run('any')]);
       expect(await seconds(store.close())).toBeLessThan(2);
