@@ -1,0 +1,185 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { createClient, type Event } from '../../src/client/client.ts';
+import type { Run } from '../../src/index.ts';
+import { nginxThere, startNginx } from '../support/nginx.ts';
+import { RivuletProcess } from '../support/process.ts';
+import { makeProject } from '../support/project.ts';
+import { ask, framesUntil } from '../support/serve.ts';
+import { redisPlace } from '../support/servers.ts';
+
+const read = (name: string): string => readFileSync(`examples/deploy/${name}`, 'utf8');
+const place = await redisPlace();
+afterAll(() => place?.remove());
+
+const tokens = 100;
+const project = makeProject({
+  'agents/count.js': `
+    import { defineAgent } from 'rivulet';
+    import { concat, interval, map, of, take } from 'rxjs';
+    const from = (first) => interval(20).pipe(take(${tokens} - first), map((n) => first + n + ' '));
+    export default defineAgent({ name: 'count', description: 'Counts, and says in which process it began.' },
+      (_, context) => concat(
+        context.step('where', () => of(process.pid + ': ')),
+        context.step('count', () => from(0), (before) => from(before.length))), { durable: true });`,
+});
+afterAll(project.remove);
+
+/** A node as the file starts it, but with a store, an address and a lease of the test's own. */
+function node(command: string[], environment: Record<string, string> = {}): RivuletProcess {
+  const own = { HOST: '127.0.0.1', PORT: '0', RIVULET_STORE: place?.url ?? '' };
+  return new RivuletProcess([...command, '--limit', 'lease=1000'], { ...environment, ...own }, project.folder);
+}
+
+interface Service {
+  readonly image?: string;
+  readonly command?: string[];
+  readonly environment?: Record<string, string>;
+}
+const { services }: { services: Record<string, Service> } = parse(read('compose.yaml'), { merge: true });
+const members = Object.entries(services).filter(([, { image }]) => image === 'rivulet');
+
+/** nginx.conf with the nodes' addresses and its own replaced, and nothing else. */
+function configured(port: number, urls: readonly string[]): string {
+  let text = read('nginx.conf').replace('listen 8080;', `listen 127.0.0.1:${port};`);
+  members.forEach(([name], index) => {
+    expect(text).toContain(`server ${name}:8000 `);
+    text = text.replace(`server ${name}:8000 `, `server ${new URL(urls[index] ?? '').host} `);
+  });
+  return text;
+}
+
+const textIn = (events: readonly Event[]): string =>
+  events.map((event) => (event.type === 'message.part' ? (event.part.content ?? '') : '')).join('');
+
+/** Reads a run to its end: the process in which it began, as soon as that is said, and then all events. */
+function reading(events: AsyncIterable<Event>): { begun: Promise<string>; ended: Promise<Event[]> } {
+  let begin = (_process: string): void => {};
+  const begun = new Promise<string>((resolve) => {
+    begin = resolve;
+  });
+  const read = async (): Promise<Event[]> => {
+    const all: Event[] = [];
+    for await (const event of events) {
+      all.push(event);
+      const said = /^(\d+): $/.exec(textIn([event]))?.[1];
+      if (said !== undefined) begin(said);
+    }
+    return all;
+  };
+  return { begun, ended: read() };
+}
+
+const counted = Array.from({ length: tokens }, (_, n) => `${n} `).join('');
+
+describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.conf', { timeout: 60_000 }, () => {
+  const nodes: RivuletProcess[] = [];
+  let url = '';
+  let stop = async (): Promise<void> => {};
+
+  beforeAll(async () => {
+    nodes.push(...members.map(([, { command = [], environment }]) => node(command, environment)));
+    const urls = await Promise.all(nodes.map((one) => one.url()));
+    // Free a moment ago, and below those that connections are given.
+    const port = 20_000 + (process.pid % 10_000);
+    stop = await startNginx(configured(port, urls));
+    url = `http://127.0.0.1:${port}`;
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(nodes.map((one) => one.stop('SIGKILL')));
+    await stop();
+  });
+
+  const post = (body: object, headers = {}): Promise<Response> =>
+    fetch(`${url}/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+
+  it('streams a run as it goes, and the rest to whoever comes back, from any node', async () => {
+    const begun = await framesUntil(await post(ask('count', '', { mode: 'stream' })), ({ event }) =>
+      textIn([event]).startsWith('3 '),
+    );
+    const [created] = begun;
+    const run_id = created?.event.type === 'run.created' ? created.event.run.run_id : '';
+    const run: Run = await (await fetch(`${url}/runs/${run_id}`)).json();
+    expect(run.status).toBe('in-progress');
+    const headers = { accept: 'text/event-stream', 'last-event-id': String(begun.at(-1)?.id) };
+    const rest = await framesUntil(
+      await fetch(`${url}/runs/${run_id}/events`, { headers }),
+      ({ event }) => event.type === 'run.completed',
+    );
+    const all = [...begun, ...rest];
+    expect(all.map(({ id }) => id)).toEqual(all.map((_, index) => index + 1));
+    expect(textIn(all.map(({ event }) => event)).replace(/^\d+: /, '')).toBe(counted);
+  });
+
+  it('takes bodies as large as Rivulet does', async () => {
+    const response = await post(ask('count', 'x'.repeat(9_000_000), { mode: 'async' }));
+    expect(response.status).toBe(202);
+  });
+
+  for (const [how, signal] of [
+    ['is killed', 'SIGKILL'],
+    ['is told to stop', 'SIGTERM'],
+  ] as const) {
+    it(`shows all of a run to every reader where its node ${how}`, async () => {
+      let breaks = 0;
+      const onBreak = (): void => {
+        breaks += 1;
+      };
+      const client = createClient({ url, reconnect: { retries: 100, onBreak } });
+      const { run_id } = await client.start('count', 'hi');
+      // Two at each node, so that at least one's lose their connection.
+      const readers = Array.from({ length: 6 }, () => reading(client.watch(run_id)));
+      const [first] = await Promise.all(readers.map(({ begun }) => begun));
+      const ending = nodes.find(({ child }) => child.pid === Number(first));
+      ending?.child.kill(signal);
+      for (const events of await Promise.all(readers.map(({ ended }) => ended))) {
+        expect(textIn(events).replace(/^\d+: /, '')).toBe(counted);
+        expect(events.at(-1)?.type).toBe('run.completed');
+      }
+      expect(await ending?.ended()).toBe(signal === 'SIGTERM' ? 0 : signal);
+      expect(breaks).toBeGreaterThan(0);
+    });
+  }
+});
+
+describe('the files of examples/deploy', () => {
+  it('are YAML, and the second file of compose changes what is in the first', () => {
+    const changed = parse(read('compose.postgres.yaml'), { merge: true });
+    for (const name of Object.keys(changed.services)) expect(services).toHaveProperty(name);
+    for (const [name] of members) expect(changed.services).toHaveProperty(name);
+    expect(parseAllDocuments(read('kubernetes.yaml')).flatMap(({ errors }) => errors)).toEqual([]);
+  });
+
+  it('start the program that the package has', () => {
+    const { bin } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(`./${JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]')[1]}`).toBe(bin.rivulet);
+  });
+
+  it.each(commandLines())('say what the command line takes: %s', { timeout: 30_000 }, async (line) => {
+    if (place === undefined) return;
+    const started = node(line.split(' '));
+    onTestFinished(async () => void (await started.stop('SIGKILL')));
+    const up = /up at|works for/;
+    await expect.poll(() => started.out + started.err, { timeout: 20_000 }).toMatch(up);
+    expect(started.err).toBe('');
+  });
+});
+
+/** Arguments of `rivulet` in any of the files. */
+function commandLines(): string[] {
+  const containers = parseAllDocuments(read('kubernetes.yaml')).flatMap((document) => {
+    const { kind, spec } = document.toJS();
+    return kind === 'Deployment' ? spec.template.spec.containers : [];
+  });
+  const lines: string[][] = [
+    JSON.parse(/^CMD (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]'),
+    ...members.map(([, { command = [] }]) => command),
+    ...containers.map(({ args }: { args: string[] }) => args),
+  ];
+  return [...new Set(lines.map((line) => line.join(' ')))];
+}
