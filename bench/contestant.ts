@@ -25,6 +25,8 @@ export interface Usage {
   readonly cpu: number;
   /** Resident memory, in bytes. */
   readonly memory: number;
+  /** How often it has committed; only a node tells that. */
+  readonly commits?: number;
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -70,6 +72,10 @@ export class Contestant {
       throw new Error(reason(said));
     });
     return Promise.race([listening(child, (port) => new Contestant(entry, child, port, spawned)), failed]);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   /** What it has used so far. */

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cpus, release, type } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const packages = ['fastify', 'rxjs', 'better-sqlite3', 'ioredis', 'pg'];
+const packages = ['fastify', 'rxjs', 'better-sqlite3', 'ioredis', 'pg', 'bullmq'];
 const peers = [
   '@ag-ui/encoder',
   '@a2a-js/sdk',
@@ -28,8 +28,8 @@ export function commit(): string {
   return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', 'src', 'bench', 'package-lock.json') === '' ? '' : '+'}`;
 }
 
-export function machine(): string {
+export function machine(where = 'The server has core 0, the load core 1.', more: readonly string[] = peers): string {
   const cores = cpus();
-  const names = [...versions('..', packages), ...versions('.', peers)].join(', ');
-  return `${cores.length} × ${cores[0]?.model.trim()}, ${type()} ${release()}, Node ${process.versions.node}; ${names}. The server has core 0, the load core 1.`;
+  const names = [...versions('..', packages), ...versions('.', more)].join(', ');
+  return `${cores.length} × ${cores[0]?.model.trim()}, ${type()} ${release()}, Node ${process.versions.node}; ${names}. ${where}`;
 }

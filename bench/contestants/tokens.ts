@@ -53,8 +53,11 @@ export function tokensOf(text: string): ReadableStream<string> {
   });
 }
 
-/** Says where it listens, and then does what the bench tells it: `usage`, `memory`, `release`. Ends with the bench. */
-export function report(port: number): void {
+/**
+ * Says where it listens, and then does what the bench tells it: `usage`, `memory`, `release`. Ends with the bench.
+ * `more` is told with the usage.
+ */
+export function report(port: number, more: () => object = () => ({})): void {
   const start = process.cpuUsage();
   process.stdout.write(`listening ${port}\n`);
   process.on('disconnect', () => process.exit());
@@ -67,6 +70,6 @@ export function report(port: number): void {
     // What is garbage depends on when it is looked at; what is held does not.
     if (message === 'memory') for (let times = 0; times < 3; times += 1) globalThis.gc?.();
     const { user, system } = process.cpuUsage(start);
-    process.send?.({ cpu: user + system, memory: process.memoryUsage().rss });
+    process.send?.({ cpu: user + system, memory: process.memoryUsage().rss, ...more() });
   });
 }

@@ -1,0 +1,27 @@
+/** One of several Rivulets with one store: `node URL executes|serves [LEASE]`. Tells how often it has committed as well. */
+import { openDispatcher } from '../../dist/dispatchers/open.js';
+import { createServer } from '../../dist/index.js';
+import { openStore } from '../../dist/stores/open.js';
+import { agents } from './agents.ts';
+import { report } from './tokens.ts';
+
+const [, , url = 'memory:', role, lease = '15000'] = process.argv;
+const store = await openStore(url);
+const commit = store.commit.bind(store);
+let commits = 0;
+store.commit = (writes) => {
+  commits += 1;
+  return commit(writes);
+};
+const limits = { lease: Number(lease) };
+const app = await createServer({
+  agents,
+  store,
+  dispatcher: await openDispatcher(url, { slots: 10_000, lease: limits.lease, onError: console.error }),
+  works: role !== 'serves',
+  limits,
+  docs: false,
+  playground: false,
+});
+await app.listen({ port: 0, host: '127.0.0.1' });
+report(Number(new URL(app.listeningOrigin).port), () => ({ commits }));

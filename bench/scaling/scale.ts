@@ -1,0 +1,23 @@
+/** How much of each is measured. */
+export interface Scale {
+  readonly rounds: number;
+  /** Runs whose start is timed. */
+  readonly starts: number;
+  /** Tokens of a stream. */
+  readonly tokens: number;
+  /** Sync runs in a round. */
+  readonly runs: number;
+  /** Leases whose end is waited for, in milliseconds. */
+  readonly leases: readonly number[];
+}
+
+export const whole: Scale = {
+  rounds: 3,
+  starts: 300,
+  tokens: 1_500,
+  runs: 960,
+  leases: [2_000, 2_000, 2_000, 15_000],
+};
+
+/** Whether it works, in half a minute; the figures say little. */
+export const quick: Scale = { rounds: 1, starts: 40, tokens: 200, runs: 240, leases: [2_000] };
