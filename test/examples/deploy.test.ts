@@ -4,6 +4,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { createClient, type Event } from '../../src/client/client.ts';
 import type { Run } from '../../src/index.ts';
 import { nginxThere, startNginx } from '../support/nginx.ts';
+import { steadyPort } from '../support/ports.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
 import { ask, framesUntil } from '../support/serve.ts';
@@ -81,8 +82,7 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
   beforeAll(async () => {
     nodes.push(...members.map(([, { command = [], environment }]) => node(command, environment)));
     const urls = await Promise.all(nodes.map((one) => one.url()));
-    // Free a moment ago, and below those that connections are given.
-    const port = 20_000 + (process.pid % 10_000);
+    const port = await steadyPort();
     stop = await startNginx(configured(port, urls));
     url = `http://127.0.0.1:${port}`;
   }, 60_000);

@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { watch } from 'node:fs/promises';
+import { existsSync, mkdtempSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,24 +18,23 @@ export async function startNginx(configuration: string): Promise<() => Promise<v
   writeFileSync(join(folder, 'nginx.conf'), configuration);
   const pid = join(folder, 'pid');
   const args = ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr', '-g', `daemon off; pid ${pid};`];
-  const started = new AbortController();
+  // It writes its pid down when it listens. Watched before it is started, or that might be missed.
+  const changes = watch(folder);
+  const up = new Promise<boolean>((resolve) => changes.on('change', () => existsSync(pid) && resolve(true)));
   const child = spawn('nginx', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
-  const exited = once(child, 'exit').then(() => started.abort());
+  const exited = once(child, 'exit').then(() => false);
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');
     await exited;
     rmSync(folder, { recursive: true });
   };
-  try {
-    // It writes its pid down when it listens.
-    for await (const _ of watch(folder, { signal: started.signal })) if (existsSync(pid)) return stop;
-  } catch {
-    // It has ended.
-  }
+  const listens = await Promise.race([up, exited]);
+  changes.close();
+  if (listens) return stop;
   await stop();
   throw new Error(`nginx did not start: ${said}`);
 }
