@@ -162,6 +162,7 @@ export class MemoryStore implements Store {
     const keyId = key && JSON.stringify([key.scope, key.key]);
     const known = keyId === undefined ? undefined : this.#keys.get(keyId);
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
+    if (write.alone === true && this.#isBusy(row)) return false;
     let kept = this.#runs.get(row.run_id);
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
       kept = { row, input: write.input, log: new MemoryLog(), journal: [], resources: [] };
@@ -190,6 +191,14 @@ export class MemoryStore implements Store {
     if (write.history || write.resources || write.state !== undefined) this.#extend(kept, write);
     if (write.ended !== undefined) this.#count(row, write.ended);
     return true;
+  }
+
+  /** Whether another run of the same session has begun and is not over. */
+  #isBusy({ run_id, session_id }: RunRow): boolean {
+    return (this.#sessions.get(session_id)?.runs ?? []).some((id) => {
+      const row = id === run_id ? undefined : this.#runs.get(id)?.row;
+      return row !== undefined && row.queued_at === null && row.finished_at === null;
+    });
   }
 
   #session(session_id: string): KeptSession {

@@ -31,6 +31,7 @@ export interface Statements {
   readonly journal: Sql<[string], { body: string }>;
   readonly unfinished: Sql<[Page], RunRow>;
   readonly unfinishedOfSession: Sql<[Page & { session_id: string }], RunRow>;
+  readonly othersBegun: Sql<[session_id: string, run_id: string]>;
   readonly due: Sql<[string, number], RunRow>;
   readonly key: Sql<[string, string], Key>;
   readonly session: Sql<[string], { state: string | null }>;
@@ -109,6 +110,9 @@ function reading(db: Database.Database) {
     unfinishedOfSession: db.prepare<[{ session_id: string; after: string; limit: number }], RunRow>(
       `SELECT ${list} FROM runs WHERE session_id = @session_id AND finished_at IS NULL AND run_id > @after
        ORDER BY run_id LIMIT @limit`,
+    ),
+    othersBegun: db.prepare<[string, string]>(
+      `SELECT 1 FROM runs WHERE session_id = ? AND run_id <> ? AND finished_at IS NULL AND queued_at IS NULL LIMIT 1`,
     ),
     due: db.prepare<[string, number], RunRow>(`SELECT ${list} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
     key: db.prepare<[string, string], Key>(

@@ -188,6 +188,8 @@ export class SqliteStore implements Store {
     const sql = this.#sql;
     const known = key && sql.key.get(key.scope, key.key);
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
+    // The log of commits has ends of logs only: who has begun and who is over is always in the table.
+    if (write.alone === true && sql.othersBegun.get(row.session_id, row.run_id) !== undefined) return false;
     if (!(expect === 0 && write.input !== undefined ? this.#begin(log, write) : this.#change(log, write))) return false;
     if (key !== undefined) sql.insertKey.run(key);
     for (const { resource_id, session_id, run_id, content_type, body } of write.resources ?? [])
@@ -240,5 +242,5 @@ function summed(writes: readonly Write[]): Iterable<AgentFigures> {
 }
 
 /** Whether a write does nothing but go on with the log, as most do. */
-const isPlain = ({ grown, resources, history, state, ended, key }: Write): boolean =>
-  grown === true && !resources && !history && state === undefined && !ended && !key;
+const isPlain = ({ grown, alone, resources, history, state, ended, key }: Write): boolean =>
+  grown === true && !alone && !resources && !history && state === undefined && !ended && !key;
