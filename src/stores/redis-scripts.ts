@@ -9,6 +9,7 @@ import type { Redis, Result } from 'ioredis';
 //   made:ID            set     the resources that go when the run goes
 //   runs, agent:NAME, status:STATUS, of:SESSION, unfinished
 //                      zset    ids of runs, all with the score 0: by name, which is by time
+//   busy:SESSION       set     ids of its runs that have begun, so are not queued, and are not over
 //   due, ended         zset    ids of runs by that time, in milliseconds
 //   session:ID         hash    state, urls (how many were ever added)
 //   history:ID         zset    URLs by the order in which they came
@@ -48,6 +49,7 @@ local function put_row(w, run, before)
   else
     redis.call('ZADD', p .. 'unfinished', 0, id)
   end
+  redis.call((w.ended or w.queued) and 'SREM' or 'SADD', p .. 'busy:' .. w.session, id)
   if w.due then redis.call('ZADD', p .. 'due', w.due, id) else redis.call('ZREM', p .. 'due', id) end
 end
 
@@ -71,6 +73,10 @@ local function take(w, body)
   if w.key then
     local age = redis.call('ZSCORE', p .. 'keys:age', w.key.name)
     if age and tonumber(age) >= w.key.fresh then return false end
+  end
+  if w.alone then
+    local busy = p .. 'busy:' .. w.session
+    if redis.call('SCARD', busy) > redis.call('SISMEMBER', busy, w.run_id) then return false end
   end
   if w.row then put_row(w, run, kept[3]) else redis.call('HSET', run, 'last', w.last) end
   if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end
@@ -154,6 +160,7 @@ local function drop(id)
   if not run[1] then return end
   local lists = { 'runs', 'unfinished', 'due', 'ended', 'agent:' .. run[1], 'status:' .. run[2], 'of:' .. run[3] }
   for _, name in ipairs(lists) do redis.call('ZREM', p .. name, id) end
+  redis.call('SREM', p .. 'busy:' .. run[3], id)
   for _, name in ipairs({ 'run:', 'log:', 'journal:', 'made:' }) do redis.call('UNLINK', p .. name .. id) end
 end
 `;
