@@ -1,3 +1,5 @@
+import { take } from './postgres-take.ts';
+
 /** One step a version; a step that has been released never changes, a new one is added. */
 export const steps: readonly string[] = [
   `
@@ -211,5 +213,8 @@ export const steps: readonly string[] = [
     END IF;
     RETURN answer;
   END $$;
-  `,
+
+  -- Who is at work in a session is asked before each run that wants to be alone, however many are over.
+  CREATE INDEX runs_unfinished_of_session ON runs (session_id, run_id) WHERE finished_at IS NULL;
+  ${take}`,
 ];

@@ -225,6 +225,7 @@ function describe(write: Write): object {
     ...row,
     expect,
     grown: write.grown,
+    alone: write.alone,
     from: write.from ?? row.epoch,
     ...(expect === 0 && write.input !== undefined && { input: JSON.stringify(write.input) }),
     journal: write.journal?.join('\n'),
