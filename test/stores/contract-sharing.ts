@@ -78,6 +78,45 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       }
     });
 
+    it('takes one of two runs that each want to be alone in their session', async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const session_id = `alone-${fresh().run_id}`;
+        const [a, b] = [1, 2].map(() => {
+          const row = fresh({ session_id });
+          return append(row, ['1'], { alone: true, ...said(row, 'question') });
+        });
+        if (!a || !b) throw new Error('two runs make two writes');
+        const kept = (await Promise.all([one.commit([a]), other.commit([b])])).flat();
+        expect(kept.filter(Boolean)).toHaveLength(1);
+        const won = kept[0] ? a : b;
+        expect(await one.unfinished(session_id, '', 10)).toEqual([won.row]);
+        expect(await other.session(session_id)).toMatchObject({ history: won.history });
+      }
+    });
+
+    it('lets one of two queued runs begin, and makes no two wait for each other', async () => {
+      const sessions = ['x', 'y'].map((it) => `${it}-${fresh().run_id}`);
+      for (let round = 0; round < 10; round += 1) {
+        const waiting = [one, other].map(() =>
+          sessions.map((session_id) => append(fresh({ session_id, queued_at: '2026-01-01T00:00:00.000Z' }), ['1'])),
+        );
+        await one.commit(waiting.flat());
+        const begin = ({ row }: Write): Write => ({
+          row: { ...row, queued_at: null },
+          expect: 1,
+          lines: [],
+          alone: true,
+        });
+        // Each names the sessions in another order.
+        const begins = waiting.map((writes, n) => (n === 0 ? writes : [...writes].reverse()).map(begin));
+        const stores = [one, other];
+        const kept = await Promise.all(stores.map((store, n) => store.commit(begins[n] ?? [])));
+        const begun = begins.flatMap((writes, n) => writes.filter((_, index) => kept[n]?.[index]));
+        expect(begun.map(({ row }) => row.session_id).sort()).toEqual(sessions);
+        expect(await other.commit(begun.map(({ row }) => end(row, 'completed')))).toEqual([true, true]);
+      }
+    });
+
     it('loses nothing where both add to the same sessions and agents, in whatever order', async () => {
       const shared = ['x', 'y', 'z'].map((it) => `${it}-${fresh().run_id}`);
       const ending = (who: string, names: string[], round: number): Write[] =>

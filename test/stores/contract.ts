@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
+import { aloneContract } from './contract-alone.ts';
 import { clearingContract } from './contract-clearing.ts';
 import { extremesContract } from './contract-extremes.ts';
 import { sharingContract } from './contract-sharing.ts';
@@ -289,6 +290,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.key(run_id, 'k')).toMatchObject({ hash: 'a', after: 1 });
     });
 
+    aloneContract(() => store);
     extremesContract(() => store);
     clearingContract(() => store);
     if (shared) sharingContract(() => store, open);
