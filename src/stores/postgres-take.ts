@@ -2,23 +2,26 @@
 export const take = `
   -- As before, and refuses what wants to be alone in its session and is not. Only a commit with such writes is taken in
   -- its own order, as one may end what another waits for; so it locks rows by name before it begins.
-  CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS boolean[] LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS boolean[]
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     w record;
     taken boolean[] := array_fill(false, ARRAY[cardinality(bodies)]);
     said boolean := false;
     ended boolean := false;
+    sessions bigint[];
+    known text[];
     ordered boolean := strpos(writes::text, '"alone":true') > 0;
   BEGIN
     IF ordered THEN
+      SELECT array_agg(DISTINCT hashtextextended('session ' || session_id, 1)) FILTER (WHERE alone),
+          array_agg(run_id) FILTER (WHERE expect > 0)
+        INTO sessions, known
+        FROM json_to_recordset(writes) AS (session_id text, run_id text, expect integer, alone boolean);
       -- One at a time in a session, whatever node it comes from. Each statement sees what was committed before it
       -- began, so whoever has waited here sees below what the other has kept.
-      PERFORM pg_advisory_xact_lock(session) FROM (
-        SELECT DISTINCT hashtextextended('session ' || session_id, 1) AS session
-        FROM json_to_recordset(writes) AS (session_id text, alone boolean) WHERE alone ORDER BY session
-      ) AS sessions;
-      PERFORM FROM runs WHERE run_id IN (SELECT run_id FROM json_to_recordset(writes) AS (run_id text))
-        ORDER BY run_id FOR NO KEY UPDATE;
+      PERFORM pg_advisory_xact_lock(session) FROM unnest(sessions) AS session ORDER BY session;
+      PERFORM FROM runs WHERE run_id = ANY (known) ORDER BY run_id FOR NO KEY UPDATE;
     END IF;
     FOR w IN
       SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
