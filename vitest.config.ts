@@ -21,10 +21,12 @@ export default defineConfig({
     ],
   },
   test: {
-    // What needs a browser for long has a command of its own, `npm run test:browser`.
+    // What needs a browser for long has a command of its own, `npm run test:browser`; and so has what kills servers and
+    // processes and waits for leases and time-outs that are real, `npm run test:servers`.
     projects: [
       { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'] } },
       { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
+      { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
     ],
     testTimeout: 15_000,
     // Most tests wait for sockets and processes more than they compute.
