@@ -85,13 +85,13 @@ export class LiveRuns implements Runs {
       : fail('run_unknown', run_id);
   }
 
-  /** The Run as JSON; durable. @throws RivuletError `run_unknown`, `log_removed` */
+  /** The Run as JSON; durable. @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
   async json(run_id: string): Promise<string> {
     const execution = await this.get(run_id);
     if (execution === undefined || execution.replaying)
       return JSON.stringify(await foldRow(this.#store, await this.row(run_id)));
     const run = JSON.stringify(execution.run);
-    await execution.log.flushed();
+    await this.#commits.kept(execution.log);
     return run;
   }
 

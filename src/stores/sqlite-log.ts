@@ -55,7 +55,7 @@ export class CommitLog {
     this.#chars = 0;
     this.#body = '';
     for (const { body } of this.#sql.commits.all()) for (const part of parse(body)) this.#readAgain(part);
-    this.close();
+    this.empty();
   }
 
   /** Appends events, and nothing else. Answers whether the run was at that place. */
@@ -86,8 +86,8 @@ export class CommitLog {
     this.#oldest = since;
   }
 
-  /** Puts everything away: the log is empty. */
-  close(): void {
+  /** Puts everything away. */
+  empty(): void {
     for (const run of this.#waiting.values()) this.#putAway(run);
     this.#sql.trimCommits.run(Number.MAX_SAFE_INTEGER);
     this.#position = 0;

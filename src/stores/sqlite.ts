@@ -165,9 +165,13 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#db.transaction(() => this.#log.close())();
-    this.#db.close();
-    this.#lock?.close();
+    try {
+      this.#db.transaction(() => this.#log.empty())();
+    } finally {
+      // Whatever the disk says: the next process finds all of it in the log, and the file free.
+      this.#db.close();
+      this.#lock?.close();
+    }
   }
 
   get #log(): CommitLog {
