@@ -1,9 +1,9 @@
 import { type BackendFactory, type IQueueBackend, Queue, WaitingError } from 'bullmq';
 import type { Dispatcher, Execute, Settled } from '../core/dispatcher.ts';
+import { within } from '../core/within.ts';
 import { type RunJob, RunWorker } from './run-worker.ts';
 import { seldom } from './seldom.ts';
 import { SlotLease } from './slot-lease.ts';
-import { within } from './within.ts';
 
 /** Where a queue is kept, and how it is reached. */
 export interface QueuePlace<B extends IQueueBackend, C> {

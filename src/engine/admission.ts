@@ -9,11 +9,12 @@ import type { RunCreateRequest } from '../schema/api.ts';
 import type { Run } from '../schema/run.ts';
 import type { Begun, Wishes } from './begun.ts';
 import type { Commits } from './commits.ts';
-import { Execution, type Services } from './execution.ts';
+import { Execution } from './execution.ts';
 import type { Executor } from './executor.ts';
 import { type Idempotency, type Once, once } from './idempotency.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { RunLog } from './run-log.ts';
+import type { Services } from './services.ts';
 import type { SessionTurns } from './session-turns.ts';
 
 /** How often a run that is to have its session for itself looks again, when another one was faster. */

@@ -1,7 +1,7 @@
 import type { AwaitRequest, AwaitResume, RunStatus } from '../schema/run.ts';
+import type { Extras } from './draft.ts';
 import { type Question, Questions } from './questions.ts';
 import type { Change, Recorder } from './recorder.ts';
-import type { Extras } from './run-log.ts';
 
 /** What answers need of the execution that they belong to. */
 export interface Asker {

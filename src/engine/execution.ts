@@ -1,36 +1,22 @@
 import { Observable, type Observer, type Subscriber } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../core/agent.ts';
-import type { Dispatcher } from '../core/dispatcher.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import { fromAgent } from '../core/from-agent.ts';
 import { isFinal } from '../core/status.ts';
-import { closeMessage, type ToEvents } from '../core/to-events.ts';
+import { closeMessage } from '../core/to-events.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Message } from '../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../schema/run.ts';
 import { Abort } from './abort.ts';
 import { Answers } from './answers.ts';
 import { createContext } from './context.ts';
+import type { Extras } from './draft.ts';
 import { createHost } from './host.ts';
-import type { Limits } from './limits.ts';
 import { Pending } from './pending.ts';
 import { type Change, Recorder } from './recorder.ts';
-import type { Registry } from './registry.ts';
 import { type JournalEntry, Replay } from './replay.ts';
-import type { Extras, RunLog } from './run-log.ts';
-import type { Sessions } from './sessions.ts';
-
-/** What all executions of an engine share. */
-export interface Services {
-  readonly registry: Registry;
-  readonly dispatcher: Dispatcher;
-  readonly sessions: Sessions;
-  readonly toEvents: ToEvents;
-  readonly limits: Limits;
-  readonly now: () => string;
-  /** A logger that knows the run. */
-  readonly logFor: (run_id: string) => AgentLog;
-}
+import type { RunLog } from './run-log.ts';
+import type { Services } from './services.ts';
 
 /** An earlier life of the run: its events after the first one, and its journal. */
 export interface Past {

@@ -3,9 +3,9 @@ import { errorOf, fail, RivuletError } from '../core/errors.ts';
 import { isFinal } from '../core/status.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { ErrorBody } from '../schema/error.ts';
-import type { Services } from './execution.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { Revival } from './revival.ts';
+import type { Services } from './services.ts';
 import type { SessionTurns } from './session-turns.ts';
 import { endStored } from './stored.ts';
 

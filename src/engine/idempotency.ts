@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { fail } from '../core/errors.ts';
 import type { Key, Store } from '../core/store.ts';
 import type { Begun } from './begun.ts';
-import type { Extras } from './run-log.ts';
+import type { Extras } from './draft.ts';
 
 /** A request that came with an Idempotency-Key. */
 export interface Once {

@@ -5,10 +5,10 @@ import type { RunRow, Store } from '../core/store.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import type { Begun } from './begun.ts';
 import { Cursor } from './cursor.ts';
+import type { Extras } from './draft.ts';
 import type { Execution } from './execution.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { Pages } from './pages.ts';
-import type { Extras } from './run-log.ts';
 
 /** A reply that waits in the journal for the process that has the run. */
 interface Left {

@@ -4,8 +4,9 @@ import { fail } from '../core/errors.ts';
 import type { Moved, RunRow, Store } from '../core/store.ts';
 import type { Commits } from './commits.ts';
 import type { Runs } from './cursor.ts';
-import type { Execution, Services } from './execution.ts';
+import type { Execution } from './execution.ts';
 import type { RunLog } from './run-log.ts';
+import type { Services } from './services.ts';
 import type { SessionTurns } from './session-turns.ts';
 import { foldRow } from './stored.ts';
 

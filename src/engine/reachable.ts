@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Store } from '../core/store.ts';
+import { within as inTime } from '../core/within.ts';
 
 /**
  * A store over a network, as requests use it: where it does not answer, or not for so many milliseconds, that is told
@@ -46,18 +47,12 @@ function asking(store: Store, how: (ask: () => Promise<unknown>) => Promise<unkn
 
 /** What a promise answers, or `store_away` when it rejects with an error that is not ours, or the time is over. */
 export async function within<T>(answer: Promise<T>, patience: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(fail('store_away')), patience);
-  });
   try {
-    return await Promise.race([answer, over]);
+    return await inTime(patience, answer);
   } catch (cause) {
     if (cause instanceof RivuletError) throw cause;
     const error = fail('store_away');
     error.cause = cause;
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }

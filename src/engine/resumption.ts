@@ -4,13 +4,14 @@ import type { RunRow, Store } from '../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../schema/run.ts';
 import type { Begun, Wishes } from './begun.ts';
 import type { Commits } from './commits.ts';
-import type { Execution, Services } from './execution.ts';
+import type { Extras } from './draft.ts';
+import type { Execution } from './execution.ts';
 import type { Executor } from './executor.ts';
 import { type Idempotency, type Once, once } from './idempotency.ts';
 import type { LeftReplies } from './left-replies.ts';
 import type { LiveRuns } from './live-runs.ts';
 import { Replies } from './reply.ts';
-import type { Extras } from './run-log.ts';
+import type { Services } from './services.ts';
 import { foldRow } from './stored.ts';
 
 /** Lets awaiting runs go on. */

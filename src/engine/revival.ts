@@ -1,10 +1,11 @@
 import type { RunRow, Store } from '../core/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { Commits } from './commits.ts';
-import { Execution, type Services } from './execution.ts';
+import { Execution } from './execution.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { JournalEntry } from './replay.ts';
 import { RunLog } from './run-log.ts';
+import type { Services } from './services.ts';
 import { linesAfter } from './stored.ts';
 
 /** Makes executions of runs that are only in the store. */

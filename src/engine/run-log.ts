@@ -4,21 +4,16 @@ import { isFinal } from '../core/status.ts';
 import type { RunRow, Write } from '../core/store.ts';
 import { settles } from './batch.ts';
 import type { Commits, Uncommitted } from './commits.ts';
+import { addTo, type Draft, type Extras, type Mutable } from './draft.ts';
 import { Tail } from './tail.ts';
 
-/** What a write may carry beside events; see `Write`. Attached before the event that it belongs to. */
-export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
-
 /** What of a run's row may change without an event. */
-export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts' | 'queued_at'>>;
+export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts'>>;
 
 interface Waiter {
   resolve(): void;
   reject(error: Error): void;
 }
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
 
 type Callback = () => void;
 
@@ -125,13 +120,7 @@ export class RunLog implements Uncommitted {
   /** Adds to what the next commit keeps together with the events. */
   attach(extras: Extras): void {
     if (this.#failure !== undefined) return;
-    const draft = this.#draft();
-    if (extras.resources) draft.resources = [...(draft.resources ?? []), ...extras.resources];
-    if (extras.history) draft.history = [...(draft.history ?? []), ...extras.history];
-    if (extras.state !== undefined) draft.state = extras.state;
-    if (extras.ended) draft.ended = extras.ended;
-    if (extras.journal) draft.journal = [...(draft.journal ?? []), ...extras.journal];
-    if (extras.key) draft.key = extras.key;
+    addTo(this.#draft(), extras);
   }
 
   /** The run leaves this process: readers are woken, and look elsewhere once all of it is durable. */
@@ -173,7 +162,7 @@ export class RunLog implements Uncommitted {
     else this.#whenOver = append(this.#whenOver, callback);
   }
 
-  /** Calls back whenever the run's status changes, or whether it is queued; durable or not. */
+  /** Calls back whenever the run's status changes, durable or not. */
   whenTurned(callback: Callback): void {
     this.#whenTurned = append(this.#whenTurned, callback);
   }

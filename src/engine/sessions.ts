@@ -6,7 +6,7 @@ import type { Resource, Store } from '../core/store.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
-import type { Extras } from './run-log.ts';
+import type { Extras } from './draft.ts';
 
 /** Reads a resource of another server; rejects with a reason that may be told. Guarded: see `http/foreign`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
