@@ -4,6 +4,7 @@ import type { Batch, RunRow } from '../core/store.ts';
 import { lastOf, settles } from './batch.ts';
 import type { Pages } from './pages.ts';
 import { RunLog } from './run-log.ts';
+import type { Reader } from './tail.ts';
 
 export interface CursorOptions {
   /** Id of the last event already seen. Default 0: from the beginning. */
@@ -27,7 +28,7 @@ export interface Runs {
  * a slow one costs no memory. It calls back instead of promising, because a token that is read as soon as it is
  * durable is most of what a server does, and each promise on its way costs as much as its frame.
  */
-export class Cursor {
+export class Cursor implements Reader {
   /** The run is over and there is nothing after the cursor, nor will there be. */
   readonly exhausted: boolean;
   readonly #pages: Pages;
@@ -64,6 +65,10 @@ export class Cursor {
     if (until !== 'now') this.#follow(source);
   }
 
+  get seen(): number {
+    return this.#after;
+  }
+
   /** Has a callback made each time there may be more, after a read that answered `later`. */
   onReady(callback: () => void): void {
     this.#ready = callback;
@@ -87,7 +92,14 @@ export class Cursor {
     this.#page = [];
     this.#leave();
     this.#held?.();
-    this.#wake();
+    this.wake();
+  }
+
+  /** Calls its reader back, if that waits. */
+  wake(): void {
+    if (!this.#waiting) return;
+    this.#waiting = false;
+    this.#ready?.();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Batch, void, undefined> {
@@ -131,12 +143,6 @@ export class Cursor {
     }
   }
 
-  readonly #wake = (): void => {
-    if (!this.#waiting) return;
-    this.#waiting = false;
-    this.#ready?.();
-  };
-
   #atHand(): Batch | undefined {
     while (this.#next < this.#page.length) {
       const batch = this.#page[this.#next];
@@ -168,7 +174,7 @@ export class Cursor {
     this.#source = source;
     if (this.#closed) return;
     if (here) {
-      source.join(this.#wake);
+      source.join(this);
     } else if (!isOver(source)) {
       this.#stale = true;
       this.#deafen = this.#runs.on(idOf(source), this.#news);
@@ -176,14 +182,14 @@ export class Cursor {
   }
 
   #leave(): void {
-    if (this.#source instanceof RunLog) this.#source.leave(this.#wake);
+    if (this.#source instanceof RunLog) this.#source.leave(this);
     this.#deafen?.();
     this.#deafen = undefined;
   }
 
   readonly #news = (): void => {
     this.#stale = true;
-    this.#wake();
+    this.wake();
   };
 
   #fetch(): void {
@@ -206,7 +212,7 @@ export class Cursor {
       })
       .finally(() => {
         this.#away = false;
-        this.#wake();
+        this.wake();
       });
   }
 
@@ -215,7 +221,7 @@ export class Cursor {
     this.#stale = true;
     const off = this.#runs.on(idOf(this.#source), () => {
       this.#held?.();
-      this.#wake();
+      this.wake();
     });
     this.#held = () => {
       this.#held = undefined;

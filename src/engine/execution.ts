@@ -5,6 +5,7 @@ import { fromAgent } from '../core/from-agent.ts';
 import { isFinal } from '../core/status.ts';
 import { closeMessage } from '../core/to-events.ts';
 import type { ErrorBody } from '../schema/error.ts';
+import type { Event } from '../schema/event.ts';
 import type { Message } from '../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../schema/run.ts';
 import { Abort } from './abort.ts';
@@ -43,6 +44,9 @@ export class Execution implements Observer<AgentOutput> {
   #tokens: number | undefined;
   #since = performance.now();
   #worked = 0;
+  /** What the recorder had heard when somebody last looked, and since when it is that. */
+  #heard = 0;
+  #heardAt = performance.now();
   #detached = false;
 
   /** With a past, the agent is led through it before the run goes on. */
@@ -81,9 +85,12 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.replaying;
   }
 
-  /** Milliseconds since the agent last said anything. */
-  get silence(): number {
-    return performance.now() - this.#recorder.lastHeard;
+  /** Milliseconds since the agent last said anything, as far as whoever asks now and then can tell. */
+  silentFor(): number {
+    const { heard } = this.#recorder;
+    const now = performance.now();
+    if (heard !== this.#heard) [this.#heard, this.#heardAt] = [heard, now];
+    return now - this.#heardAt;
   }
 
   /** Milliseconds at work: what a person takes to answer an await is not the agent's. */
@@ -111,11 +118,14 @@ export class Execution implements Observer<AgentOutput> {
     this.#guard(() => this.#recorder.proceed());
   }
 
+  // Without `#guard`: a closure for each token costs as much as the token.
   next(output: AgentOutput): void {
-    this.#guard(() => {
-      this.#services.toEvents(this.run, output, (event) => this.#recorder.emit(event));
+    try {
+      this.#services.toEvents(this.run, output, this.#emit);
       this.#recorder.proceed();
-    });
+    } catch (error) {
+      this.#end('failed', errorOf(error));
+    }
   }
 
   error(error: unknown): void {
@@ -187,6 +197,8 @@ export class Execution implements Observer<AgentOutput> {
     return this.#answers;
   }
 
+  readonly #emit = (event: Event): void => this.#recorder.emit(event);
+
   // Whatever goes wrong in the run's own business ends this run, and no other.
   #guard(work: () => void): void {
     try {
@@ -207,7 +219,7 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #close(): void {
-    closeMessage(this.run, (event) => this.#recorder.emit(event), this.#services.now);
+    closeMessage(this.run, this.#emit, this.#services.now);
   }
 
   #end(status: 'completed' | 'failed', error?: ErrorBody): void {

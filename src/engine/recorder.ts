@@ -23,8 +23,8 @@ export class Recorder {
   #replay: Replay | undefined;
   #events = 0;
   #chars = 0;
-  /** When the agent last said anything, in milliseconds of `performance.now`. */
-  lastHeard = performance.now();
+  /** Grows with whatever the agent says, and with each change of status. To ask for the time instead costs 50 ns a token. */
+  heard = 0;
   /** Parts streamed: the tokens of an agent that does not count them itself. */
   parts = 0;
 
@@ -67,7 +67,7 @@ export class Recorder {
   /** An event of the agent's. @throws RivuletError `output_limit`, `replay_diverged` */
   emit(event: Event): void {
     const line = encode(event);
-    this.lastHeard = performance.now();
+    this.heard += 1;
     this.#count(event, line);
     if (this.#replay?.matching) {
       this.#repeat(this.#replay, event);
@@ -84,7 +84,7 @@ export class Recorder {
     const final = isFinal(status) ? { finished_at: this.#now() } : {};
     // A literal's key first: what is added to a mere copy costs V8 ten times as much.
     const run: Run = { run_id, ...rest, ...change, ...final, status };
-    this.lastHeard = performance.now();
+    this.heard += 1;
     const replay = this.#replay?.matching ? this.#replay : undefined;
     const cutShort = status === 'failed' || status === 'cancelled';
     if (status === 'cancelling') {

@@ -1,11 +1,10 @@
 import { append } from '../core/append.ts';
 import { fail } from '../core/errors.ts';
-import { isFinal } from '../core/status.ts';
+import { isFinal, isSettled } from '../core/status.ts';
 import type { RunRow, Write } from '../core/store.ts';
-import { settles } from './batch.ts';
 import type { Commits, Uncommitted } from './commits.ts';
 import { addTo, type Draft, type Extras, type Mutable } from './draft.ts';
-import { Tail } from './tail.ts';
+import { type Reader, Tail } from './tail.ts';
 
 /** What of a run's row may change without an event. */
 export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts'>>;
@@ -23,13 +22,12 @@ const batchChars = 16 * 1024;
 
 /**
  * The log of one live run. The execution appends; readers hold cursors and are woken when more is durable.
- * It keeps a short tail of committed batches while it has readers, so that those who keep up
- * never ask the store; everybody else reads there. Only the tail and the pending events cost memory.
+ * Its tail has what readers who keep up have yet to read; everybody else asks the store. Only the tail and the
+ * pending events cost memory.
  */
 export class RunLog implements Uncommitted {
   readonly #commits: Commits;
-  /** Who is told what; lists, not an emitter, which is six objects for each run. */
-  #readers: Callback[] = [];
+  /** Who is told what. */
   #whenOver: Callback[] = [];
   #whenTurned: Callback[] = [];
   /** As after everything appended; changed in place, since a copy for each token costs more than the rest of it. */
@@ -101,6 +99,7 @@ export class RunLog implements Uncommitted {
       row.status = run.status;
       row.finished_at = run.finished_at;
       row.due = run.due;
+      draft.settled = isSettled(run.status);
     }
     draft.lines = append(draft.lines, line);
     draft.chars += line.length;
@@ -126,7 +125,7 @@ export class RunLog implements Uncommitted {
   /** The run leaves this process: readers are woken, and look elsewhere once all of it is durable. */
   detach(): void {
     this.#detached = true;
-    tell(this.#readers);
+    this.tail.wake();
   }
 
   /** Resolves when everything appended so far is durable; rejects `store_failed`. */
@@ -140,20 +139,13 @@ export class RunLog implements Uncommitted {
     });
   }
 
-  /**
-   * A reader that keeps up: from now on the log keeps a tail, and `wake` is called at each commit, failure or
-   * when the run leaves. Look first: what happened before is not told. It leaves with the same `wake`.
-   */
-  join(wake: Callback): void {
-    this.tail.join();
-    this.#readers = append(this.#readers, wake);
+  /** A reader that keeps up. It looks first: what happened before it joined is not told. */
+  join(reader: Reader): void {
+    this.tail.join(reader);
   }
 
-  /** Changes nothing for a reader that has left. */
-  leave(wake: Callback): void {
-    if (!this.#readers.includes(wake)) return;
-    this.#readers = this.#readers.filter((one) => one !== wake);
-    this.tail.leave();
+  leave(reader: Reader): void {
+    this.tail.leave(reader);
   }
 
   /** Calls back once, when the run is over and durable, or the store has failed it. */
@@ -184,7 +176,7 @@ export class RunLog implements Uncommitted {
     }
     this.#inFlight = [];
     if (this.#waitingInFlight.length > 0) for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
-    tell(this.#readers);
+    this.tail.wake();
     if (this.ended) this.#over();
   }
 
@@ -207,7 +199,7 @@ export class RunLog implements Uncommitted {
     for (const waiter of [...this.#waitingInFlight.splice(0), ...this.#waiting.splice(0)]) waiter.reject(failure);
     // First: readers who are woken may look for the run at once, and must not find this log again.
     this.#over();
-    tell(this.#readers);
+    this.tail.wake();
   }
 
   #over(): void {
@@ -220,7 +212,7 @@ export class RunLog implements Uncommitted {
   // has to look for that place inside a batch.
   #draft(): Draft {
     const current = this.#pending.at(-1);
-    if (current !== undefined && current.chars < batchChars && !settles(current.lines.at(-1))) return current;
+    if (current !== undefined && current.chars < batchChars && current.settled !== true) return current;
     this.#seal();
     const draft: Draft = { row: this.#row, expect: this.#row.last, lines: none, chars: 0 };
     this.#pending = append(this.#pending, draft);

@@ -71,12 +71,12 @@ export class Sweeper {
     if (execution.replaying) return;
     if (status === 'in-progress') {
       if (runTime > 0 && execution.worked > runTime) execution.failWith(fail('run_timeout', runTime / 1000).toJSON());
-      else if (silence > 0 && execution.silence > silence)
+      else if (silence > 0 && execution.silentFor() > silence)
         execution.failWith(fail('silence_timeout', silence / 1000).toJSON());
     } else if (status === 'awaiting') {
       const expires = await_request?.expires_at;
       if (expires !== undefined && expires <= now) execution.failWith(fail('await_timeout').toJSON());
-      else if (execution.durable && execution.silence > passivateAfter) void this.#live.leave(execution);
+      else if (execution.durable && execution.silentFor() > passivateAfter) void this.#live.leave(execution);
     }
   }
 }

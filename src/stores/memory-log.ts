@@ -1,77 +1,94 @@
-import { append } from '../core/append.ts';
-import { isSettled } from '../core/status.ts';
 import type { Batch, Write } from '../core/store.ts';
+import type { Arena, Place } from './arena.ts';
 
-/** A batch that grows is copied for each page that is read of it. */
-const batchLines = 64;
+/**
+ * Characters, and events, that are kept as strings until they are put away as bytes. As strings, each token would be copied twice
+ * by the garbage collector before it came to rest, and all that was ever streamed be looked at by each of its rounds.
+ */
+const looseChars = 2 * 1024;
+const looseLines = 64;
+/** Characters of a batch that is read. */
+const batchChars = 16 * 1024;
 
-interface KeptBatch {
+/** Events that were put away together, one line of JSON each. */
+interface Packed {
   readonly first: number;
-  count: number;
-  /** Bytes once the run is over: as strings, all that was ever streamed would be looked at by each garbage collection. */
-  lines: string[] | Buffer;
+  readonly last: number;
+  readonly place: Place;
 }
 
 /** The log of one run. */
 export class MemoryLog {
-  #batches: KeptBatch[] = [];
-  /** Whether the last batch may still grow. */
-  #open = false;
+  readonly #arena: Arena;
+  readonly #packed: Packed[] = [];
+  #lines: string[] = [];
+  #chars = 0;
+  #last = 0;
 
-  /**
-   * A write that only goes on with the log is added to the batch before it; any other ends that one. But for the
-   * one that makes the run: it has an event or two, which most runs would otherwise keep in a batch of their own.
-   */
-  append({ row, expect, lines, grown = false }: Write): void {
-    if (lines.length === 0) return;
-    const last = this.#batches.at(-1);
-    if (
-      (grown || last?.first === 1) &&
-      this.#open &&
-      last !== undefined &&
-      Array.isArray(last.lines) &&
-      last.count < batchLines
-    ) {
-      last.lines.push(...lines);
-      last.count += lines.length;
-    } else {
-      this.#batches = append(this.#batches, { first: expect + 1, count: lines.length, lines: [...lines] });
-    }
-    this.#open = grown || (expect === 0 && !isSettled(row.status));
+  constructor(arena: Arena) {
+    this.#arena = arena;
   }
 
-  /** Batches with events after that id, about `limit` events. */
+  append({ lines }: Write): void {
+    for (const line of lines) {
+      this.#lines.push(line);
+      this.#chars += line.length;
+    }
+    this.#last += lines.length;
+    if (this.#chars >= looseChars || this.#lines.length >= looseLines) this.pack();
+  }
+
+  /** Batches of the events after that id, at most `limit` events. */
   after(id: number, limit: number): Batch[] {
     const found: Batch[] = [];
-    const growing = this.#open ? this.#batches.at(-1) : undefined;
-    let count = 0;
-    for (let index = this.#indexAfter(id); count < limit; index += 1) {
-      const batch = this.#batches[index];
-      if (batch === undefined) break;
-      const { first, lines } = batch;
-      const read = Array.isArray(lines) ? lines : lines.toString().split('\n');
-      found.push({ first, lines: batch === growing ? [...read] : read });
-      count += batch.count;
+    let seen = id;
+    let left = limit;
+    const add = (first: number, lines: string[]): void => {
+      const from = Math.max(0, seen + 1 - first);
+      const fresh = lines.slice(from, from + left);
+      if (fresh.length > 0) found.push({ first: first + from, lines: fresh });
+      left -= fresh.length;
+      seen += fresh.length;
+    };
+    let index = this.#indexAfter(id);
+    while (left > 0 && index < this.#packed.length) {
+      // What was put away bit by bit is read in one: a reader makes a write of each batch.
+      const first = this.#packed[index]?.first ?? 0;
+      const texts: string[] = [];
+      for (let chars = 0; chars < batchChars && index < this.#packed.length; index += 1) {
+        const packed = this.#packed[index];
+        const text = packed === undefined ? '' : this.#arena.read(packed.place);
+        texts.push(text);
+        chars += text.length;
+      }
+      add(first, texts.join('\n').split('\n'));
     }
+    if (left > 0) add(this.#loose, this.#lines);
     return found;
   }
 
-  /** The run is over: it is only read from now on. */
-  freeze(): void {
-    this.#open = false;
-    for (const batch of this.#batches) {
-      if (Array.isArray(batch.lines)) batch.lines = Buffer.from(batch.lines.join('\n'));
-    }
+  /** Puts away what is still loose; for a run that is over, or grows long. */
+  pack(): void {
+    if (this.#lines.length === 0) return;
+    const place = this.#arena.put(this.#lines.join('\n'));
+    this.#packed.push({ first: this.#loose, last: this.#last, place });
+    this.#lines = [];
+    this.#chars = 0;
   }
 
-  /** Index of the first batch with an event after that id, by bisection: replay starts anywhere at no cost. */
+  /** Id of the first event that is not put away. */
+  get #loose(): number {
+    return this.#last - this.#lines.length + 1;
+  }
+
+  /** Index of the first that ends after that id, by bisection: replay starts anywhere at no cost. */
   #indexAfter(id: number): number {
     let low = 0;
-    let high = this.#batches.length;
+    let high = this.#packed.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const batch = this.#batches[middle];
-      if (batch !== undefined && batch.first + batch.count - 1 > id) high = middle;
+      const packed = this.#packed[middle];
+      if (packed !== undefined && packed.last > id) high = middle;
       else low = middle + 1;
     }
     return low;

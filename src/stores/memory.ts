@@ -2,6 +2,7 @@ import { append } from '../core/append.ts';
 import { isFinal } from '../core/status.ts';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
+import { Arena } from './arena.ts';
 import { withEnded } from './figures.ts';
 import { MemoryLog } from './memory-log.ts';
 
@@ -36,6 +37,7 @@ export class MemoryStore implements Store {
   readonly #resources = new Map<string, Resource>();
   readonly #keys = new Map<string, Key>();
   readonly #figures = new Map<string, AgentFigures>();
+  readonly #arena = new Arena();
 
   async commit(writes: readonly Write[]): Promise<boolean[]> {
     return writes.map((write) => this.#take(write));
@@ -165,7 +167,7 @@ export class MemoryStore implements Store {
     if (write.alone === true && this.#isBusy(row)) return false;
     let kept = this.#runs.get(row.run_id);
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
-      kept = { row, input: write.input, log: new MemoryLog(), journal: [], resources: [] };
+      kept = { row, input: write.input, log: new MemoryLog(this.#arena), journal: [], resources: [] };
       this.#runs.set(row.run_id, kept);
       const session = this.#session(row.session_id);
       session.runs = append(session.runs, row.run_id);
@@ -182,7 +184,7 @@ export class MemoryStore implements Store {
     kept.log.append(write);
     if (isFinal(row.status)) {
       kept.input = undefined;
-      kept.log.freeze();
+      kept.log.pack();
     }
     for (const line of write.journal ?? []) kept.journal = append(kept.journal, line);
     track(this.#unfinished, row.run_id, !isFinal(row.status));

@@ -21,17 +21,4 @@ describe('the frames of a batch', () => {
     const pieces = framesOf(batch(1, long));
     expect(pieces.map(({ text }) => text === frame(1, 'a'.repeat(long)) || text)).toEqual([true, frame(2, 'b')]);
   });
-
-  it.each([
-    ['newer ones', 600, 1],
-    ['longer ones', 9, 1024 * 1024],
-  ])('are kept until there are many %s', (_what, count, chars) => {
-    const one = batch(1);
-    const made = framesOf(one);
-    for (let n = 0; n < count / 3; n += 1) framesOf(batch(1, chars));
-    expect(framesOf(one)).toBe(made);
-    for (let n = 0; n < count; n += 1) framesOf(batch(1, chars));
-    expect(framesOf(one)).not.toBe(made);
-    expect(framesOf(one)).toEqual(made);
-  });
 });
