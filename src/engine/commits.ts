@@ -22,7 +22,7 @@ export interface Uncommitted {
  */
 export class Commits {
   readonly #store: Store;
-  readonly #dirty = new Set<Uncommitted>();
+  #dirty: Uncommitted[] = [];
   #scheduled = false;
   readonly #idle: (() => void)[] = [];
   readonly #patience: number;
@@ -48,9 +48,9 @@ export class Commits {
     return within(log.flushed(), this.#patience);
   }
 
-  /** Has the log's pending events committed at the end of this turn. */
+  /** Has the log's pending events committed at the end of this turn; called once before each `take`. */
   mark(log: Uncommitted): void {
-    this.#dirty.add(log);
+    this.#dirty.push(log);
     this.#schedule();
   }
 
@@ -69,8 +69,8 @@ export class Commits {
 
   // Never rejects: what goes wrong is told to the logs that it concerns.
   async #flush(): Promise<void> {
-    const logs = [...this.#dirty];
-    this.#dirty.clear();
+    const logs = this.#dirty;
+    this.#dirty = [];
     const writes: Write[] = [];
     const ends = logs.map((log) => writes.push(...log.take()));
     this.#since = performance.now();
@@ -88,7 +88,7 @@ export class Commits {
     }
     this.#since = undefined;
     this.#scheduled = false;
-    if (this.#dirty.size > 0) this.#schedule();
+    if (this.#dirty.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 }

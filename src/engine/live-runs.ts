@@ -1,6 +1,7 @@
 import { EventEmitter } from 'eventemitter3';
 import type { Lease } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
+import { Roster } from '../core/roster.ts';
 import type { Moved, RunRow, Store } from '../core/store.ts';
 import type { Commits } from './commits.ts';
 import type { Runs } from './cursor.ts';
@@ -21,7 +22,7 @@ export class LiveRuns implements Runs {
   readonly #store: Store;
   readonly #commits: Commits;
   readonly #services: Services;
-  readonly #executions = new Map<string, Execution>();
+  readonly #executions = new Roster<Execution>();
   /** Those of them that are at work, and do not await. */
   readonly #working = new Set<string>();
   readonly #changed = new EventEmitter<Record<string, []>>();

@@ -216,7 +216,7 @@ export class RunLog implements Uncommitted {
     this.#seal();
     const draft: Draft = { row: this.#row, expect: this.#row.last, lines: none, chars: 0 };
     this.#pending = append(this.#pending, draft);
-    this.#commits.mark(this);
+    if (this.#pending.length === 1) this.#commits.mark(this);
     return draft;
   }
 

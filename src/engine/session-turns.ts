@@ -1,5 +1,6 @@
 import type { IfBusy } from '../core/agent.ts';
 import { fail } from '../core/errors.ts';
+import { Roster } from '../core/roster.ts';
 import type { RunRow, Store } from '../core/store.ts';
 
 interface Queued {
@@ -17,7 +18,7 @@ export class SessionTurns {
   readonly #store: Store;
   readonly #cancel: (run_id: string) => Promise<unknown>;
   /** Runs that are here or about to be, in the order in which they came. */
-  readonly #here = new Map<string, Set<string>>();
+  readonly #here = new Roster<Set<string>>();
   readonly #queued = new Map<string, Queued[]>();
   /** The sessions of the runs that queued ones wait for. */
   readonly #awaited = new Map<string, string>();

@@ -1,3 +1,4 @@
+import { Roster } from '../core/roster.ts';
 import type { Batch, RunRow, Write } from '../core/store.ts';
 import type { Statements } from './sqlite-statements.ts';
 
@@ -36,9 +37,9 @@ export type Released = Pick<Growing, 'kept' | 'lines' | 'journal'>;
  */
 export class CommitLog {
   readonly #sql: Statements;
-  readonly #growing = new Map<string, Growing>();
+  readonly #growing = new Roster<Growing>();
   /** Those of them with events in the log only, the oldest first. */
-  readonly #waiting = new Map<string, Growing>();
+  readonly #waiting = new Roster<Growing>();
   #position = 0;
   #oldest = 1;
   #chars = 0;
