@@ -11,7 +11,7 @@ const escapeBreaks = (json: string): string =>
 
 const tokenHead = '{"type":"message.part","part":{"content_type":"text/plain","content":';
 /** What is not in a JSON string as it is, or not alone: quotes, controls, line breaks, halves of surrogate pairs. */
-const odd = /["\\\u0000-\u001f\u0085\u2028\u2029\ud800-\udfff]/;
+const odd = /[^ !#-[\]-~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]/;
 
 /**
  * An event as the one line of JSON that is stored and sent; `type` always comes first.

@@ -1,8 +1,8 @@
-import { v7 as uuid } from 'uuid';
 import type { Agent } from '../core/agent.ts';
 import { checkContentTypes } from '../core/content-type.ts';
 import { encode, runInside } from '../core/encode.ts';
 import { fail, RivuletError } from '../core/errors.ts';
+import { newId } from '../core/ids.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { RunRow } from '../core/store.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
@@ -132,11 +132,11 @@ export class Admission {
 function sessionOf({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
   if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
-  return a ?? b ?? uuid();
+  return a ?? b ?? newId();
 }
 
 const newRow = ({ manifest, options }: Agent, session_id: string, created_at: string, wishes: Wishes): RunRow => ({
-  run_id: uuid(),
+  run_id: newId(),
   agent_name: manifest.name,
   session_id,
   owner: null,

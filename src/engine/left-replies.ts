@@ -1,6 +1,6 @@
-import { v7 as uuid } from 'uuid';
 import { runEventOf } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
+import { newId } from '../core/ids.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import type { Begun } from './begun.ts';
@@ -43,7 +43,7 @@ export class LeftReplies {
   /** Leaves a reply, and waits until the run goes on. @throws RivuletError `lost_race`, `process_silent`, `store_away` */
   async leave(row: RunRow, reply: AwaitResume, extras: Extras): Promise<Begun> {
     const { run_id, last, snapshot } = row;
-    const left: Left = { left: uuid(), at: snapshot, reply, extras };
+    const left: Left = { left: newId(), at: snapshot, reply, extras };
     // No change to the row, which is the other process's.
     const [kept] = await this.#store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(left)] }]);
     if (kept !== true) throw fail('lost_race', run_id);

@@ -26,6 +26,7 @@ export class LiveRuns implements Runs {
   /** Those of them that are at work, and do not await. */
   readonly #working = new Set<string>();
   readonly #changed = new EventEmitter<Record<string, []>>();
+  #listening = 0;
   readonly #turns: SessionTurns;
   readonly #held = new Map<string, Held[]>();
   #stopping = false;
@@ -99,13 +100,20 @@ export class LiveRuns implements Runs {
 
   on(run_id: string, callback: () => void): () => void {
     this.#changed.on(run_id, callback);
-    return () => this.#changed.off(run_id, callback);
+    this.#listening += 1;
+    let listens = true;
+    return () => {
+      if (!listens) return;
+      listens = false;
+      this.#changed.off(run_id, callback);
+      this.#listening -= 1;
+    };
   }
 
   /** Some process has written to a run. Where that was not this one, the run is no longer in its hands. */
   moved({ run_id, epoch, last }: Moved): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) this.#changed.emit(run_id);
+    if (log === undefined) this.touched(run_id);
     else if (epoch > log.row.epoch || last > log.row.last) log.refused();
   }
 
@@ -130,7 +138,7 @@ export class LiveRuns implements Runs {
     this.#executions.set(run_id, execution);
     this.#count(execution);
     execution.log.whenTurned(() => this.#count(execution));
-    this.#changed.emit(run_id);
+    this.touched(run_id);
     try {
       await execution.log.flushed();
     } catch (error) {
@@ -154,7 +162,7 @@ export class LiveRuns implements Runs {
     this.#drop(execution);
     this.#turns.left(execution.log.row);
     // What was flushed only now is news to readers who have looked already.
-    this.#changed.emit(execution.log.row.run_id);
+    this.touched(execution.log.row.run_id);
   }
 
   #count(execution: Execution): void {
@@ -184,7 +192,8 @@ export class LiveRuns implements Runs {
 
   /** Tells readers that a run which is in no process has changed. */
   touched(run_id: string): void {
-    this.#changed.emit(run_id);
+    // V8 keeps a list of all names that were ever looked up: 1.5 µs for one that nobody listens to.
+    if (this.#listening > 0) this.#changed.emit(run_id);
   }
 
   /** Ends what is going on: durable runs stay for the next process, pinned ones get their time and then fail. */

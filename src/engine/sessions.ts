@@ -1,6 +1,6 @@
 import { concatMap, defer, from, type Observable } from 'rxjs';
-import { v7 as uuid } from 'uuid';
 import { fail } from '../core/errors.ts';
+import { newId } from '../core/ids.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { Resource, Store } from '../core/store.ts';
 import { compile, type Validator } from '../core/validate.ts';
@@ -102,5 +102,5 @@ export class Sessions {
 
 function resourceOf(session_id: string, run_id: string | null, value: unknown): Resource {
   const body = JSON.stringify(value) ?? 'null';
-  return { resource_id: uuid(), session_id, run_id, content_type: 'application/json', body };
+  return { resource_id: newId(), session_id, run_id, content_type: 'application/json', body };
 }

@@ -4,7 +4,7 @@ import { runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { settles } from '../engine/batch.ts';
 import type { Begun } from '../engine/begun.ts';
-import type { CursorOptions } from '../engine/cursor.ts';
+import type { Cursor, CursorOptions } from '../engine/cursor.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceGone } from './once-gone.ts';
@@ -58,13 +58,35 @@ export class Responder {
 
   // The last line of a settled log is the event that carries the Run, already as JSON.
   async #settled({ run_id, after }: Begun): Promise<string> {
-    const cursor = await this.#engine.watch(run_id, { after, until: 'settled' });
-    let last: string | undefined;
-    for await (const { lines } of cursor) last = lines.at(-1);
+    const last = await lastLine(await this.#engine.watch(run_id, { after, until: 'settled' }));
     // A durable run is let go of when the server stops; it settles in the next process.
     if (last === undefined || !settles(last)) throw fail('stopping');
     return runInside(last);
   }
+}
+
+/** The last line that a cursor reads. */
+function lastLine(cursor: Cursor): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    let last: string | undefined;
+    const read = (): void => {
+      try {
+        for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
+          if (batch === 'over') {
+            cursor.close();
+            resolve(last);
+            return;
+          }
+          last = batch.lines.at(-1);
+        }
+      } catch (error) {
+        cursor.close();
+        reject(error);
+      }
+    };
+    cursor.onReady(read);
+    read();
+  });
 }
 
 async function* listed(batches: AsyncIterable<{ lines: readonly string[] }>): AsyncGenerator<string> {

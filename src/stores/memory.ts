@@ -11,6 +11,7 @@ interface Kept {
   /** For as long as the run may be re-entered. */
   input: readonly Message[] | undefined;
   readonly log: MemoryLog;
+  readonly session: KeptSession;
   journal: string[];
   resources: string[];
 }
@@ -167,9 +168,10 @@ export class MemoryStore implements Store {
     if (write.alone === true && this.#isBusy(row)) return false;
     let kept = this.#runs.get(row.run_id);
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
-      kept = { row, input: write.input, log: new MemoryLog(this.#arena), journal: [], resources: [] };
-      this.#runs.set(row.run_id, kept);
       const session = this.#session(row.session_id);
+      kept = { row, input: write.input, log: new MemoryLog(this.#arena), session, journal: [], resources: [] };
+      this.#runs.set(row.run_id, kept);
+      this.#unfinished.add(row.run_id);
       session.runs = append(session.runs, row.run_id);
     } else if (kept === undefined || kept.row.last !== write.expect) {
       return false;
@@ -180,16 +182,16 @@ export class MemoryStore implements Store {
       this.#keys.delete(keyId);
       this.#keys.set(keyId, key);
     }
+    if (row.due !== null) this.#due.set(row.run_id, row.due);
+    else if (kept.row.due !== null) this.#due.delete(row.run_id);
     kept.row = row;
     kept.log.append(write);
     if (isFinal(row.status)) {
       kept.input = undefined;
       kept.log.pack();
+      this.#unfinished.delete(row.run_id);
     }
     for (const line of write.journal ?? []) kept.journal = append(kept.journal, line);
-    track(this.#unfinished, row.run_id, !isFinal(row.status));
-    if (row.due === null) this.#due.delete(row.run_id);
-    else this.#due.set(row.run_id, row.due);
     if (write.history || write.resources || write.state !== undefined) this.#extend(kept, write);
     if (write.ended !== undefined) this.#count(row, write.ended);
     return true;
@@ -213,7 +215,7 @@ export class MemoryStore implements Store {
   }
 
   #extend(kept: Kept, { history, state, resources }: Write): void {
-    const session = this.#session(kept.row.session_id);
+    const { session } = kept;
     for (const resource of resources ?? []) {
       this.#resources.set(resource.resource_id, resource);
       session.resources = append(session.resources, resource.resource_id);
@@ -231,9 +233,4 @@ export class MemoryStore implements Store {
 function takeOut(list: string[] | undefined, id: string): void {
   const at = list?.indexOf(id) ?? -1;
   if (at >= 0) list?.splice(at, 1);
-}
-
-function track(set: Set<string>, id: string, belongs: boolean): void {
-  if (belongs) set.add(id);
-  else set.delete(id);
 }

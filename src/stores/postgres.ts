@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, Pool, type QueryResultRow } from 'pg';
-import { v4 as uuid } from 'uuid';
 import type {
   AgentFigures,
   Batch,
@@ -54,7 +54,7 @@ export class PostgresStore implements Store {
   readonly #reader: Pool;
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
-  readonly #name = uuid();
+  readonly #name = randomUUID();
   readonly #deliveries = new Deliveries((parcel, number) => this.#take(parcel, number), postgresAway);
   readonly #notifier: Notifier;
   readonly #watchers: Watchers;

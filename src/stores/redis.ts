@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { v4 as uuid } from 'uuid';
 import { isFinal } from '../core/status.ts';
 import type {
   AgentFigures,
@@ -45,7 +45,7 @@ const goodbye = 1_000;
 export class RedisStore implements Store {
   readonly #redis: Redis;
   readonly #prefix: string;
-  readonly #writer = uuid();
+  readonly #writer = randomUUID();
   readonly #deliveries = new Deliveries((parcel, number) => this.#take(parcel, number), redisAway);
   readonly #watchers = new Watchers((hear) => subscribe(this.#redis, `${this.#prefix}moved`, hear));
 

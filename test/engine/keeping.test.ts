@@ -1,5 +1,5 @@
-import { v7 as uuid } from 'uuid';
 import { describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/ids.ts';
 import type { Run, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../support/agents.ts';
@@ -145,12 +145,13 @@ describe.each(stores)('retention, on %s', (url) => {
 
   it('answers 410 for what was kept once, and 404 for what never was', async () => {
     const served = await serve([echo], { store: url, limits: { keepRuns: 1_000 } });
-    const old = uuid({ msecs: Date.now() - 5_000 });
+    const then = (Date.now() - 5_000).toString(16).padStart(12, '0');
+    const old = `${then.slice(0, 8)}-${then.slice(8)}${newId().slice(13)}`;
     for (const path of [`/runs/${old}`, `/runs/${old}/events?after=3`]) {
       const response = await served.get(path, { accept: 'text/event-stream' });
       expect([response.status, (await response.json()).message]).toEqual([410, `Run ${old} is not kept any more.`]);
     }
-    expect((await served.get(`/runs/${uuid()}`)).status).toBe(404);
+    expect((await served.get(`/runs/${newId()}`)).status).toBe(404);
     expect((await served.get('/runs/00000000-0000-4000-8000-000000000000')).status).toBe(404);
   });
 

@@ -1,5 +1,5 @@
-import { v7 as uuid } from 'uuid';
 import { describe, expect, it } from 'vitest';
+import { newId } from '../../src/core/ids.ts';
 import { Cursor } from '../../src/engine/cursor.ts';
 import { Pages } from '../../src/engine/pages.ts';
 import type { RunRow, Store } from '../../src/index.ts';
@@ -20,7 +20,7 @@ async function longRun(store: Store): Promise<RunRow> {
     due: null,
     snapshot: 1,
   } as const;
-  const ids = { run_id: uuid(), agent_name: 'a', session_id: uuid(), on_disconnect: 'continue', created_at: now };
+  const ids = { run_id: newId(), agent_name: 'a', session_id: newId(), on_disconnect: 'continue', created_at: now };
   const row: RunRow = { ...ids, ...fixed, status: 'in-progress', finished_at: null, last: 0 };
   let last = 0;
   for (let n = 0; n < 100; n += 1) {

@@ -1,9 +1,9 @@
-import { v7 as uuid } from 'uuid';
+import { newId } from '../../src/core/ids.ts';
 import type { Batch, RunRow, Write } from '../../src/core/store.ts';
 
 /** The row of a new run, as it is before its first event. */
 export function fresh(more: Partial<RunRow> = {}): RunRow {
-  const run_id = uuid();
+  const run_id = newId();
   return {
     run_id,
     agent_name: 'echo',

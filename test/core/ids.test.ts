@@ -1,0 +1,27 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { newId } from '../../src/core/ids.ts';
+
+describe('an id', () => {
+  afterEach(() => vi.useRealTimers());
+
+  it('is a UUID of version 7, with the time of its making', () => {
+    const before = Date.now();
+    const id = newId();
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const made = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+    expect(made).toBeGreaterThanOrEqual(before);
+    expect(made).toBeLessThanOrEqual(Date.now() + 1);
+  });
+
+  it('comes after all that were made before it, however many there are in a millisecond', () => {
+    const ids = Array.from({ length: 20_000 }, newId);
+    expect(ids.toSorted()).toEqual(ids);
+    expect(new Set(ids.map((id) => id.slice(18))).size).toBe(ids.length);
+  });
+
+  it('comes after them when the clock is set back as well', () => {
+    const before = newId();
+    vi.useFakeTimers({ now: Date.now() - 60_000 });
+    expect(newId() > before).toBe(true);
+  });
+});
