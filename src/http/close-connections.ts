@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { Crowd } from '../core/crowd.ts';
 
 /** How often connections that have become idle are closed, and when the others are, in milliseconds. */
 const sweepEvery = 20;
@@ -11,17 +12,19 @@ const patience = 5_000;
  * browser opened ahead of need, and never used, for ever.
  */
 export function watchConnections(server: Server): () => void {
-  const unused = new Set<Socket>();
+  const unused = new Crowd<Socket>();
+  const used = new WeakMap<Socket, () => void>();
   server.on('connection', (socket) => {
-    unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
+    const go = unused.add(socket);
+    used.set(socket, go);
+    socket.once('close', go);
   });
-  server.on('request', ({ socket }) => unused.delete(socket));
+  server.on('request', ({ socket }) => used.get(socket)?.());
   return () => {
     if (!server.listening) return;
     const sweep = setInterval(() => {
       server.closeIdleConnections();
-      for (const socket of unused) socket.destroy();
+      for (const socket of unused.all()) socket.destroy();
     }, sweepEvery);
     const end = setTimeout(() => server.closeAllConnections(), patience);
     server.once('close', () => {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
+import { Crowd } from '../core/crowd.ts';
 
 export interface OpenStreamsOptions {
   /** Milliseconds without a write after which a comment is written. */
@@ -10,8 +11,6 @@ export interface OpenStreamsOptions {
 
 interface Stream {
   readonly reply: FastifyReply;
-  /** Where it stands among the others. */
-  at: number;
   /** Bytes given to the socket, how many of them wait in this process, and for how many looks each has stood still. */
   written: number;
   waiting: number;
@@ -32,8 +31,7 @@ export class OpenStreams {
   readonly #every: number;
   readonly #idleLooks: number;
   readonly #stuckLooks: number;
-  /** No Set, for the reason that there are rosters; each knows its place, and the last one fills a gap. */
-  readonly #streams: Stream[] = [];
+  readonly #streams = new Crowd<Stream>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ heartbeat, stalledAfter }: OpenStreamsOptions) {
@@ -44,27 +42,18 @@ export class OpenStreams {
 
   /** Returns how to stop looking after this stream. */
   add(reply: FastifyReply): () => void {
-    const stream: Stream = { reply, at: this.#streams.length, written: 0, waiting: 0, idle: 0, stuck: 0 };
-    this.#streams.push(stream);
+    const go = this.#streams.add({ reply, written: 0, waiting: 0, idle: 0, stuck: 0 });
     this.#timer ??= setInterval(() => this.#look(), this.#every);
-    return () => this.#remove(stream);
-  }
-
-  #remove(stream: Stream): void {
-    if (this.#streams[stream.at] !== stream) return;
-    const last = this.#streams.pop();
-    if (last !== undefined && last !== stream) {
-      last.at = stream.at;
-      this.#streams[last.at] = last;
-    }
-    if (this.#streams.length > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    return () => {
+      go();
+      if (this.#streams.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
   }
 
   #look(): void {
-    // A copy: one that is dropped leaves at once.
-    for (const stream of [...this.#streams]) {
+    for (const stream of this.#streams.all()) {
       const { raw } = stream.reply;
       const { socket } = raw;
       // Without a socket: its request was pipelined, and another response has yet to end.
