@@ -20,5 +20,6 @@ export function newId(): string {
     const hex = time.toString(16).padStart(12, '0');
     head = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
   }
-  return `${head}${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`;
+  // To lower case, which it is: that makes one string of the parts, which would be kept for as long as the id.
+  return `${head}${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`.toLowerCase();
 }

@@ -22,6 +22,8 @@ export interface Runs {
   readonly stopping: boolean;
 }
 
+const none: readonly Batch[] = [];
+
 /**
  * A reader's place in a log. Replay and live are one: what is durable after it is read, from the log's tail or
  * the store; where there is nothing, the reader is called when the log moves. Nothing is queued for a reader, so
@@ -37,7 +39,7 @@ export class Cursor implements Reader {
   readonly #settled: boolean;
   #source: RunLog | RunRow;
   #after: number;
-  #page: readonly Batch[] = [];
+  #page: readonly Batch[] = none;
   #next = 0;
   /** Asking the store. */
   #away = false;
@@ -89,7 +91,7 @@ export class Cursor implements Reader {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#page = [];
+    this.#page = none;
     this.#leave();
     this.#held?.();
     this.wake();
@@ -156,6 +158,8 @@ export class Cursor implements Reader {
       }
       this.#next += 1;
     }
+    // Who waits for the next token holds nothing of the last one.
+    if (this.#next >= this.#page.length) this.#page = none;
     return undefined;
   }
 

@@ -9,6 +9,7 @@ import { Turns } from './turns.ts';
 /** Characters that a stream may send without waiting for anything; then it lets others have a turn. */
 const charsInARow = 64 * 1024;
 const turns = new Turns();
+const none: readonly Piece[] = [];
 
 /**
  * Writes what a cursor reads to the client. Calls back once, when the cursor is over or the client gone; with what
@@ -22,7 +23,7 @@ class Pump {
   readonly #cursor: Cursor;
   readonly #over: (error?: unknown) => void;
   #done = false;
-  #pieces: readonly Piece[] = [];
+  #pieces: readonly Piece[] = none;
   #next = 0;
   #sent = 0;
   #turnAt = charsInARow;
@@ -61,7 +62,7 @@ class Pump {
   /** Whether there is a next batch now; otherwise it goes on when there is, or is done. */
   #turnPage(): boolean {
     // Between batches, so that nothing is held meanwhile.
-    this.#pieces = [];
+    this.#pieces = none;
     if (this.#sent >= this.#turnAt) {
       this.#turnAt = this.#sent + charsInARow;
       turns.wait(this.#sent, () => this.go());

@@ -7,7 +7,6 @@ import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { Registry } from '../../src/engine/registry.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
-import { ask } from '../support/serve.ts';
 
 setFlagsFromString('--expose-gc');
 const collect: (how?: { type: 'minor' }) => void = runInNewContext('gc');
@@ -32,7 +31,7 @@ async function startEngine(): Promise<Engine> {
 
 async function runs(engine: Engine, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) {
-    const { run_id, after } = await engine.create(ask('greet', 'hi'));
+    const { run_id, after } = await engine.create({ agent_name: 'greet', input: [{ parts: [{ content: 'hi' }] }] });
     for await (const _ of await engine.watch(run_id, { after, until: 'settled' }));
   }
 }
