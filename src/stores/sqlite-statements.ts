@@ -62,7 +62,7 @@ function writing(db: Database.Database) {
     // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
     updateRun: db.prepare<[readonly unknown[], string, number, number]>(
       `UPDATE runs SET ${changing.map((one) => `${one} = ?`).join(', ')}
-       WHERE run_id = ? AND epoch = ? AND last = ? AND status NOT IN ('completed', 'failed', 'cancelled')`,
+       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL`,
     ),
     insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
 import { SqliteStore } from '../../src/stores/sqlite.ts';
+import { migrate } from '../../src/stores/sqlite-schema.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -44,6 +45,18 @@ const grow = (row: RunRow, lines: string[], more: Partial<Write> = {}): Write =>
   ...(row.last === 0 ? { input: [] } : { grown: true }),
   ...more,
 });
+
+/** What a file of the first version has: two runs of a session, their messages, and a state that none of them made. */
+const firstVersion = `
+  INSERT INTO sessions VALUES ('s', NULL, '/resources/x', '2026-01-01T00:00:00.000Z');
+  INSERT INTO runs SELECT value, 'a', 's', NULL, 1, 'failed', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z',
+    'durable', 0, NULL, NULL, 'continue', iif(value = 'r', 3, 1), 1, '[]' FROM json_each('["r", "q"]');
+  INSERT INTO events VALUES ('r', 3, 2, '2' || char(10) || '3'), ('q', 1, 1, '1'), ('r', 1, 1, '1');
+  INSERT INTO journal (run_id, body) VALUES ('r', 'j');
+  INSERT INTO history (session_id, url) VALUES ('s', '/resources/z'), ('s', 'https://a/b'), ('s', '/resources/y');
+  INSERT INTO resources VALUES ('x', 's', NULL, 'a/b', '1'), ('y', 's', 'q', 'a/b', 'said'),
+    ('z', 's', 'r', 'a/b', ''), ('w', 's', 'r', 'a/b', '');
+`;
 
 /** All that a store says of some runs. */
 async function told(store: Store, ids: readonly string[]): Promise<unknown> {
@@ -96,6 +109,38 @@ describe('a file', () => {
     const copy = new SqliteStore(killed(path));
     expect(await told(copy, ['a', 'b'])).toEqual(after);
     await Promise.all([store.close(), copy.close()]);
+  });
+
+  it('of the first version is brought to the newest, and loses nothing', async () => {
+    const path = newPath();
+    const old = new Database(path);
+    migrate(old, 1);
+    old.exec(firstVersion);
+    old.close();
+    const store = new SqliteStore(path);
+    const ended = { status: 'failed', finished_at: '2026-01-01T00:00:01.000Z' } as const;
+    expect(await told(store, ['r', 'q'])).toEqual([
+      { row: { ...newRow('r'), ...ended, last: 3 }, lines: ['1', '2', '3'], journal: ['j'] },
+      { row: { ...newRow('q'), ...ended, last: 1 }, lines: ['1'], journal: [] },
+    ]);
+    expect(await store.runs({ status: 'failed' }, undefined, 9)).toHaveLength(2);
+    expect((await store.session('s'))?.history).toEqual(['/resources/z', 'https://a/b', '/resources/y']);
+    await store.commit([grow(newRow('new'), ['1'], { history: ['/resources/y', 'https://a/c'] })]);
+    await store.remove('r');
+    expect((await store.session('s'))?.history).toEqual(['https://a/b', '/resources/y', 'https://a/c']);
+    for (const id of ['w', 'z']) expect(await store.resource(id)).toBeUndefined();
+    expect(await store.resource('y')).toMatchObject({ run_id: 'q', body: 'said' });
+    await store.removeSession('s');
+    for (const id of ['x', 'y']) expect(await store.resource(id)).toBeUndefined();
+    await store.close();
+  });
+
+  it('of a newer version is left as it is, and says so', () => {
+    const path = newPath();
+    const newer = new Database(path);
+    newer.pragma('user_version = 99');
+    newer.close();
+    expect(() => new SqliteStore(path)).toThrow('was written by a newer Rivulet (version 99, this one knows 2)');
   });
 
   it('keeps its log of commits short, however long runs go on and however slow some are', async () => {
