@@ -96,6 +96,19 @@ const steps: readonly string[] = [
   -- With IN, SQLite made a table for its list whenever it wrote a run, which cost more than the write itself.
   DROP INDEX runs_of_status;
   CREATE INDEX runs_of_status ON runs (status) WHERE ${rare};
+  -- Long rows have rowids, and lie in the order in which they came. Without, one of 1 KB has a page of its own,
+  -- and one that comes between others splits theirs.
+  ALTER TABLE events RENAME TO events_before;
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO events (run_id, last, first, body) SELECT run_id, last, first, body FROM events_before;
+  DROP TABLE events_before;
+  CREATE UNIQUE INDEX events_of_run ON events (run_id, last);
   `,
 ];
 

@@ -159,7 +159,7 @@ function clearing(db: Database.Database) {
     ],
     removed: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
     clearEvents: db.prepare<[string, number]>(
-      'DELETE FROM events WHERE (run_id, last) IN (SELECT run_id, last FROM events WHERE run_id = ? LIMIT ?)',
+      'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run_id = ? LIMIT ?)',
     ),
     clearRemoved: db.prepare<[string]>('DELETE FROM removed WHERE run_id = ?'),
     retired: db.prepare<[string], { run_id: string }>('SELECT run_id FROM runs WHERE finished_at < ? LIMIT 1'),
