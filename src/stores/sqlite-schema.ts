@@ -109,6 +109,36 @@ const steps: readonly string[] = [
   INSERT INTO events (run_id, last, first, body) SELECT run_id, last, first, body FROM events_before;
   DROP TABLE events_before;
   CREATE UNIQUE INDEX events_of_run ON events (run_id, last);
+  -- A history has one tree in place of two, and says what is there because of a run: its messages are found here.
+  ALTER TABLE history RENAME TO history_before;
+  CREATE TABLE history (
+    session_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    url TEXT NOT NULL,
+    run_id TEXT,
+    PRIMARY KEY (session_id, position)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO history (session_id, position, url, run_id)
+    SELECT one.session_id, position, url, run_id FROM history_before AS one LEFT JOIN resources
+    ON resource_id = substr(url, 12) AND url = '/resources/' || resource_id AND resources.session_id = one.session_id
+    ORDER BY one.session_id, position;
+  DROP TABLE history_before;
+  ALTER TABLE resources RENAME TO resources_before;
+  CREATE TABLE resources (
+    position INTEGER PRIMARY KEY,
+    resource_id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    run_id TEXT,
+    content_type TEXT NOT NULL,
+    body TEXT NOT NULL,
+    listed INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO resources (resource_id, session_id, run_id, content_type, body, listed)
+    SELECT resource_id, session_id, run_id, content_type, body, 0 FROM resources_before;
+  DROP TABLE resources_before;
+  UPDATE resources SET listed = 1 WHERE resource_id IN (SELECT substr(url, 12) FROM history WHERE run_id IS NOT NULL);
+  -- Only what no history leads to, as a session's states.
+  CREATE INDEX resources_unlisted ON resources (session_id, run_id) WHERE listed = 0;
   `,
 ];
 

@@ -20,9 +20,9 @@ export interface Statements {
   readonly insertJournal: Sql<[string, string]>;
   readonly insertKey: Sql<[Key & { fresh: string }]>;
   readonly insertSession: Sql<[string, string | null, string]>;
-  readonly insertHistory: Sql<[string, string]>;
+  readonly insertHistory: Sql<[session_id: string, of: string, url: string, run_id: string | null]>;
   readonly setState: Sql<[string, string]>;
-  readonly insertResource: Sql<[string, string, string | null, string, string]>;
+  readonly insertResource: Sql<[string, string, string | null, string, string, listed: number]>;
   readonly addFigures: Sql<[AgentFigures]>;
   readonly commits: Sql<[], { body: string }>;
   readonly run: Sql<[string], RunRow>;
@@ -81,10 +81,13 @@ function writing(db: Database.Database) {
     insertSession: db.prepare<[string, string | null, string]>(
       'INSERT OR IGNORE INTO sessions (session_id, owner, created_at) VALUES (?, ?, ?)',
     ),
-    insertHistory: db.prepare<[string, string]>('INSERT OR IGNORE INTO history (session_id, url) VALUES (?, ?)'),
+    insertHistory: db.prepare<[string, string, string, string | null]>(
+      `INSERT INTO history (session_id, position, url, run_id)
+       VALUES (?, (SELECT coalesce(max(position), 0) + 1 FROM history WHERE session_id = ?), ?, ?)`,
+    ),
     setState: db.prepare<[string, string]>('UPDATE sessions SET state = ? WHERE session_id = ?'),
-    insertResource: db.prepare<[string, string, string | null, string, string]>(
-      'INSERT INTO resources (resource_id, session_id, run_id, content_type, body) VALUES (?, ?, ?, ?, ?)',
+    insertResource: db.prepare<[string, string, string | null, string, string, number]>(
+      'INSERT INTO resources (resource_id, session_id, run_id, content_type, body, listed) VALUES (?, ?, ?, ?, ?, ?)',
     ),
     addFigures: db.prepare<[AgentFigures]>(
       `INSERT INTO figures (agent_name, completed, failed, tokens, seconds)
@@ -131,8 +134,8 @@ function reading(db: Database.Database) {
 }
 
 function clearing(db: Database.Database) {
-  const ofRun = `SELECT resource_id FROM resources
-    WHERE session_id = (SELECT session_id FROM runs WHERE run_id = @run_id) AND run_id = @run_id`;
+  const ofRun = 'session_id = (SELECT session_id FROM runs WHERE run_id = @run_id) AND run_id = @run_id';
+  const listed = "SELECT substr(url, length('/resources/') + 1) FROM history WHERE";
   const run = (sql: string) => db.prepare<[{ run_id: string }]>(sql);
   const session = (sql: string) => db.prepare<[{ session_id: string }]>(sql);
   // What retention takes: the run and its journal, while its messages stay in the session's history.
@@ -144,17 +147,18 @@ function clearing(db: Database.Database) {
   return {
     retire,
     removeRun: [
-      run(`DELETE FROM history WHERE session_id = (SELECT session_id FROM runs WHERE run_id = @run_id)
-           AND url IN (SELECT '/resources/' || resource_id FROM (${ofRun}))`),
-      run(`DELETE FROM resources WHERE resource_id IN (${ofRun})`),
+      run(`DELETE FROM resources WHERE ${ofRun} AND listed = 0`),
+      run(`DELETE FROM resources WHERE resource_id IN (${listed} ${ofRun})`),
+      run(`DELETE FROM history WHERE ${ofRun}`),
       ...retire,
     ],
     removeSession: [
       session('INSERT OR IGNORE INTO removed (run_id) SELECT run_id FROM runs WHERE session_id = @session_id'),
       session('DELETE FROM journal WHERE run_id IN (SELECT run_id FROM runs WHERE session_id = @session_id)'),
       session('DELETE FROM runs WHERE session_id = @session_id'),
+      session('DELETE FROM resources WHERE session_id = @session_id AND listed = 0'),
+      session(`DELETE FROM resources WHERE resource_id IN (${listed} session_id = @session_id AND run_id IS NOT NULL)`),
       session('DELETE FROM history WHERE session_id = @session_id'),
-      session('DELETE FROM resources WHERE session_id = @session_id'),
       session('DELETE FROM sessions WHERE session_id = @session_id'),
     ],
     removed: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),

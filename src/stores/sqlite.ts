@@ -9,6 +9,7 @@ import { changing, columns, valuesOf } from './run-columns.ts';
 import { lock } from './sqlite-lock.ts';
 import { CommitLog } from './sqlite-log.ts';
 import { migrate } from './sqlite-schema.ts';
+import { remember } from './sqlite-session.ts';
 import { prepare, type Statements } from './sqlite-statements.ts';
 
 /** How many rows of events one sweep deletes; a row is at most about 64 KiB. */
@@ -196,10 +197,7 @@ export class SqliteStore implements Store {
     if (write.alone === true && sql.othersBegun.get(row.session_id, row.run_id) !== undefined) return false;
     if (!(expect === 0 && write.input !== undefined ? this.#begin(log, write) : this.#change(log, write))) return false;
     if (key !== undefined) sql.insertKey.run(key);
-    for (const { resource_id, session_id, run_id, content_type, body } of write.resources ?? [])
-      sql.insertResource.run(resource_id, session_id, run_id, content_type, body);
-    for (const url of write.history ?? []) sql.insertHistory.run(row.session_id, url);
-    if (write.state !== undefined) sql.setState.run(write.state, row.session_id);
+    remember(sql, write);
     return true;
   }
 
