@@ -15,3 +15,12 @@ export function withEnded(
     seconds: sum.seconds + seconds,
   };
 }
+
+/** What the runs that ended add to their agents' figures. */
+export function summed(writes: readonly Write[]): Iterable<AgentFigures> {
+  const sums = new Map<string, AgentFigures>();
+  for (const { row, ended } of writes) {
+    if (ended !== undefined) sums.set(row.agent_name, withEnded(sums.get(row.agent_name), row, ended));
+  }
+  return sums.values();
+}

@@ -19,13 +19,14 @@ interface Growing {
   kept: number;
   /** The commit that has the oldest of the others. */
   since: number;
-  lines: string[];
+  /** The events after `kept`: the lines of each write as one text, since each string is copied while it waits here. */
+  texts: string[];
   journal: string[];
   chars: number;
 }
 
 /** What of a run has no row yet, after the event `kept`. */
-export type Released = Pick<Growing, 'kept' | 'lines' | 'journal'>;
+export type Released = Pick<Growing, 'kept' | 'texts' | 'journal'>;
 
 /**
  * The log of commits: what runs appended in one commit is one row, whoever appended it. A row for each run would
@@ -63,8 +64,7 @@ export class CommitLog {
   append({ row: { run_id, epoch }, expect, lines, journal = [] }: Write): boolean {
     const run = this.#find(run_id);
     if (run === undefined || run.last !== expect || run.epoch !== epoch) return false;
-    this.#body += written({ run_id, first: expect + 1, lines, journal });
-    this.#add(run, lines, journal);
+    this.#write(run, lines, journal);
     return true;
   }
 
@@ -98,10 +98,9 @@ export class CommitLog {
   /** Takes in a run that is new, whose row says that it has no events yet. */
   begin(row: RunRow, lines: readonly string[], journal: readonly string[] = []): void {
     const { run_id, epoch } = row;
-    const run: Growing = { run_id, epoch, last: 0, kept: 0, since: 0, lines: [], journal: [], chars: 0 };
+    const run: Growing = { run_id, epoch, last: 0, kept: 0, since: 0, texts: [], journal: [], chars: 0 };
     this.#growing.set(run_id, run);
-    this.#body += written({ run_id, first: 1, lines, journal });
-    this.#add(run, lines, journal);
+    this.#write(run, lines, journal);
   }
 
   /**
@@ -134,7 +133,8 @@ export class CommitLog {
     const run = this.#waiting.get(run_id);
     if (run === undefined || run.last <= after) return undefined;
     const skip = Math.max(0, after - run.kept);
-    return { first: run.kept + skip + 1, lines: run.lines.slice(skip, skip + limit) };
+    const lines = run.texts.join('\n').split('\n');
+    return { first: run.kept + skip + 1, lines: lines.slice(skip, skip + limit) };
   }
 
   journal(run_id: string): readonly string[] {
@@ -147,44 +147,48 @@ export class CommitLog {
     const row = this.#sql.run.get(run_id);
     if (row === undefined || row.finished_at !== null) return undefined;
     const { epoch, last } = row;
-    const run: Growing = { run_id, epoch, last, kept: last, since: 0, lines: [], journal: [], chars: 0 };
+    const run: Growing = { run_id, epoch, last, kept: last, since: 0, texts: [], journal: [], chars: 0 };
     this.#growing.set(run_id, run);
     return run;
   }
 
-  #add(run: Growing, lines: readonly string[], journal: readonly string[]): void {
-    if (run.lines.length === 0) {
+  #write(run: Growing, lines: readonly string[], journal: readonly string[]): void {
+    const part = { run_id: run.run_id, first: run.last + 1, count: lines.length, text: lines.join('\n'), journal };
+    this.#body += written(part);
+    this.#add(run, part);
+  }
+
+  #add(run: Growing, { count, text, journal }: Part): void {
+    if (run.texts.length === 0) {
       run.since = this.#position + 1;
       this.#waiting.set(run.run_id, run);
     }
-    let chars = 0;
-    for (const line of lines) chars += line.length;
-    run.lines.push(...lines);
+    if (count > 0) run.texts.push(text);
     run.journal.push(...journal);
-    run.last += lines.length;
-    run.chars += chars;
-    this.#chars += chars;
+    run.last += count;
+    run.chars += text.length;
+    this.#chars += text.length;
     if (run.chars >= rowChars) this.#putAway(run);
   }
 
   #putAway(run: Growing): void {
-    const { run_id, kept, last, lines, journal } = run;
+    const { run_id, kept, last, texts, journal } = run;
     this.#waiting.delete(run_id);
     if (last === kept) return;
-    this.#sql.insertEvents.run(run_id, kept + 1, last, lines.join('\n'));
+    this.#sql.insertEvents.run(run_id, kept + 1, last, texts.join('\n'));
     if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
     this.#sql.moveEnd.run(last, run_id);
     this.#chars -= run.chars;
     run.kept = last;
-    run.lines = [];
+    run.texts = [];
     run.journal = [];
     run.chars = 0;
   }
 
   /** What is in the log twice, or belongs to a run that has been removed, is left out. */
-  #readAgain({ run_id, first, lines, journal }: Part): void {
-    const run = this.#find(run_id);
-    if (run !== undefined && first === run.last + 1) this.#add(run, lines, journal);
+  #readAgain(part: Part): void {
+    const run = this.#find(part.run_id);
+    if (run !== undefined && part.first === run.last + 1) this.#add(run, part);
   }
 }
 
@@ -192,12 +196,16 @@ export class CommitLog {
 interface Part {
   readonly run_id: string;
   readonly first: number;
-  readonly lines: readonly string[];
+  /** How many events, and their lines. */
+  readonly count: number;
+  readonly text: string;
   readonly journal: readonly string[];
 }
 
-const written = ({ run_id, first, lines, journal }: Part): string =>
-  `${run_id} ${first} ${lines.length} ${journal.length}\n${[...lines, ...journal].join('\n')}\n`;
+function written({ run_id, first, count, text, journal }: Part): string {
+  const lines = journal.length === 0 ? text : [...(count > 0 ? [text] : []), ...journal].join('\n');
+  return `${run_id} ${first} ${count} ${journal.length}\n${lines}\n`;
+}
 
 function parse(body: string): Part[] {
   const all = body.split('\n');
@@ -207,7 +215,8 @@ function parse(body: string): Part[] {
     const [run_id = '', ...numbers] = (all[at] ?? '').split(' ');
     const [first = 0, count = 0, kept = 0] = numbers.map(Number);
     const middle = at + 1 + count;
-    parts.push({ run_id, first, lines: all.slice(at + 1, middle), journal: all.slice(middle, middle + kept) });
+    const text = all.slice(at + 1, middle).join('\n');
+    parts.push({ run_id, first, count, text, journal: all.slice(middle, middle + kept) });
     at = middle + kept;
   }
   return parts;

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { isFinal } from '../core/status.ts';
 import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
-import { withEnded } from './figures.ts';
+import { summed } from './figures.ts';
 import { changing, columns, valuesOf } from './run-columns.ts';
 import { lock } from './sqlite-lock.ts';
 import { CommitLog } from './sqlite-log.ts';
@@ -212,35 +212,33 @@ export class SqliteStore implements Store {
       this.#sql.insertSession.run(row.session_id, row.owner, row.created_at);
     }
     if (isNew) log.begin(row, lines, journal);
-    else this.#append(row.run_id, 0, lines, journal);
+    else this.#append(row.run_id, 0, lines.length, lines, journal);
     return true;
   }
 
   /** What the log has of the run goes into the same rows. */
   #change(log: CommitLog, { row, expect, from = row.epoch, lines, journal = [] }: Write): boolean {
     if (!log.fits(row.run_id, from, expect)) return false;
-    const { kept, ...before } = log.release(row.run_id) ?? { kept: expect, lines: [], journal: [] };
+    const { kept, ...before } = log.release(row.run_id) ?? { kept: expect, texts: [], journal: [] };
     if (this.#sql.updateRun.run(valuesOf(row, changing), row.run_id, from, kept).changes === 0) {
       if (kept === expect) return false;
       throw new Error(`run ${row.run_id} was changed by somebody else, who may not write to this file`);
     }
-    this.#append(row.run_id, kept, [...before.lines, ...lines], [...before.journal, ...journal]);
+    this.#append(row.run_id, kept, expect + lines.length, [...before.texts, ...lines], [...before.journal, ...journal]);
     return true;
   }
 
-  #append(run_id: string, after: number, lines: readonly string[], journal: readonly string[] = []): void {
-    if (lines.length > 0) this.#sql.insertEvents.run(run_id, after + 1, after + lines.length, lines.join('\n'));
+  /** Events after one until another, in as many texts as they come in. */
+  #append(
+    run_id: string,
+    after: number,
+    last: number,
+    texts: readonly string[],
+    journal: readonly string[] = [],
+  ): void {
+    if (last > after) this.#sql.insertEvents.run(run_id, after + 1, last, texts.join('\n'));
     if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
   }
-}
-
-/** What the runs that ended add to their agents' figures. */
-function summed(writes: readonly Write[]): Iterable<AgentFigures> {
-  const sums = new Map<string, AgentFigures>();
-  for (const { row, ended } of writes) {
-    if (ended !== undefined) sums.set(row.agent_name, withEnded(sums.get(row.agent_name), row, ended));
-  }
-  return sums.values();
 }
 
 /** Whether a write does nothing but go on with the log, as most do. */
