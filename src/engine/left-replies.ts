@@ -1,12 +1,12 @@
 import { runEventOf } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
-import { newId } from '../core/ids.ts';
 import type { RunRow, Store } from '../core/store.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import type { Begun } from './begun.ts';
 import { Cursor } from './cursor.ts';
 import type { Extras } from './draft.ts';
 import type { Execution } from './execution.ts';
+import { newId } from './ids.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { Pages } from './pages.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/ids.ts';
+import { newId } from '../../src/engine/ids.ts';
 import type { Run, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../support/agents.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { newId } from '../../src/core/ids.ts';
 import { Cursor } from '../../src/engine/cursor.ts';
+import { newId } from '../../src/engine/ids.ts';
 import { Pages } from '../../src/engine/pages.ts';
 import type { RunRow, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';

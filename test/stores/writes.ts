@@ -1,5 +1,5 @@
-import { newId } from '../../src/core/ids.ts';
 import type { Batch, RunRow, Write } from '../../src/core/store.ts';
+import { newId } from '../../src/engine/ids.ts';
 
 /** The row of a new run, as it is before its first event. */
 export function fresh(more: Partial<RunRow> = {}): RunRow {

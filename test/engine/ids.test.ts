@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { newId } from '../../src/core/ids.ts';
+import { newId } from '../../src/engine/ids.ts';
 
 describe('an id', () => {
   afterEach(() => vi.useRealTimers());
