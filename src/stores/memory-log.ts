@@ -1,3 +1,4 @@
+import { append } from '../core/append.ts';
 import type { Batch, Write } from '../core/store.ts';
 import type { Arena, Place } from './arena.ts';
 
@@ -20,7 +21,7 @@ interface Packed {
 /** The log of one run. */
 export class MemoryLog {
   readonly #arena: Arena;
-  readonly #packed: Packed[] = [];
+  #packed: Packed[] = [];
   #lines: string[] = [];
   #chars = 0;
   #last = 0;
@@ -71,7 +72,7 @@ export class MemoryLog {
   pack(): void {
     if (this.#lines.length === 0) return;
     const place = this.#arena.put(this.#lines.join('\n'));
-    this.#packed.push({ first: this.#loose, last: this.#last, place });
+    this.#packed = append(this.#packed, { first: this.#loose, last: this.#last, place });
     this.#lines = [];
     this.#chars = 0;
   }

@@ -16,10 +16,10 @@ interface Kept {
   resources: string[];
 }
 
-/** Lists where they can be: a session has one run more often than not, and a Set is 200 bytes. */
+/** Lists: a session has one run more often than not, and a Set is 200 bytes. */
 interface KeptSession {
   runs: string[];
-  readonly history: Set<string>;
+  history: string[];
   resources: string[];
   state: string | null;
 }
@@ -115,7 +115,7 @@ export class MemoryStore implements Store {
     for (const resource_id of kept.resources) {
       this.#resources.delete(resource_id);
       takeOut(session?.resources, resource_id);
-      session?.history.delete(`/resources/${resource_id}`);
+      takeOut(session?.history, `/resources/${resource_id}`);
     }
     this.#drop(kept.row);
   }
@@ -208,7 +208,7 @@ export class MemoryStore implements Store {
   #session(session_id: string): KeptSession {
     let session = this.#sessions.get(session_id);
     if (session === undefined) {
-      session = { runs: [], history: new Set(), resources: [], state: null };
+      session = { runs: [], history: [], resources: [], state: null };
       this.#sessions.set(session_id, session);
     }
     return session;
@@ -221,7 +221,11 @@ export class MemoryStore implements Store {
       session.resources = append(session.resources, resource.resource_id);
       if (resource.run_id !== null) kept.resources = append(kept.resources, resource.resource_id);
     }
-    for (const url of history ?? []) session.history.add(url);
+    for (const url of history ?? []) {
+      // What the run itself has said is new; to look for it would cost the more the longer the session is.
+      const isOwn = resources?.some(({ resource_id }) => url.endsWith(resource_id)) === true;
+      if (isOwn || !session.history.includes(url)) session.history = append(session.history, url);
+    }
     if (state !== undefined) session.state = state;
   }
 
