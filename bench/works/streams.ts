@@ -40,7 +40,7 @@ async function measure({ streams, tokens, pace }: Streams, contestant: Contestan
     return performance.now() - begun;
   };
   // While the others had their turns, V8 has let go of this one's code, as it does where a server is idle.
-  const cold = pace === 0 ? await once() : Number.NaN;
+  const cold = await once();
   firsts.length = 0;
   const before = await contestant.usage();
   const load = process.cpuUsage();
@@ -66,7 +66,7 @@ export const streams: Measured[] = works.map((one) => ({
   group: 'streams',
   about:
     one.pace > 0
-      ? 'A token every 20 ms in each stream. Events a second are given by the pace; what counts is CPU time.'
+      ? 'A token every 20 ms in each stream. Events a second are given by the pace; what counts is CPU time. Each turn begins with one time that does not count, since it comes after minutes of idleness.'
       : 'Ten tokens a turn of the event loop in each stream, all requests sent at once. A turn lasts a second, after one time that only counts as cold, since it comes after minutes of idleness. Where the load is busy all the time, the server could do more.',
   columns: [
     ...(one.pace > 0 ? [] : [{ name: 'events/s', digits: 0 }]),
