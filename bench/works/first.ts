@@ -11,7 +11,9 @@ const tokens = 10;
 async function ask({ port, entry: { wire } }: Contestant, times: number): Promise<Figures> {
   const request = wire.request(tokens, 0);
   const firsts: number[] = [];
-  for (let n = 0; n < times; n += 1) firsts.push((await stream({ port, wire, request, tokens })).first);
+  const uncounted = times / 5;
+  for (let n = 0; n < uncounted + times; n += 1) firsts.push((await stream({ port, wire, request, tokens })).first);
+  firsts.splice(0, uncounted);
   return { 'p50, ms': quantile(firsts, 0.5), 'p99, ms': quantile(firsts, 0.99) };
 }
 
@@ -50,7 +52,7 @@ export const first: Measured[] = [
   {
     ...common,
     name: 'First token, unloaded',
-    about: `${count} requests, one after the other (30 where one takes long), each on a new connection; from its opening to the first token.`,
+    about: `${count} requests, one after the other (30 where one takes long), each on a new connection; from its opening to the first token. A fifth more come before them and do not count, since they come after minutes of idleness.`,
     takes: () => true,
     measure: (contestant) => ask(contestant, contestant.entry.most === undefined ? count : count / 10),
   },

@@ -18,7 +18,7 @@ async function measure(contestant: Contestant, mode: Mode, connections: number):
   const count = rounded(4_000);
   const right = isRivulet(entry) ? answered[mode] : answered.sync;
   const request = post('/runs', runOf('echo', mode, 'hello'), { connection: 'keep-alive' });
-  // While the others had their turns, V8 has let go of this one's code.
+  // While the others had their turns, this one's memory has gone cold.
   await requests({ port, connections, count: rounded(400), request, right });
   const before = await contestant.usage();
   const begun = performance.now();

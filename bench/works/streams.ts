@@ -39,7 +39,7 @@ async function measure({ streams, tokens, pace }: Streams, contestant: Contestan
     firsts.push(...seen.map(({ first }) => first));
     return performance.now() - begun;
   };
-  // While the others had their turns, V8 has let go of this one's code, as it does where a server is idle.
+  // While the others had their turns, this one's memory has gone cold.
   const cold = await once();
   firsts.length = 0;
   const before = await contestant.usage();
