@@ -178,7 +178,7 @@ export class Cursor implements Reader {
     this.#source = source;
     if (this.#closed) return;
     if (here) {
-      source.join(this);
+      source.tail.join(this);
     } else if (!isOver(source)) {
       this.#stale = true;
       this.#deafen = this.#runs.on(idOf(source), this.#news);
@@ -186,7 +186,7 @@ export class Cursor implements Reader {
   }
 
   #leave(): void {
-    if (this.#source instanceof RunLog) this.#source.leave(this);
+    if (this.#source instanceof RunLog) this.#source.tail.leave(this);
     this.#deafen?.();
     this.#deafen = undefined;
   }

@@ -4,7 +4,7 @@ import { isFinal, isSettled } from '../core/status.ts';
 import type { RunRow, Write } from '../core/store.ts';
 import type { Commits, Uncommitted } from './commits.ts';
 import { addTo, type Draft, type Extras, type Mutable } from './draft.ts';
-import { type Reader, Tail } from './tail.ts';
+import { Tail } from './tail.ts';
 
 /** What of a run's row may change without an event. */
 export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts'>>;
@@ -137,15 +137,6 @@ export class RunLog implements Uncommitted {
       if (this.#pending.length > 0) this.#waiting = append(this.#waiting, waiter);
       else this.#waitingInFlight = append(this.#waitingInFlight, waiter);
     });
-  }
-
-  /** A reader that keeps up. It looks first: what happened before it joined is not told. */
-  join(reader: Reader): void {
-    this.tail.join(reader);
-  }
-
-  leave(reader: Reader): void {
-    this.tail.leave(reader);
   }
 
   /** Calls back once, when the run is over and durable, or the store has failed it. */

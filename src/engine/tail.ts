@@ -26,6 +26,7 @@ export class Tail {
   /** A list, not an emitter, which is six objects for each run. */
   #readers: Reader[] = [];
 
+  /** From now on it is woken. It looks first: of what happened before, it is not told. */
   join(reader: Reader): void {
     this.#readers = append(this.#readers, reader);
   }
