@@ -23,3 +23,8 @@ export function newId(): string {
   // To lower case, which it is: that makes one string of the parts, which would be kept for as long as the id.
   return `${head}${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`.toLowerCase();
 }
+
+/** Milliseconds since 1970 at which a UUID of version 7 was made; for any other, now. */
+export function madeAt(id: string): number {
+  return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Date.now();
+}

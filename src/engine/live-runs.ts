@@ -6,6 +6,7 @@ import type { Moved, RunRow, Store } from '../core/store.ts';
 import type { Commits } from './commits.ts';
 import type { Runs } from './cursor.ts';
 import type { Execution } from './execution.ts';
+import { madeAt } from './ids.ts';
 import type { RunLog } from './run-log.ts';
 import type { Services } from './services.ts';
 import type { SessionTurns } from './session-turns.ts';
@@ -226,9 +227,4 @@ export class LiveRuns implements Runs {
     await Promise.race([Promise.all(ended), over]);
     clearTimeout(timer);
   }
-}
-
-/** Milliseconds since 1970 at which a UUID of version 7 was made; for any other, now. */
-function madeAt(run_id: string): number {
-  return run_id[14] === '7' ? Number.parseInt(run_id.slice(0, 8) + run_id.slice(9, 13), 16) : Date.now();
 }

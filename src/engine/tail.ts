@@ -18,7 +18,7 @@ const unreadChars = 4 * 1024;
 /**
  * The newest batches of a live log, and who reads them: readers who keep up never ask the store; everybody else
  * reads there. What all of them have is let go of at once. Kept for longer, it would outlive V8's nursery, and
- * each token be copied twice and collected with the old; that was a third of what one cost.
+ * each token be copied twice and collected with the old.
  */
 export class Tail {
   #batches: Batch[] = [];
