@@ -5,8 +5,8 @@ export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | '
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** A write that is still added to; `chars` counts its lines. */
-export type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number };
+/** A write that is still added to; `chars` counts its lines, and one that is `settled` ends with an answer. */
+export type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number; settled?: boolean };
 
 /** Adds to what a write keeps together with its events; lists grow, and of the rest the last one counts. */
 export function addTo(draft: Draft, { resources, history, state, ended, journal, key }: Extras): void {

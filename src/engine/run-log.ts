@@ -99,6 +99,7 @@ export class RunLog implements Uncommitted {
       row.status = run.status;
       row.finished_at = run.finished_at;
       row.due = run.due;
+      draft.settled = isSettled(run.status);
     }
     draft.lines = append(draft.lines, line);
     draft.chars += line.length;
@@ -202,9 +203,7 @@ export class RunLog implements Uncommitted {
   // has to look for that place inside a batch.
   #draft(): Draft {
     const current = this.#pending.at(-1);
-    const { last, snapshot, status } = this.#row;
-    const settled = snapshot === last && isSettled(status);
-    if (current !== undefined && current.chars < batchChars && !settled) return current;
+    if (current !== undefined && current.chars < batchChars && current.settled !== true) return current;
     this.#seal();
     const draft: Draft = { row: this.#row, expect: this.#row.last, lines: none, chars: 0 };
     this.#pending = append(this.#pending, draft);
