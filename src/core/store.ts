@@ -64,29 +64,45 @@ export interface Key {
   readonly created_at: string;
 }
 
+/** This write can never be taken: a value that the store cannot keep, or one that is too large for it. */
+export interface Rejected {
+  /** What the store says against it; goes to the log, never to a client. */
+  readonly rejected: unknown;
+}
+
+/**
+ * What became of a write. `fenced`: the run has another epoch, another end, or is final. `key_used`: its
+ * Idempotency-Key is kept already. `session_busy`: its condition `when` does not hold. Only `taken` changes anything.
+ */
+export type Outcome = 'taken' | 'fenced' | 'key_used' | 'session_busy' | Rejected;
+
 /** One atomic step of one run: all of it is kept, or none. */
 export interface Write {
   /** The run as it is after the step. */
   readonly row: RunRow;
-  /** Where the log has to end now; 0 creates the run. Anything else, or another epoch: refused. */
+  /** Where the log has to end now; 0 creates the run. Anything else, or another epoch: `fenced`. */
   readonly expect: number;
   /** The epoch that the run has now, where the step takes it over with a new one. Default: the row's. */
   readonly from?: number;
   /** The row is as it was but for `last`: most writes are, and a store can do less for them. */
   readonly grown?: boolean;
-  /** Refused where another run of the session has begun (it is not queued) and is not over. */
-  readonly alone?: boolean;
+  /**
+   * A condition on the session's other runs, checked in the same atomic step. `alone`: none of them has begun (is not
+   * queued) and is unfinished. `first`: none that is older (has a smaller id) is unfinished. Otherwise `session_busy`.
+   */
+  readonly when?: 'alone' | 'first';
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
   /** With the first write only. */
   readonly input?: readonly Message[];
   /** What a durable run's agent was given, for replay: one line of JSON each. */
   readonly journal?: readonly string[];
-  /** Refused, with all of the write, where the same scope and key are kept already and not older than `fresh`. */
+  /** The answer is `key_used` where the same scope and key are kept already and not older than `fresh`. */
   readonly key?: Key & { readonly fresh: string };
   readonly resources?: readonly Resource[];
   /** Added to the run's session, which is made if it is new; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
+  /** URL of the session's state from now on. The resource that was its state before is removed. */
   readonly state?: string;
   /** With the write that ends the run: what it adds to its agent's figures. */
   readonly ended?: { readonly tokens: number; readonly seconds: number };
@@ -117,16 +133,27 @@ export interface Moved {
   readonly final: boolean;
 }
 
+/** What `sweep` clears, beside what removed runs and sessions have left: what is older than these times. */
+export interface Retention {
+  /** Runs that ended before. */
+  readonly runs?: string;
+  /** Idempotency-Keys that were kept before. */
+  readonly keys: string;
+  /** Sessions without runs, of which nothing was written since. */
+  readonly sessions?: string;
+}
+
 /**
  * The durable port. Every store passes `test/stores/contract.ts`.
  * What a method rejects with is the store's own error; the engine decides what it means.
  */
 export interface Store {
   /**
-   * Keeps all writes in one commit. Answers for each whether it was taken; a refused one changes nothing.
-   * Where it rejects, any of them may have been taken all the same: on a network, answers get lost.
+   * Keeps all writes in one commit, and answers for each what became of it, in their order.
+   * Rejects only where nothing of the commit was taken and it may be tried again, whatever the cause. A store that
+   * cannot know whether it was taken (an answer was lost) asks again, by a number, until it knows.
    */
-  commit(writes: readonly Write[]): Promise<boolean[]>;
+  commit(writes: readonly Write[]): Promise<Outcome[]>;
   run(run_id: string): Promise<RunRow | undefined>;
   /** The input that the run was made with; a store may forget it when the run is over. */
   input(run_id: string): Promise<Message[] | undefined>;
@@ -140,19 +167,25 @@ export interface Store {
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
   /** Runs whose `due` has passed. */
   due(now: string, limit: number): Promise<RunRow[]>;
+  /** How many runs of a session are not over. */
+  count(session_id: string): Promise<number>;
   key(scope: string, key: string): Promise<Key | undefined>;
   session(session_id: string): Promise<SessionRow | undefined>;
-  resource(resource_id: string): Promise<Resource | undefined>;
+  /** Of many at once: one question to the server. Undefined in the place of each that is not kept. */
+  resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]>;
   figures(agent_names: readonly string[]): Promise<AgentFigures[]>;
-  /** Takes a final run away, with its messages in the session; its log goes bit by bit, with `sweep`. */
-  remove(run_id: string): Promise<void>;
-  /** Takes a session away, with its messages, its state and all its runs, which are final. */
-  removeSession(session_id: string): Promise<void>;
   /**
-   * Clears a little: logs of removed runs, runs that were over before `runs`, keys older than `keys`.
-   * Answers whether there is more. One call takes a few milliseconds at most.
+   * Removes a run, with its messages in the session; its log goes bit by bit, with `sweep`. Answers false, and changes
+   * nothing, where the run is not final.
    */
-  sweep(before: { readonly runs?: string; readonly keys: string }): Promise<boolean>;
+  remove(run_id: string): Promise<boolean>;
+  /**
+   * Removes a session with its messages, its state and all its runs: it is unknown at once, and what is left goes bit
+   * by bit, with `sweep`. Answers false, and changes nothing, where one of its runs is not final.
+   */
+  removeSession(session_id: string): Promise<boolean>;
+  /** Clears a little of what is old. Answers whether there is more. One call takes a few milliseconds at most. */
+  sweep(before: Retention): Promise<boolean>;
   /**
    * Only of a store that several processes share: calls back when any of them, this one too, has written to runs.
    * With nothing where it may have missed some: anything may have moved. Returns how to end it.

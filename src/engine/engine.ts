@@ -8,28 +8,28 @@ import type { AgentManifest } from '../schema/agent.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
-import { Admission } from './admission.ts';
-import type { Begun, Wishes } from './begun.ts';
-import { Commits } from './commits.ts';
-import { Cursor, type CursorOptions } from './cursor.ts';
-import { Executor } from './executor.ts';
+import { LeftReplies } from './cluster/reply-mailbox.ts';
+import { Neighbours } from './cluster/sync.ts';
+import type { Services } from './execution/services.ts';
 import { withStatus } from './figures.ts';
-import { Idempotency } from './idempotency.ts';
-import { LeftReplies } from './left-replies.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { LiveRuns } from './live-runs.ts';
-import { Neighbours } from './neighbours.ts';
-import { Pages } from './pages.ts';
-import { Presence } from './presence.ts';
-import { patient, reachable } from './reachable.ts';
+import { Cursor, type CursorOptions } from './log/cursor.ts';
+import { Commits } from './log/group-commit.ts';
+import { Pages } from './log/page-cache.ts';
+import { endStored, foldRow, seize } from './log/stored-run.ts';
 import type { Registry } from './registry.ts';
-import { Resumption } from './resumption.ts';
-import { Revival } from './revival.ts';
-import type { Services } from './services.ts';
-import { SessionTurns } from './session-turns.ts';
+import { LiveRuns } from './runs/active-runs.ts';
+import type { Begun, Wishes } from './runs/begun.ts';
+import { Admission } from './runs/create.ts';
+import { Presence } from './runs/disconnect-policy.ts';
+import { Executor } from './runs/executor.ts';
+import { Sweeper } from './runs/expiry.ts';
+import { Idempotency } from './runs/idempotency.ts';
+import { Revival } from './runs/recover.ts';
+import { Resumption } from './runs/resume.ts';
+import { SessionTurns } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { endStored, foldRow, seize } from './stored.ts';
-import { Sweeper } from './sweeper.ts';
+import { patient, reachable } from './store-access.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
@@ -207,7 +207,7 @@ export class Engine {
 
   /** @throws RivuletError `resource_unknown` */
   async resource(resource_id: string): Promise<Resource> {
-    const resource = await this.#store.resource(resource_id);
+    const [resource] = await this.#store.resources([resource_id]);
     if (resource === undefined) throw fail('resource_unknown', resource_id);
     return resource;
   }

@@ -5,8 +5,8 @@ import type { Resource, Store } from '../core/store.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
-import type { Extras } from './draft.ts';
 import { newId } from './ids.ts';
+import type { Extras } from './log/draft.ts';
 
 /** Reads a resource of another server; rejects with a reason that may be told. Guarded: see `http/foreign`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
@@ -80,7 +80,7 @@ export class Sessions {
 
   async #json(url: string, signal: AbortSignal): Promise<unknown> {
     const body = url.startsWith(prefix)
-      ? (await this.#store.resource(url.slice(prefix.length)))?.body
+      ? (await this.#store.resources([url.slice(prefix.length)]))[0]?.body
       : await this.#fetch(url, signal);
     if (body === undefined) throw fail('resource_refused', url, 'it is no longer kept here');
     try {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import type { Cursor } from '../engine/cursor.ts';
+import type { Cursor } from '../engine/log/cursor.ts';
 import { framesOf, type Piece } from './frames.ts';
 import { onceGone } from './once-gone.ts';
 import { Turns } from './turns.ts';

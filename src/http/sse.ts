@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../core/encode.ts';
 import { errorOf } from '../core/errors.ts';
-import type { Cursor } from '../engine/cursor.ts';
+import type { Cursor } from '../engine/log/cursor.ts';
 import { onceGone } from './once-gone.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { pump } from './pump.ts';

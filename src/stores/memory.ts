@@ -1,6 +1,17 @@
 import { append } from '../core/append.ts';
 import { isFinal } from '../core/status.ts';
-import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import type {
+  AgentFigures,
+  Batch,
+  Key,
+  Outcome,
+  Resource,
+  RunFilter,
+  RunRow,
+  SessionRow,
+  Store,
+  Write,
+} from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import { Arena } from './arena.ts';
 import { withEnded } from './figures.ts';
@@ -40,7 +51,7 @@ export class MemoryStore implements Store {
   readonly #figures = new Map<string, AgentFigures>();
   readonly #arena = new Arena();
 
-  async commit(writes: readonly Write[]): Promise<boolean[]> {
+  async commit(writes: readonly Write[]): Promise<Outcome[]> {
     return writes.map((write) => this.#take(write));
   }
 
@@ -91,6 +102,10 @@ export class MemoryStore implements Store {
     return found;
   }
 
+  async count(session_id: string): Promise<number> {
+    return this.#rows(this.#sessions.get(session_id)?.runs ?? []).filter((row) => row.finished_at === null).length;
+  }
+
   async key(scope: string, key: string): Promise<Key | undefined> {
     return this.#keys.get(JSON.stringify([scope, key]));
   }
@@ -100,17 +115,18 @@ export class MemoryStore implements Store {
     return session && { session_id, history: [...session.history], state: session.state };
   }
 
-  async resource(resource_id: string): Promise<Resource | undefined> {
-    return this.#resources.get(resource_id);
+  async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
+    return resource_ids.map((id) => this.#resources.get(id));
   }
 
   async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
     return agent_names.flatMap((name) => this.#figures.get(name) ?? []);
   }
 
-  async remove(run_id: string): Promise<void> {
+  async remove(run_id: string): Promise<boolean> {
     const kept = this.#runs.get(run_id);
-    if (kept === undefined) return;
+    if (kept === undefined) return true;
+    if (!isFinal(kept.row.status)) return false;
     const session = this.#sessions.get(kept.row.session_id);
     for (const resource_id of kept.resources) {
       this.#resources.delete(resource_id);
@@ -118,14 +134,18 @@ export class MemoryStore implements Store {
       takeOut(session?.history, `/resources/${resource_id}`);
     }
     this.#drop(kept.row);
+    return true;
   }
 
-  async removeSession(session_id: string): Promise<void> {
+  async removeSession(session_id: string): Promise<boolean> {
     const session = this.#sessions.get(session_id);
-    if (session === undefined) return;
-    for (const row of this.#rows(session.runs)) this.#drop(row);
+    if (session === undefined) return true;
+    const rows = this.#rows(session.runs);
+    if (rows.some(({ status }) => !isFinal(status))) return false;
+    for (const row of rows) this.#drop(row);
     for (const resource_id of session.resources) this.#resources.delete(resource_id);
     this.#sessions.delete(session_id);
+    return true;
   }
 
   async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
@@ -160,12 +180,12 @@ export class MemoryStore implements Store {
     takeOut(this.#sessions.get(session_id)?.runs, run_id);
   }
 
-  #take(write: Write): boolean {
+  #take(write: Write): Outcome {
     const { row, key } = write;
     const keyId = key && JSON.stringify([key.scope, key.key]);
     const known = keyId === undefined ? undefined : this.#keys.get(keyId);
-    if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
-    if (write.alone === true && this.#isBusy(row)) return false;
+    if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return 'key_used';
+    if (write.when !== undefined && this.#isBusy(row, write.when)) return 'session_busy';
     let kept = this.#runs.get(row.run_id);
     if (write.expect === 0 && write.input !== undefined && kept === undefined) {
       const session = this.#session(row.session_id);
@@ -174,9 +194,9 @@ export class MemoryStore implements Store {
       this.#unfinished.add(row.run_id);
       session.runs = append(session.runs, row.run_id);
     } else if (kept === undefined || kept.row.last !== write.expect) {
-      return false;
+      return 'fenced';
     } else if (kept.row.epoch !== (write.from ?? row.epoch) || isFinal(kept.row.status)) {
-      return false;
+      return 'fenced';
     }
     if (key !== undefined && keyId !== undefined) {
       this.#keys.delete(keyId);
@@ -194,14 +214,14 @@ export class MemoryStore implements Store {
     for (const line of write.journal ?? []) kept.journal = append(kept.journal, line);
     if (write.history || write.resources || write.state !== undefined) this.#extend(kept, write);
     if (write.ended !== undefined) this.#count(row, write.ended);
-    return true;
+    return 'taken';
   }
 
-  /** Whether another run of the same session has begun and is not over. */
-  #isBusy({ run_id, session_id }: RunRow): boolean {
+  /** Whether another run of the same session is in its way; see `Write.when`. */
+  #isBusy({ run_id, session_id }: RunRow, when: 'alone' | 'first'): boolean {
     return (this.#sessions.get(session_id)?.runs ?? []).some((id) => {
       const row = id === run_id ? undefined : this.#runs.get(id)?.row;
-      return row !== undefined && row.queued_at === null && row.finished_at === null;
+      return row?.finished_at === null && (when === 'first' ? row.run_id < run_id : row.queued_at === null);
     });
   }
 

@@ -6,6 +6,7 @@ import type {
   Batch,
   Key,
   Moved,
+  Outcome,
   Resource,
   RunFilter,
   RunRow,
@@ -86,8 +87,9 @@ export class PostgresStore implements Store {
     return new PostgresStore(url, schema);
   }
 
-  async commit(writes: readonly Write[]): Promise<boolean[]> {
-    return this.#deliveries.commit(parcels(writes, describe));
+  async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    const taken = await this.#deliveries.commit(parcels(writes, describe));
+    return taken.map((one) => (one ? 'taken' : 'fenced'));
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -123,6 +125,10 @@ export class PostgresStore implements Store {
     return this.#all(this.#sql.due, now, limit);
   }
 
+  async count(session_id: string): Promise<number> {
+    return (await this.unfinished(session_id, '', 2 ** 31 - 1)).length;
+  }
+
   async key(scope: string, key: string): Promise<Key | undefined> {
     return this.#one(this.#sql.key, scope, key);
   }
@@ -131,20 +137,22 @@ export class PostgresStore implements Store {
     return this.#one(this.#sql.session, session_id);
   }
 
-  async resource(resource_id: string): Promise<Resource | undefined> {
-    return this.#one(this.#sql.resource, resource_id);
+  async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
+    return Promise.all(resource_ids.map((id) => this.#one<Resource & QueryResultRow>(this.#sql.resource, id)));
   }
 
   async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
     return this.#all(this.#sql.figures, agent_names);
   }
 
-  async remove(run_id: string): Promise<void> {
+  async remove(run_id: string): Promise<boolean> {
     await this.#change(this.#sql.removeRun, run_id);
+    return true;
   }
 
-  async removeSession(session_id: string): Promise<void> {
+  async removeSession(session_id: string): Promise<boolean> {
     await this.#change(this.#sql.removeSession, session_id);
+    return true;
   }
 
   async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
@@ -225,7 +233,7 @@ function describe(write: Write): object {
     ...row,
     expect,
     grown: write.grown,
-    alone: write.alone,
+    alone: write.when === undefined ? undefined : true,
     from: write.from ?? row.epoch,
     ...(expect === 0 && write.input !== undefined && { input: JSON.stringify(write.input) }),
     journal: write.journal?.join('\n'),

@@ -27,7 +27,7 @@ export function describe(write: Write): object {
     }),
     agent: agent_name,
     session: session_id,
-    alone: write.alone,
+    alone: write.when === undefined ? undefined : true,
     journal: write.journal?.join('\n'),
     ...sessionOf(write),
     resources: write.resources?.map((one) => ({

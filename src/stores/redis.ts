@@ -6,6 +6,7 @@ import type {
   Batch,
   Key,
   Moved,
+  Outcome,
   Resource,
   RunFilter,
   RunRow,
@@ -88,8 +89,9 @@ export class RedisStore implements Store {
     return new RedisStore(redis, prefix);
   }
 
-  async commit(writes: readonly Write[]): Promise<boolean[]> {
-    return this.#deliveries.commit(parcels(writes, describe));
+  async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    const taken = await this.#deliveries.commit(parcels(writes, describe));
+    return taken.map((one) => (one ? 'taken' : 'fenced'));
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -143,6 +145,10 @@ export class RedisStore implements Store {
     return rowsOf(await this.#redis.rivuletList(this.#prefix, 'ZRANGEBYSCORE', 'due', '-inf', `${time(now)}`, limit));
   }
 
+  async count(session_id: string): Promise<number> {
+    return (await this.unfinished(session_id, '', 1e9)).length;
+  }
+
   async key(scope: string, key: string): Promise<Key | undefined> {
     const text = await this.#redis.hget(`${this.#prefix}keys`, keyName({ scope, key }));
     return text === null ? undefined : JSON.parse(text);
@@ -156,9 +162,9 @@ export class RedisStore implements Store {
     return urls == null ? undefined : { session_id, history, state: state ?? null };
   }
 
-  async resource(resource_id: string): Promise<Resource | undefined> {
-    const text = await this.#redis.get(this.#name('resource', resource_id));
-    return text === null ? undefined : JSON.parse(text);
+  async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
+    const texts = await Promise.all(resource_ids.map((id) => this.#redis.get(this.#name('resource', id))));
+    return texts.map((text) => (text === null ? undefined : JSON.parse(text)));
   }
 
   async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
@@ -176,12 +182,14 @@ export class RedisStore implements Store {
     });
   }
 
-  async remove(run_id: string): Promise<void> {
+  async remove(run_id: string): Promise<boolean> {
     await this.#redis.rivuletRemove(this.#prefix, run_id);
+    return true;
   }
 
-  async removeSession(session_id: string): Promise<void> {
+  async removeSession(session_id: string): Promise<boolean> {
     await this.#redis.rivuletRemoveSession(this.#prefix, session_id);
+    return true;
   }
 
   async sweep(before: { runs?: string; keys: string }): Promise<boolean> {

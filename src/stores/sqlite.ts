@@ -2,7 +2,18 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { isFinal } from '../core/status.ts';
-import type { AgentFigures, Batch, Key, Resource, RunFilter, RunRow, SessionRow, Store, Write } from '../core/store.ts';
+import type {
+  AgentFigures,
+  Batch,
+  Key,
+  Outcome,
+  Resource,
+  RunFilter,
+  RunRow,
+  SessionRow,
+  Store,
+  Write,
+} from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
 import { summed } from './figures.ts';
 import { changing, columns, valuesOf } from './run-columns.ts';
@@ -67,10 +78,10 @@ export class SqliteStore implements Store {
     });
   }
 
-  async commit(writes: readonly Write[]): Promise<boolean[]> {
+  async commit(writes: readonly Write[]): Promise<Outcome[]> {
     const log = this.#log; // recovered, if need be, before the transaction
     try {
-      return this.#commit(log, writes);
+      return this.#commit(log, writes).map((taken) => (taken ? 'taken' : 'fenced'));
     } catch (error) {
       this.#failed = true;
       throw error;
@@ -124,6 +135,10 @@ export class SqliteStore implements Store {
     return this.#current(this.#sql.due.all(now, limit));
   }
 
+  async count(session_id: string): Promise<number> {
+    return this.#sql.unfinishedOfSession.all({ session_id, after: '', limit: 1e9 }).length;
+  }
+
   async key(scope: string, key: string): Promise<Key | undefined> {
     return this.#sql.key.get(scope, key);
   }
@@ -134,20 +149,22 @@ export class SqliteStore implements Store {
     return { session_id, state: row.state, history: this.#sql.history.all(session_id).map(({ url }) => url) };
   }
 
-  async resource(resource_id: string): Promise<Resource | undefined> {
-    return this.#sql.resource.get(resource_id);
+  async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
+    return resource_ids.map((id) => this.#sql.resource.get(id));
   }
 
   async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
     return this.#sql.figures.all(JSON.stringify(agent_names));
   }
 
-  async remove(run_id: string): Promise<void> {
+  async remove(run_id: string): Promise<boolean> {
     this.#remove(run_id);
+    return true;
   }
 
-  async removeSession(session_id: string): Promise<void> {
+  async removeSession(session_id: string): Promise<boolean> {
     this.#removeSession(session_id);
+    return true;
   }
 
   async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
@@ -194,7 +211,7 @@ export class SqliteStore implements Store {
     const known = key && sql.key.get(key.scope, key.key);
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return false;
     // The log of commits has ends of logs only: who has begun and who is over is always in the table.
-    if (write.alone === true && sql.othersBegun.get(row.session_id, row.run_id) !== undefined) return false;
+    if (write.when !== undefined && sql.othersBegun.get(row.session_id, row.run_id) !== undefined) return false;
     if (!(expect === 0 && write.input !== undefined ? this.#begin(log, write) : this.#change(log, write))) return false;
     if (key !== undefined) sql.insertKey.run(key);
     remember(sql, write);
@@ -242,5 +259,5 @@ export class SqliteStore implements Store {
 }
 
 /** Whether a write does nothing but go on with the log, as most do. */
-const isPlain = ({ grown, alone, resources, history, state, ended, key }: Write): boolean =>
-  grown === true && !alone && !resources && !history && state === undefined && !ended && !key;
+const isPlain = ({ grown, when, resources, history, state, ended, key }: Write): boolean =>
+  grown === true && when === undefined && !resources && !history && state === undefined && !ended && !key;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Cursor } from '../../src/engine/cursor.ts';
 import { newId } from '../../src/engine/ids.ts';
-import { Pages } from '../../src/engine/pages.ts';
+import { Cursor } from '../../src/engine/log/cursor.ts';
+import { Pages } from '../../src/engine/log/page-cache.ts';
 import type { RunRow, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 
@@ -26,7 +26,7 @@ async function longRun(store: Store): Promise<RunRow> {
   for (let n = 0; n < 100; n += 1) {
     const end = n === 99 ? ({ status: 'completed', finished_at: now } as const) : {};
     const write = { row: { ...row, ...end, last: last + 100 }, expect: last, lines: lines(100) };
-    expect(await store.commit([{ ...write, ...(last === 0 && { input: [] }) }])).toEqual([true]);
+    expect(await store.commit([{ ...write, ...(last === 0 && { input: [] }) }])).toEqual(['taken']);
     last += 100;
   }
   return (await store.run(row.run_id)) ?? row;

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { Observable, type Subscriber } from 'rxjs';
 import { expect, it } from 'vitest';
-import type { Key, Write } from '../../src/core/store.ts';
+import type { Key, Outcome, Write } from '../../src/core/store.ts';
 import { createServer, defineAgent } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
 import { ask } from '../support/serve.ts';
@@ -23,7 +23,7 @@ class SlowStore extends MemoryStore {
     this.#events.emit(`go ${what}`);
   }
 
-  override async commit(writes: readonly Write[]): Promise<boolean[]> {
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     await this.#turn('commit');
     return super.commit(writes);
   }

@@ -17,12 +17,12 @@ export function clearingContract(store: () => Store): void {
     expect(await store().input(a.row.run_id)).toBeUndefined();
     expect(await store().events(a.row.run_id, 0, 10)).toEqual([]);
     expect(await store().journal(a.row.run_id)).toEqual([]);
-    expect(await store().resource(`question-of-${a.row.run_id}`)).toBeUndefined();
-    expect(await store().resource(`answer-of-${a.row.run_id}`)).toBeUndefined();
+    expect((await store().resources([`question-of-${a.row.run_id}`]))[0]).toBeUndefined();
+    expect((await store().resources([`answer-of-${a.row.run_id}`]))[0]).toBeUndefined();
     expect((await store().runs({ session_id }, undefined, 10)).map(({ run_id }) => run_id)).toEqual([b.row.run_id]);
     expect(await store().session(session_id)).toEqual({ session_id, state: '/s', history: b.history });
-    expect(await store().resource(`question-of-${b.row.run_id}`)).toBeDefined();
-    expect(await store().resource(state.resource_id)).toEqual(state);
+    expect((await store().resources([`question-of-${b.row.run_id}`]))[0]).toBeDefined();
+    expect((await store().resources([state.resource_id]))[0]).toEqual(state);
     expect(await store().journal(b.row.run_id)).toEqual(['{}']);
     expect(numbered(await store().events(b.row.run_id, 0, 10))).toHaveLength(2);
     await store().remove('nobody');
@@ -39,7 +39,7 @@ export function clearingContract(store: () => Store): void {
     expect(await store().run(row.run_id)).toBeUndefined();
     expect(await store().events(row.run_id, 0, 10)).toEqual([]);
     expect(await store().journal(row.run_id)).toEqual([]);
-    expect(await store().resource(`question-of-${row.run_id}`)).toBeUndefined();
+    expect((await store().resources([`question-of-${row.run_id}`]))[0]).toBeUndefined();
     expect(await store().runs({ agent_name: row.agent_name }, undefined, 10)).toEqual([]);
     expect((await store().session(other.row.session_id))?.history).toEqual(['/other']);
   });
@@ -60,6 +60,6 @@ export function clearingContract(store: () => Store): void {
     expect(await store().events(row.run_id, 0, 10)).toEqual([]);
     expect(await store().journal(row.run_id)).toEqual([]);
     expect((await store().session(row.session_id))?.history).toEqual(old.history);
-    expect(await store().resource(`question-of-${row.run_id}`)).toBeDefined();
+    expect((await store().resources([`question-of-${row.run_id}`]))[0]).toBeDefined();
   });
 }

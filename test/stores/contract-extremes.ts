@@ -30,7 +30,7 @@ export function extremesContract(store: () => Store): void {
     expect(await store().commit([])).toEqual([]);
     const big = append(fresh(), [`"${'x'.repeat(5_000_000)}"`]);
     const many = Array.from({ length: 1_200 }, () => append(fresh(), ['1']));
-    expect(await store().commit([big, ...many])).toEqual(Array(1_201).fill(true));
+    expect(await store().commit([big, ...many])).toEqual(Array(1_201).fill('taken'));
     expect((await store().events(big.row.run_id, 0, 1))[0]?.lines[0]).toHaveLength(5_000_002);
     expect((await store().run(many.at(-1)?.row.run_id ?? ''))?.last).toBe(1);
   });
@@ -40,7 +40,7 @@ export function extremesContract(store: () => Store): void {
       history: ['http://a/\0', 'http://b/\ud800', `http://a/${'x'.repeat(9_000)}`],
     });
     const other = append(fresh(), ['1']);
-    expect(await store().commit([odd, other])).toEqual([true, true]);
+    expect(await store().commit([odd, other])).toEqual(['taken', 'taken']);
     const { history } = (await store().session(odd.row.session_id)) ?? {};
     expect(history).toHaveLength(3);
     expect(history?.[2]).toHaveLength(9_009);

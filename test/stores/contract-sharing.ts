@@ -22,7 +22,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       expect(numbered(await other.events(row.run_id, 1, 10)).at(-1)).toEqual([2, '2']);
       expect(await other.journal(row.run_id)).toEqual(['{}']);
       expect(await other.session(row.session_id)).toMatchObject({ history: write.history, state: '/s' });
-      expect(await other.resource(`question-of-${row.run_id}`)).toEqual(write.resources?.[0]);
+      expect((await other.resources([`question-of-${row.run_id}`]))[0]).toEqual(write.resources?.[0]);
       await other.commit([append(write.row, ['3'])]);
       expect(await one.run(row.run_id)).toMatchObject({ last: 3 });
     });
@@ -35,7 +35,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
         );
         const kept = (await Promise.all([one, other].map((store, n) => store.commit(writes.slice(n, n + 1))))).flat();
         expect(kept.filter(Boolean)).toHaveLength(1);
-        const won = writes[kept.indexOf(true)];
+        const won = writes[kept.indexOf('taken')];
         if (won === undefined) throw new Error('none was taken');
         row = won.row;
         expect((await one.journal(row.run_id)).at(-1)).toBe(won.lines[0]);
@@ -54,7 +54,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       for (let epoch = 2; epoch < 12; epoch += 1) {
         const take: Write = { row: { ...first.row, epoch }, from: epoch - 1, expect: 1, lines: [] };
         const kept = await Promise.all([one.commit([take]), other.commit([take])]);
-        expect(kept.flat().sort()).toEqual([false, true]);
+        expect(kept.flat().sort()).toEqual(['fenced', 'taken']);
       }
     });
 
@@ -83,7 +83,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
         const session_id = `alone-${fresh().run_id}`;
         const [a, b] = [1, 2].map(() => {
           const row = fresh({ session_id });
-          return append(row, ['1'], { alone: true, ...said(row, 'question') });
+          return append(row, ['1'], { when: 'alone', ...said(row, 'question') });
         });
         if (!a || !b) throw new Error('two runs make two writes');
         const kept = (await Promise.all([one.commit([a]), other.commit([b])])).flat();
@@ -105,7 +105,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
           row: { ...row, queued_at: null },
           expect: 1,
           lines: [],
-          alone: true,
+          when: 'alone',
         });
         // Each names the sessions in another order.
         const begins = waiting.map((writes, n) => (n === 0 ? writes : [...writes].reverse()).map(begin));
@@ -113,7 +113,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
         const kept = await Promise.all(stores.map((store, n) => store.commit(begins[n] ?? [])));
         const begun = begins.flatMap((writes, n) => writes.filter((_, index) => kept[n]?.[index]));
         expect(begun.map(({ row }) => row.session_id).sort()).toEqual(sessions);
-        expect(await other.commit(begun.map(({ row }) => end(row, 'completed')))).toEqual([true, true]);
+        expect(await other.commit(begun.map(({ row }) => end(row, 'completed')))).toEqual(['taken', 'taken']);
       }
     });
 

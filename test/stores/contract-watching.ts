@@ -29,8 +29,8 @@ export function watchingContract(name: string, url: string): void {
       const store = await open(url);
       const hearing = await Hearing.of(store);
       const [refused, taken] = [append({ ...fresh(), last: 7 }, ['8']), append(fresh(), ['1'])];
-      expect(await store.commit([refused])).toEqual([false]);
-      expect(await store.commit([refused, taken])).toEqual([false, true]);
+      expect(await store.commit([refused])).toEqual(['fenced']);
+      expect(await store.commit([refused, taken])).toEqual(['fenced', 'taken']);
       await hearing.of(taken.row.run_id, { last: 1 });
       expect(hearing.runs).not.toContain(refused.row.run_id);
     });
@@ -85,7 +85,7 @@ export function watchingContract(name: string, url: string): void {
       });
       const hearing = await Hearing.of(store);
       for (let row = fresh(); row.last < 3; row = { ...row, last: row.last + 1 }) {
-        expect(await store.commit([append(row, ['1'])])).toEqual([true]);
+        expect(await store.commit([append(row, ['1'])])).toEqual(['taken']);
         await hearing.of(row.run_id, { last: row.last + 1 });
       }
     });

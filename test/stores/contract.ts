@@ -27,7 +27,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
 
     it('keeps a run, its input and its events as they were written', async () => {
       const write = append(fresh(), ['{"a":1}', '{"b":"ü\\n"}']);
-      expect(await store.commit([write])).toEqual([true]);
+      expect(await store.commit([write])).toEqual(['taken']);
       expect(await store.run(write.row.run_id)).toEqual(write.row);
       expect(await store.input(write.row.run_id)).toEqual(input);
       expect(numbered(await store.events(write.row.run_id, 0, 10))).toEqual([
@@ -82,31 +82,31 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
         history: ['/resources/x'],
       });
       const ahead = append({ ...first.row, last: 5 }, ['other']);
-      expect(await store.commit([stale])).toEqual([false]);
-      expect(await store.commit([ahead])).toEqual([false]);
+      expect(await store.commit([stale])).toEqual(['fenced']);
+      expect(await store.commit([ahead])).toEqual(['fenced']);
       expect(await store.run(first.row.run_id)).toEqual(first.row);
       expect(numbered(await store.events(first.row.run_id, 0, 10))).toHaveLength(2);
-      expect(await store.resource(`r-${first.row.run_id}`)).toBeUndefined();
+      expect((await store.resources([`r-${first.row.run_id}`]))[0]).toBeUndefined();
     });
 
     it('refuses a second run with the id of the first', async () => {
       const write = append(fresh(), ['1']);
-      expect(await store.commit([write])).toEqual([true]);
-      expect(await store.commit([write])).toEqual([false]);
+      expect(await store.commit([write])).toEqual(['taken']);
+      expect(await store.commit([write])).toEqual(['fenced']);
     });
 
     it('refuses a writer of another epoch', async () => {
       const first = append(fresh({ epoch: 2 }), ['1']);
       await store.commit([first]);
-      expect(await store.commit([append({ ...first.row, epoch: 1 }, ['2'])])).toEqual([false]);
-      expect(await store.commit([append(first.row, ['2'])])).toEqual([true]);
+      expect(await store.commit([append({ ...first.row, epoch: 1 }, ['2'])])).toEqual(['fenced']);
+      expect(await store.commit([append(first.row, ['2'])])).toEqual(['taken']);
     });
 
     it('takes nothing after a final status', async () => {
       const first = append(fresh(), ['1']);
       const end = append({ ...first.row, status: 'completed', finished_at: '2026-01-01T00:00:01.000Z' }, ['2']);
       const late = append({ ...end.row, status: 'cancelled' }, ['3']);
-      expect(await store.commit([first, end, late])).toEqual([true, true, false]);
+      expect(await store.commit([first, end, late])).toEqual(['taken', 'taken', 'fenced']);
       expect((await store.run(first.row.run_id))?.status).toBe('completed');
     });
 
@@ -114,7 +114,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       const good = append(fresh(), ['1']);
       const bad = append({ ...fresh(), last: 9 }, ['1']);
       const alsoGood = append(fresh(), ['1']);
-      expect(await store.commit([good, bad, alsoGood])).toEqual([true, false, true]);
+      expect(await store.commit([good, bad, alsoGood])).toEqual(['taken', 'fenced', 'taken']);
       expect(await store.run(alsoGood.row.run_id)).toBeDefined();
     });
 
@@ -172,8 +172,8 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
         body: '{"ü":"\u2028😀"}',
       };
       await store.commit([append(fresh(), ['1'], { resources: [resource] })]);
-      expect(await store.resource(resource.resource_id)).toEqual(resource);
-      expect(await store.resource('unknown')).toBeUndefined();
+      expect((await store.resources([resource.resource_id]))[0]).toEqual(resource);
+      expect((await store.resources(['unknown']))[0]).toBeUndefined();
     });
 
     it('sums up what the ended runs of an agent took, cancelled ones left out', async () => {
@@ -200,11 +200,11 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       const first = append(fresh(), ['1']);
       await store.commit([first]);
       const taken = { ...first.row, epoch: 2, attempts: 1 };
-      expect(await store.commit([{ row: taken, from: 1, expect: 1, lines: [] }])).toEqual([true]);
+      expect(await store.commit([{ row: taken, from: 1, expect: 1, lines: [] }])).toEqual(['taken']);
       expect(await store.run(first.row.run_id)).toEqual(taken);
-      expect(await store.commit([append(first.row, ['old'])])).toEqual([false]);
-      expect(await store.commit([{ row: { ...taken, epoch: 3 }, from: 1, expect: 1, lines: [] }])).toEqual([false]);
-      expect(await store.commit([append(taken, ['new'])])).toEqual([true]);
+      expect(await store.commit([append(first.row, ['old'])])).toEqual(['fenced']);
+      expect(await store.commit([{ row: { ...taken, epoch: 3 }, from: 1, expect: 1, lines: [] }])).toEqual(['fenced']);
+      expect(await store.commit([append(taken, ['new'])])).toEqual(['taken']);
     });
 
     it('keeps a journal in the order in which it was written', async () => {
@@ -262,10 +262,12 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
           { ...a, key: keyA },
           { ...b, key: key('b', '2026-01-02', '2026-01-01', b.row.run_id) },
         ]),
-      ).toEqual([true, false]);
+      ).toEqual(['taken', 'fenced']);
       expect(await store.run(b.row.run_id)).toBeUndefined();
       expect(await store.key('runs', `k-${name}`)).toMatchObject({ hash: 'a', run_id: a.row.run_id });
-      expect(await store.commit([{ ...b, key: key('b', '2026-01-04', '2026-01-03', b.row.run_id) }])).toEqual([true]);
+      expect(await store.commit([{ ...b, key: key('b', '2026-01-04', '2026-01-03', b.row.run_id) }])).toEqual([
+        'taken',
+      ]);
       expect(await store.key('runs', `k-${name}`)).toMatchObject({ hash: 'b', run_id: b.row.run_id });
       while (await store.sweep({ keys: '2026-01-05' })) await Promise.resolve();
       expect(await store.key('runs', `k-${name}`)).toBeUndefined();
@@ -284,9 +286,9 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
         created_at: '2026-01-02',
         fresh: '2026-01-01',
       };
-      expect(await store.commit([{ ...append({ ...first.row, last: 5 }, ['2']), key }])).toEqual([false]);
+      expect(await store.commit([{ ...append({ ...first.row, last: 5 }, ['2']), key }])).toEqual(['fenced']);
       expect(await store.key(run_id, 'k')).toBeUndefined();
-      expect(await store.commit([{ ...append(first.row, ['2']), key }])).toEqual([true]);
+      expect(await store.commit([{ ...append(first.row, ['2']), key }])).toEqual(['taken']);
       expect(await store.key(run_id, 'k')).toMatchObject({ hash: 'a', after: 1 });
     });
 

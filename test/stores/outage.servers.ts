@@ -49,7 +49,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
           await crash;
           crash = server.restart();
         }
-        expect(await commit).toEqual([true]);
+        expect(await commit).toEqual(['taken']);
         row = write.row;
       }
       await crash;
@@ -64,10 +64,10 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       const lost = proxy.cutAnswerTo(request);
       const second = append(first.row, ['2'], { history: ['/2'] });
       const refused = append(first.row, ['other']);
-      expect(await store.commit([second, refused])).toEqual([true, false]);
+      expect(await store.commit([second, refused])).toEqual(['taken', 'fenced']);
       await lost;
       expect(await log(store, first.row.run_id)).toEqual(['1', '2']);
-      expect(await store.commit([append(second.row, ['3'])])).toEqual([true]);
+      expect(await store.commit([append(second.row, ['3'])])).toEqual(['taken']);
     });
 
     it('reads nothing while it is away, and says so soon; commits wait for it, in order', async ({ skip }) => {
@@ -81,7 +81,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       expect(await seconds(expect(store.run(first.row.run_id)).rejects.toThrow())).toBeLessThan(1);
       expect(await seconds(expect(store.events(first.row.run_id, 0, 1)).rejects.toThrow())).toBeLessThan(1);
       await server.restart();
-      expect(await Promise.all(commits)).toEqual([[true], [true]]);
+      expect(await Promise.all(commits)).toEqual([['taken'], ['taken']]);
       expect(await log(store, first.row.run_id)).toEqual(['1', '2', '3']);
     });
 

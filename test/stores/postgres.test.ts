@@ -47,7 +47,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(rows.length).toBeGreaterThan(1);
     // What is read before the end of the connection has been noticed fails; what comes after it does not.
     await store.run(first.row.run_id).catch(() => undefined);
-    expect(await store.commit([append(first.row, ['2'])])).toEqual([true]);
+    expect(await store.commit([append(first.row, ['2'])])).toEqual(['taken']);
     expect(await store.run(first.row.run_id)).toMatchObject({ last: 2 });
   });
 
@@ -68,7 +68,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     proxy.cut();
     await waiting('advisory');
     await other.query('COMMIT');
-    expect(await commit).toEqual([true]);
+    expect(await commit).toEqual(['taken']);
     expect((await store.session(first.row.session_id))?.history).toEqual(['/2']);
   });
 
@@ -98,7 +98,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     while ((await watching.query(blocked, [pids[0].pid])).rows[0].n === 0);
     await touch(sessions[0]);
     await other.query('COMMIT');
-    expect(await commit).toEqual([true, true]);
+    expect(await commit).toEqual(['taken', 'taken']);
     for (const session_id of sessions) expect((await store.session(session_id))?.history).toHaveLength(2);
   });
 

@@ -104,7 +104,7 @@ describe('a file', () => {
     await expect(store.commit([grow({ ...a, last: 3 }, ['4']), broken])).rejects.toThrow('UNIQUE');
     const before = await told(store, ['a', 'b']);
     expect(before).toMatchObject([{ row: { last: 3 }, lines: ['1', '2', '3'], journal: ['j'] }, { lines: ['1'] }]);
-    expect(await store.commit([grow({ ...a, last: 3 }, ['four'])])).toEqual([true]);
+    expect(await store.commit([grow({ ...a, last: 3 }, ['four'])])).toEqual(['taken']);
     const after = await told(store, ['a', 'b']);
     const copy = new SqliteStore(killed(path));
     expect(await told(copy, ['a', 'b'])).toEqual(after);
@@ -128,10 +128,10 @@ describe('a file', () => {
     await store.commit([grow(newRow('new'), ['1'], { history: ['/resources/y', 'https://a/c'] })]);
     await store.remove('r');
     expect((await store.session('s'))?.history).toEqual(['https://a/b', '/resources/y', 'https://a/c']);
-    for (const id of ['w', 'z']) expect(await store.resource(id)).toBeUndefined();
-    expect(await store.resource('y')).toMatchObject({ run_id: 'q', body: 'said' });
+    for (const id of ['w', 'z']) expect((await store.resources([id]))[0]).toBeUndefined();
+    expect((await store.resources(['y']))[0]).toMatchObject({ run_id: 'q', body: 'said' });
     await store.removeSession('s');
-    for (const id of ['x', 'y']) expect(await store.resource(id)).toBeUndefined();
+    for (const id of ['x', 'y']) expect((await store.resources([id]))[0]).toBeUndefined();
     await store.close();
   });
 

@@ -1,6 +1,6 @@
 import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
 import { isFinal } from '../../src/core/status.ts';
-import type { Batch, Moved, RunRow, Write } from '../../src/core/store.ts';
+import type { Batch, Moved, Outcome, RunRow, Write } from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
 import { type Served, serve } from './serve.ts';
@@ -43,7 +43,7 @@ class SharedStore extends MemoryStore {
     return super.due(now, limit);
   }
 
-  override async commit(writes: readonly Write[]): Promise<boolean[]> {
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     await this.#away;
     const kept = await super.commit(writes);
     const moves = writes

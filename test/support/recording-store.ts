@@ -1,11 +1,11 @@
-import type { Store, Write } from '../../src/core/store.ts';
+import type { Outcome, Store, Write } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
 
 /** A store that remembers its commits, so that a test can go back to any moment at which a process might have died. */
 export class RecordingStore extends MemoryStore {
   readonly commits: Write[][] = [];
 
-  override async commit(writes: readonly Write[]): Promise<boolean[]> {
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     this.commits.push(structuredClone([...writes]));
     return super.commit(writes);
   }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Wishes } from '../../engine/begun.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { isOnDisconnect } from '../../engine/presence.ts';
+import type { Wishes } from '../../engine/runs/begun.ts';
+import { isOnDisconnect } from '../../engine/runs/disconnect-policy.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { RunCreateRequest, RunHeaders, RunParams, RunResumeRequest } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';

@@ -1,0 +1,179 @@
+import { defer, finalize, type Observable, type ObservableInput } from 'rxjs';
+import type { AgentContext, AgentLog, AgentOutput, AgentSession, AwaitOptions } from '../../core/agent.ts';
+import { checkContentTypes } from '../../core/content-type.ts';
+import { fail } from '../../core/errors.ts';
+import { fromAgent, type Source } from '../../core/from-agent.ts';
+import { receiveMessage, textMessage } from '../../core/messages.ts';
+import type { Message, MessageInput } from '../../schema/message.ts';
+import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
+import type { Registry } from '../registry.ts';
+import { Abort } from './abort.ts';
+import type { Steps } from './steps.ts';
+
+/** What a context needs of the execution that it belongs to. */
+export interface ContextHost {
+  readonly run_id: string;
+  readonly registry: Registry;
+  readonly logFor: (run_id: string) => AgentLog;
+  readonly source: Source;
+  /** In a durable run. */
+  readonly steps: Steps | undefined;
+  /** Milliseconds until an await that nobody answers ends the run; zero for never. */
+  readonly awaitTime: number;
+  readonly now: () => string;
+  /** The same one each time. */
+  session(): AgentSession;
+  ask(request: AwaitRequest): Observable<AwaitResume>;
+  use(tokens: number): void;
+}
+
+const maxDepth = 16;
+
+/** What a context can do, for an agent or one that it called. What few agents ask for is made when they do. */
+class Powers {
+  readonly host: ContextHost;
+  readonly agent_name: string;
+  readonly abort: Abort;
+  readonly depth: number;
+  #log: AgentLog | undefined;
+
+  constructor(host: ContextHost, agent_name: string, abort: Abort, depth: number) {
+    this.host = host;
+    this.agent_name = agent_name;
+    this.abort = abort;
+    this.depth = depth;
+  }
+
+  get log(): AgentLog {
+    this.#log ??= this.host.logFor(this.host.run_id);
+    return this.#log;
+  }
+
+  await(request: string | Message | AwaitRequest, options?: AwaitOptions): Observable<AwaitResume> {
+    return defer(() => this.host.ask(awaitRequest(this.host, this.agent_name, request, options)));
+  }
+
+  step<T>(
+    name: string,
+    work: () => ObservableInput<T>,
+    again?: (before: readonly T[]) => ObservableInput<T>,
+  ): Observable<T> {
+    const { steps, source } = this.host;
+    return steps === undefined ? defer(() => fromAgent(work(), source)) : steps.step(name, work, again);
+  }
+
+  // The callee's output is its caller's: it joins the same run, and unsubscribing is what cancels it.
+  call(name: string, input: string | Message | readonly Message[]): Observable<AgentOutput> {
+    const { host, abort: caller, depth } = this;
+    return defer(() => {
+      if (depth >= maxDepth) throw fail('call_depth', maxDepth);
+      const agent = host.registry.get(name);
+      const abort = new Abort();
+      const cascade = (): void => abort.abort(caller.reason ?? 'its caller is over');
+      const parent = caller.signal;
+      parent.addEventListener('abort', cascade);
+      if (parent.aborted) cascade();
+      const context = createContext(host, name, abort, depth + 1);
+      const messages = received(input, host.now());
+      checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
+      return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
+        finalize(() => {
+          parent.removeEventListener('abort', cascade);
+          abort.abort(`the call of ${name} is over`);
+        }),
+      );
+    });
+  }
+
+  usage({ tokens }: { tokens: number }): void {
+    if (!Number.isFinite(tokens) || tokens < 0)
+      throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
+    this.host.use(tokens);
+  }
+}
+
+const powers = Symbol('powers');
+
+// Own properties, so that an agent may copy a context, or take what it needs out of it; but the same functions for all.
+const lazy: PropertyDescriptorMap & ThisType<{ readonly [powers]: Powers }> = {
+  signal: {
+    enumerable: true,
+    get() {
+      return this[powers].abort.signal;
+    },
+  },
+  session: {
+    enumerable: true,
+    get() {
+      return this[powers].host.session();
+    },
+  },
+  log: {
+    enumerable: true,
+    get() {
+      return this[powers].log;
+    },
+  },
+};
+
+// No getters of its own, and no closures: V8 then keeps them, and with them the whole run, until the next full
+// collection. That was a third of what a short run cost.
+class Context implements AgentContext {
+  readonly run_id: string;
+  readonly agent_name: string;
+  declare readonly signal: AbortSignal;
+  declare readonly session: AgentSession;
+  declare readonly log: AgentLog;
+  readonly await: AgentContext['await'];
+  readonly step: AgentContext['step'];
+  readonly call: AgentContext['call'];
+  readonly usage: AgentContext['usage'];
+  readonly [powers]: Powers;
+
+  constructor(mine: Powers) {
+    this.run_id = mine.host.run_id;
+    this.agent_name = mine.agent_name;
+    this.await = mine.await.bind(mine);
+    this.step = mine.step.bind(mine);
+    this.call = mine.call.bind(mine);
+    this.usage = mine.usage.bind(mine);
+    this[powers] = mine;
+    Object.defineProperties(this, lazy);
+  }
+}
+
+/** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
+export const createContext = (host: ContextHost, agent_name: string, abort: Abort, depth = 0): AgentContext =>
+  new Context(new Powers(host, agent_name, abort, depth));
+
+/** What a caller hands over, completed and checked as what a client sends is. */
+function received(input: string | Message | readonly Message[], now: string): Message[] {
+  if (typeof input === 'string') return [textMessage('user', input, now)];
+  const messages = 'parts' in input ? [input] : input;
+  return messages.map((message, index) => receiveMessage(sent(message), `input[${index}]`, now));
+}
+
+/** A message as a client would send it: one that is not complete has no time of completion, rather than null. */
+const sent = (message: Message): MessageInput => ({ ...message, completed_at: message.completed_at ?? undefined });
+
+function awaitRequest(
+  { now, awaitTime }: ContextHost,
+  agent_name: string,
+  request: string | Message | AwaitRequest,
+  { schema, expires_in }: AwaitOptions = {},
+): AwaitRequest {
+  const role = `agent/${agent_name}`;
+  const { message, ...rest } =
+    typeof request === 'string'
+      ? { type: 'message' as const, message: textMessage(role, request, now()) }
+      : 'message' in request
+        ? request
+        : { type: 'message' as const, message: request };
+  const time = expires_in === undefined ? awaitTime : expires_in * 1000;
+  return {
+    ...rest,
+    message: { ...receiveMessage(sent(message), 'await.message', now()), role },
+    ...(schema !== undefined && { schema }),
+    ...(time > 0 && { expires_at: new Date(Date.now() + time).toISOString() }),
+  };
+}

@@ -1,0 +1,18 @@
+import type { AgentLog } from '../../core/agent.ts';
+import type { Dispatcher } from '../../core/dispatcher.ts';
+import type { ToEvents } from '../../core/to-events.ts';
+import type { Limits } from '../limits.ts';
+import type { Registry } from '../registry.ts';
+import type { Sessions } from '../sessions.ts';
+
+/** What all executions of an engine share. */
+export interface Services {
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  readonly sessions: Sessions;
+  readonly toEvents: ToEvents;
+  readonly limits: Limits;
+  readonly now: () => string;
+  /** A logger that knows the run. */
+  readonly logFor: (run_id: string) => AgentLog;
+}

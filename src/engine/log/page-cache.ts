@@ -1,0 +1,52 @@
+import { LRUCache } from 'lru-cache';
+import { fail } from '../../core/errors.ts';
+import type { Batch, Store } from '../../core/store.ts';
+import { charsOf } from './batch.ts';
+
+/** Events that are read at a time; a store ends a page earlier where the events are long. */
+const pageEvents = 1000;
+/** Characters of all kept pages; as much as a few sockets take before they are full. */
+const keptChars = 8 * 1024 * 1024;
+
+/**
+ * Reads logs from the store, a page at a time. Readers at the same place get the same page: of 500 who come for
+ * one long run each would otherwise fill memory with a copy of its own. A page may end before its log does, so
+ * one that is kept is never wrong, only short.
+ */
+export class Pages {
+  readonly #store: Store;
+  readonly #kept = new LRUCache<string, readonly Batch[]>({
+    maxSize: keptChars,
+    sizeCalculation: (page) => page.reduce((sum, batch) => sum + charsOf(batch), 1),
+  });
+  readonly #reading = new Map<string, Promise<readonly Batch[]>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The batches after an event that the log has, oldest first. @throws RivuletError `log_removed` */
+  async after(run_id: string, after: number): Promise<readonly Batch[]> {
+    const place = `${run_id} ${after}`;
+    const known = this.#kept.get(place) ?? this.#reading.get(place);
+    if (known !== undefined) return known;
+    // The cache could do this as well, but with an AbortController for each page.
+    const reading = readPage(this.#store, run_id, after);
+    this.#reading.set(place, reading);
+    try {
+      const page = await reading;
+      this.#kept.set(place, page);
+      return page;
+    } finally {
+      this.#reading.delete(place);
+    }
+  }
+}
+
+/** One page, as the store has it; the first batch may begin before the cursor. @throws RivuletError `log_removed` */
+export async function readPage(store: Store, run_id: string, after: number): Promise<readonly Batch[]> {
+  const page = await store.events(run_id, after, pageEvents);
+  // A log is cleared from its beginning, bit by bit, while somebody may be reading it.
+  if (page[0] === undefined || page[0].first > after + 1) throw fail('log_removed', run_id);
+  return page;
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { fail } from '../../core/errors.ts';
+import type { Key, Store } from '../../core/store.ts';
+import type { Extras } from '../log/draft.ts';
+import type { Begun } from './begun.ts';
+
+/** A request that came with an Idempotency-Key. */
+export interface Once {
+  readonly scope: string;
+  readonly key: string;
+  readonly hash: string;
+}
+
+/** The same body has the same hash, however its keys are ordered and in whichever mode it asks. */
+export function once(scope: string, key: string, body: object): Once {
+  const { mode: _, ...rest } = { mode: undefined, ...body };
+  const canonical = JSON.stringify(rest, (_key, value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return { scope, key, hash: createHash('sha256').update(canonical).digest('base64') };
+}
+
+/** Requests that are made once, however often they are sent. */
+export class Idempotency {
+  readonly #store: Store;
+  readonly #keep: number;
+  /** The newest request of each key that is under way here. */
+  readonly #underWay = new Map<string, Promise<unknown>>();
+
+  /** `keep` is in milliseconds. */
+  constructor(store: Store, keep: number) {
+    this.#store = store;
+    this.#keep = keep;
+  }
+
+  /**
+   * Does the work, or answers what came of it before. Requests of one key wait for each other: the second has to
+   * find what the first has made, not the session that the first keeps busy.
+   * @throws RivuletError `key_reused`, and what the work throws
+   */
+  async once(
+    request: Once | undefined,
+    again: (key: Key) => Promise<Begun>,
+    work: () => Promise<Begun>,
+  ): Promise<Begun> {
+    if (request === undefined) return work();
+    const name = `${request.scope} ${request.key}`;
+    const before = this.#underWay.get(name);
+    const mine = (async () => {
+      await before?.catch(() => undefined); // its own caller hears of it
+      return this.#once(request, again, work);
+    })();
+    this.#underWay.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#underWay.get(name) === mine) this.#underWay.delete(name);
+    }
+  }
+
+  async #once(request: Once, again: (key: Key) => Promise<Begun>, work: () => Promise<Begun>): Promise<Begun> {
+    const earlier = await this.#earlier(request);
+    if (earlier !== undefined) return again(earlier);
+    try {
+      return await work();
+    } catch (error) {
+      // The first of them may have come to another process.
+      const first = await this.#earlier(request);
+      if (first === undefined) throw error;
+      return again(first);
+    }
+  }
+
+  async #earlier({ scope, key, hash }: Once): Promise<Key | undefined> {
+    const known = await this.#store.key(scope, key);
+    if (known === undefined || known.created_at < this.#fresh()) return undefined;
+    if (known.hash !== hash) throw fail('key_reused', key);
+    return known;
+  }
+
+  /** What keeps the key together with what comes of it. */
+  keep(request: Once | undefined, run_id: string, after: number, created_at: string): Extras {
+    return request === undefined ? {} : { key: { ...request, run_id, after, created_at, fresh: this.#fresh() } };
+  }
+
+  #fresh(): string {
+    return new Date(Date.now() - this.#keep).toISOString();
+  }
+}
