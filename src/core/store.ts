@@ -76,6 +76,8 @@ export interface Rejected {
  */
 export type Outcome = 'taken' | 'fenced' | 'key_used' | 'session_busy' | Rejected;
 
+export type When = 'alone' | 'first' | 'last';
+
 /** One atomic step of one run: all of it is kept, or none. */
 export interface Write {
   /** The run as it is after the step. */
@@ -87,10 +89,11 @@ export interface Write {
   /** The row is as it was but for `last`: most writes are, and a store can do less for them. */
   readonly grown?: boolean;
   /**
-   * A condition on the session's other runs, checked in the same atomic step. `alone`: none of them has begun (is not
-   * queued) and is unfinished. `first`: none that is older (has a smaller id) is unfinished. Otherwise `session_busy`.
+   * A condition on the other runs of the session that are not final, checked in the same atomic step: there are none
+   * (`alone`), none with a smaller id (`first`), none with a larger one (`last`). Queued runs count like all others.
+   * The outcome is `session_busy` where it does not hold.
    */
-  readonly when?: 'alone' | 'first';
+  readonly when?: When;
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
   /** With the first write only. */

@@ -217,11 +217,11 @@ export class MemoryStore implements Store {
     return 'taken';
   }
 
-  /** Whether another run of the same session is in its way; see `Write.when`. */
-  #isBusy({ run_id, session_id }: RunRow, when: 'alone' | 'first'): boolean {
+  /** Whether the condition of a write holds; see `Write.when`. */
+  #isBusy({ run_id, session_id }: RunRow, when: When): boolean {
     return (this.#sessions.get(session_id)?.runs ?? []).some((id) => {
-      const row = id === run_id ? undefined : this.#runs.get(id)?.row;
-      return row?.finished_at === null && (when === 'first' ? row.run_id < run_id : row.queued_at === null);
+      if (id === run_id || this.#runs.get(id)?.row.finished_at !== null) return false;
+      return when === 'alone' || (when === 'first' ? id < run_id : id > run_id);
     });
   }
 
