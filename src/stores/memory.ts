@@ -10,6 +10,7 @@ import type {
   RunRow,
   SessionRow,
   Store,
+  When,
   Write,
 } from '../core/store.ts';
 import type { Message } from '../schema/message.ts';
