@@ -35,6 +35,12 @@ export const errorTable = {
     (session: string, run: string) =>
       `Session ${session} is busy with run ${run}; wait for it, or send If-Busy: enqueue.`,
   ),
+  queue_full: row(
+    429,
+    'invalid_input',
+    (session: string, limit: number) =>
+      `Session ${session} has ${limit} runs that are not over, which is the limit; wait for some of them to end.`,
+  ),
   lost_race: row(
     409,
     'invalid_input',
@@ -46,6 +52,11 @@ export const errorTable = {
     (run: string, status: string) => `Run ${run} is ${status}; cancel it before you delete it.`,
   ),
   log_removed: row(410, 'not_found', (id: string) => `Run ${id} is not kept any more.`),
+  log_damaged: row(
+    500,
+    'server_error',
+    (id: string) => `The log of run ${id} cannot be read; the server’s log has the cause.`,
+  ),
   cursor_invalid: row(
     400,
     'invalid_input',
@@ -66,6 +77,12 @@ export const errorTable = {
     409,
     'invalid_input',
     (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`,
+  ),
+  other_question: row(
+    409,
+    'invalid_input',
+    (id: string, got: string, asked: string) =>
+      `Run ${id} awaits the answer to question ${asked}; this one is for question ${got}. Read the run again.`,
   ),
   other_await: row(
     409,

@@ -3,6 +3,7 @@ import type { Message } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import { append } from './append.ts';
 import { joinPart } from './parts.ts';
+import { isFinal } from './status.ts';
 
 /** The message that is being written, or undefined: the last one, while it has no `completed_at`. */
 export function openMessage(run: Run): Message | undefined {
@@ -34,14 +35,15 @@ export function fold(run: Run, event: Event): Run {
     case 'error':
       return run;
     default:
-      return event.run;
+      // What is not the end does not repeat the output.
+      return isFinal(event.run.status) ? event.run : { ...event.run, output: run.output };
   }
 }
 
 /** The pure reducer: (Run, Event) → Run. Copies only what the event touches, so a UI can compare by identity. */
 export function reduce(run: Run, event: Event): Run {
   if (event.type === 'generic' || event.type === 'error') return run;
-  if ('run' in event) return event.run;
+  if ('run' in event) return fold(run, event);
   const output = run.output.slice();
   const last = output.at(-1);
   if (last !== undefined && event.type === 'message.part') {

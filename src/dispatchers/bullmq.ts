@@ -1,6 +1,6 @@
 import { type BackendFactory, type IQueueBackend, Queue, WaitingError } from 'bullmq';
 import type { Dispatcher, Execute, Settled } from '../core/dispatcher.ts';
-import { within } from '../core/within.ts';
+import { within } from '../core/timing.ts';
 import { type RunJob, RunWorker } from './run-worker.ts';
 import { seldom } from './seldom.ts';
 import { SlotLease } from './slot-lease.ts';

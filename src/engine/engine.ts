@@ -1,35 +1,35 @@
 import type { AgentLog } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
-import { isFinal } from '../core/status.ts';
-import type { Resource, RunFilter, RunRow, Store } from '../core/store.ts';
+import type { Resource, RunFilter, Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
-import type { AwaitResumeInput } from '../schema/run.ts';
+import type { AwaitResumeInput, Run } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
-import { LeftReplies } from './cluster/reply-mailbox.ts';
-import { Neighbours } from './cluster/sync.ts';
-import type { Services } from './execution/services.ts';
+import { Sync } from './cluster/sync.ts';
+import { Replies } from './execution/reply-schema.ts';
 import { withStatus } from './figures.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { Cursor, type CursorOptions } from './log/cursor.ts';
-import { Commits } from './log/group-commit.ts';
-import { Pages } from './log/page-cache.ts';
-import { endStored, foldRow, seize } from './log/stored-run.ts';
+import type { Cursor, CursorOptions } from './log/cursor.ts';
+import { GroupCommit } from './log/group-commit.ts';
+import { RunStream } from './log/run-stream.ts';
+import { summaryOf } from './log/stored-run.ts';
+import { PeriodicTask } from './periodic.ts';
 import type { Registry } from './registry.ts';
-import { LiveRuns } from './runs/active-runs.ts';
+import { ActiveRuns } from './runs/active-runs.ts';
 import type { Begun, Wishes } from './runs/begun.ts';
-import { Admission } from './runs/create.ts';
+import { cancelRun } from './runs/cancel.ts';
+import { createRun } from './runs/create.ts';
 import { Presence } from './runs/disconnect-policy.ts';
 import { Executor } from './runs/executor.ts';
-import { Sweeper } from './runs/expiry.ts';
+import { clearOld, expireRuns } from './runs/expiry.ts';
 import { Idempotency } from './runs/idempotency.ts';
-import { Revival } from './runs/recover.ts';
-import { Resumption } from './runs/resume.ts';
-import { SessionTurns } from './runs/session-queue.ts';
+import { resumeRun } from './runs/resume.ts';
+import type { RunServices } from './runs/run-services.ts';
+import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { patient, reachable } from './store-access.ts';
+import { forAgents, forRequests } from './store-access.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
@@ -51,153 +51,136 @@ export interface EngineOptions {
  */
 export class Engine {
   readonly #store: Store;
-  readonly #commits: Commits;
-  readonly #pages: Pages;
+  readonly #services: RunServices;
   readonly #sessions: Sessions;
-  readonly #services: Services;
-  readonly #turns: SessionTurns;
-  readonly #live: LiveRuns;
-  readonly #sweeper: Sweeper;
-  readonly #admission: Admission;
-  readonly #resumption: Resumption;
   readonly #presence: Presence;
-  readonly #executor: Executor;
-  readonly #neighbours: Neighbours;
+  readonly #sync: Sync;
+  readonly #tasks: readonly PeriodicTask[];
   readonly #works: boolean;
 
-  constructor({
-    registry,
-    store,
-    dispatcher,
-    works,
-    fetchResource,
-    publicUrl,
-    logFor,
-    onFailure,
-    limits,
-  }: EngineOptions) {
-    const now = clock();
-    const all = { ...defaultLimits, ...limits };
-    // Whoever asks for runs has patience; whoever asks for people has not.
-    const near = dispatcher.shared ? reachable(store, all.patience) : store;
-    const cancel = (run_id: string): Promise<string> => this.cancel(run_id);
-    const commits = new Commits(store, all.patience);
-    const sessions = new Sessions(dispatcher.shared ? patient(store) : store, fetchResource, publicUrl);
-    const services = { registry, dispatcher, sessions, toEvents: createToEvents(now), limits: all, now, logFor };
-    const turns = new SessionTurns(near, cancel);
-    const live = new LiveRuns(near, commits, services, turns);
-    const idempotency = new Idempotency(near, all.keepKeys);
-    const executor = new Executor(near, live, turns, new Revival(near, commits, services, live), services);
-    this.#commits = commits;
-    this.#pages = new Pages(near);
-    const left = new LeftReplies(near, this.#pages, live, all.patience);
-    this.#store = near;
-    this.#works = works ?? true;
-    this.#sessions = dispatcher.shared ? new Sessions(near, fetchResource, publicUrl) : sessions;
-    this.#services = services;
-    this.#turns = turns;
-    this.#live = live;
-    this.#executor = executor;
-    this.#sweeper = new Sweeper(near, live, all, (row) => this.#endedStored(row), onFailure);
-    this.#neighbours = new Neighbours({ store: near, live, turns, executor, left, limits: all, failed: onFailure });
-    this.#admission = new Admission(commits, services, turns, live, executor, idempotency, cancel);
-    this.#resumption = new Resumption(near, commits, services, live, executor, left, idempotency);
-    // A run that is over meanwhile needs no cancelling.
-    this.#presence = new Presence((run_id) => void cancel(run_id).catch(() => undefined));
+  constructor(options: EngineOptions) {
+    const { dispatcher, fetchResource, publicUrl, onFailure } = options;
+    const limits = { ...defaultLimits, ...options.limits };
+    this.#store = forRequests(options.store, limits.patience);
+    this.#works = options.works ?? true;
+    this.#sessions = new Sessions(this.#store, fetchResource, publicUrl);
+    this.#services = servicesOf(options, this.#store, limits);
+    this.#sync = new Sync(this.#services, onFailure);
+    // A run that has ended meanwhile needs no cancelling.
+    this.#presence = new Presence((run_id) => void this.cancel(run_id).catch(() => undefined));
+    const clearing: PeriodicTask = new PeriodicTask(
+      limits.sweepEvery,
+      () => clearOld(this.#services, () => clearing.running),
+      onFailure,
+    );
+    this.#tasks = [
+      new PeriodicTask(limits.sweepEvery, () => this.#lookAfter(), onFailure),
+      new PeriodicTask(
+        dispatcher.shared ? limits.lookEvery : limits.sweepEvery,
+        () => this.#services.queue.checkAll(),
+        onFailure,
+      ),
+      clearing,
+    ];
   }
 
   /** Takes its share in the work, beginning with what an earlier process left; call it before serving. */
   async start(): Promise<void> {
-    const { dispatcher } = this.#services;
-    if (dispatcher.shared) await this.#neighbours.start();
-    if (this.#works) await dispatcher.start(this.#executor.execute, this.#executor.settled);
-    if (!dispatcher.shared) await this.#executor.recover();
-    this.#sweeper.start();
+    const { dispatcher, executor } = this.#services;
+    if (dispatcher.shared) await this.#sync.start();
+    if (this.#works) await dispatcher.start(executor.execute, executor.settled);
+    if (!dispatcher.shared) await executor.recover();
+    for (const task of this.#tasks) task.start();
   }
 
   /** Resolves where requests can be served. @throws RivuletError `store_away` */
   async ready(): Promise<void> {
-    this.#commits.check();
+    this.#services.commits.check();
     await this.#store.due('', 1);
   }
 
-  /** Makes a run and starts it, now or when its turn comes. See `Admission.create` for what it throws. */
+  /** Makes a run and starts it, now or when its turn comes. See `createRun` for what it throws. */
   create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
-    return this.#admission.create(request, wishes);
+    return createRun(this.#services, request, wishes);
   }
 
-  /** Answers what an awaiting run asked, whether it is in memory or not. See `Resumption.resume` for what it throws. */
+  /** Answers what an awaiting run asked, whether it is in memory or not. See `resumeRun` for what it throws. */
   resume(run_id: string, input: AwaitResumeInput, wishes: Wishes = {}): Promise<Begun> {
-    return this.#resumption.resume(run_id, input, wishes);
+    return resumeRun(this.#services, run_id, input, wishes);
   }
 
-  /**
-   * Cancels a run; answers it as `cancelling`.
-   * @throws RivuletError `run_unknown`, `already_final`
-   */
-  async cancel(run_id: string): Promise<string> {
-    const execution = await this.#live.get(run_id);
-    if (execution === undefined) return this.#cancelElsewhere(run_id);
-    this.#commits.check();
-    execution.cancel();
-    const run = JSON.stringify(execution.run);
-    await this.#commits.kept(execution.log);
-    return run;
+  /** Cancels a run; answers it as `cancelling`. See `cancelRun` for what it throws. */
+  cancel(run_id: string): Promise<string> {
+    return cancelRun(this.#services, run_id);
   }
 
   /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   run(run_id: string): Promise<string> {
-    return this.#live.json(run_id);
+    return this.#services.active.json(run_id);
   }
 
-  /** Runs as JSON, newest first, and the cursor for those before them, where there are any. */
+  /**
+   * Runs as JSON without their output, newest first, and the cursor for those before them, where there are any. Each
+   * takes one read of one event at most, whatever the run has said.
+   */
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
     const rows = await this.#store.runs(filter, before, limit + 1);
-    const shown = rows.slice(0, limit);
-    const runs = await Promise.all(shown.map(async (row) => JSON.stringify(await foldRow(this.#store, row))));
-    const last = shown.at(-1);
+    const runs: string[] = [];
+    for (const row of rows.slice(0, limit)) {
+      const run: Run = await summaryOf(this.#store, row);
+      runs.push(JSON.stringify(run));
+    }
+    const last = rows[limit - 1];
     return { runs, ...(rows.length > limit && last !== undefined && { next: last.run_id }) };
   }
 
   /** Deletes a final run, its log and its messages. @throws RivuletError `run_unknown`, `not_final` */
   async remove(run_id: string): Promise<void> {
-    const row = await this.#live.row(run_id);
-    if (!isFinal(row.status)) throw fail('not_final', run_id, row.status);
-    await this.#store.remove(run_id);
+    const row = await this.#services.active.row(run_id);
+    if (!(await this.#store.remove(run_id))) throw fail('not_final', run_id, row.status);
   }
 
   /** Deletes a session and its runs, which have to be final. @throws RivuletError `session_unknown`, `not_final` */
   async removeSession(session_id: string): Promise<void> {
     await this.#sessions.describe(session_id);
+    if (await this.#store.removeSession(session_id)) return;
     const [open] = await this.#store.unfinished(session_id, '', 1);
-    if (open !== undefined) throw fail('not_final', open.run_id, open.status);
-    await this.#store.removeSession(session_id);
+    throw fail('not_final', open?.run_id ?? 'of the session', open?.status ?? 'in-progress');
   }
 
   /**
-   * A cursor on a run's log, whether the run is live or long over; to be closed.
+   * The run stream, whether the run is live or long over: history after a cursor first, then live.
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
-  async watch(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
-    return new Cursor(this.#pages, this.#live, await this.#live.find(run_id, options.after), options);
+  async stream(run_id: string, options: CursorOptions = {}): Promise<RunStream> {
+    const { active } = this.#services;
+    const source = await active.find(run_id, options.after);
+    return new RunStream(() => active.cursor(source, options));
   }
 
-  /** A client reads a run; the run's policy decides what its going means. See `Presence.come`. */
+  /** A cursor on the run stream, for writers that pull; to be closed. @throws as `stream` */
+  watch(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
+    return this.#services.active.open(run_id, options);
+  }
+
+  /** A client reads a run; the run's policy decides what happens when the last one leaves. See `Presence.come`. */
   async reader(run_id: string): Promise<(gone: boolean) => void> {
-    const found = await this.#live.find(run_id);
-    return this.#presence.come(run_id, ('row' in found ? found.row : found).on_disconnect);
+    const { active } = this.#services;
+    const row = active.here(run_id)?.log.row ?? (await active.row(run_id));
+    return this.#presence.come(run_id, row.on_disconnect);
   }
 
   /** @throws RivuletError `agent_unknown` */
   async manifest(name: string): Promise<AgentManifest> {
-    const [manifest] = await withStatus(this.#store, [this.#services.registry.get(name)]);
+    const [manifest] = await withStatus(this.#store, [this.#services.executions.registry.get(name)]);
     if (manifest === undefined) throw fail('agent_unknown', name);
     return manifest;
   }
 
   /** By name. */
   manifests(limit: number, offset: number): Promise<AgentManifest[]> {
-    return withStatus(this.#store, this.#services.registry.list().slice(offset, offset + limit));
+    const { registry } = this.#services.executions;
+    return withStatus(this.#store, registry.list().slice(offset, offset + limit));
   }
 
   /** @throws RivuletError `session_unknown` */
@@ -212,28 +195,57 @@ export class Engine {
     return resource;
   }
 
-  /** Ends what is going on, so that every reader comes to an end; the store stays open. See `LiveRuns.stop`. */
+  /** Ends what is going on, so that every reader comes to an end; the store stays open. See `ActiveRuns.stop`. */
   async stop(): Promise<void> {
-    const { dispatcher } = this.#services;
+    const { dispatcher, active } = this.#services;
     this.#presence.clear();
-    await Promise.all([this.#sweeper.stop(), dispatcher.pause()]);
-    await this.#live.stop();
-    await this.#neighbours.stop();
+    await Promise.all([...this.#tasks.map((task) => task.stop()), dispatcher.pause()]);
+    await active.stop();
+    await this.#sync.stop();
     await dispatcher.close();
   }
 
-  /** A run that is on disk, or in another process, is taken over to be cancelled: that process can write no more. */
-  async #cancelElsewhere(run_id: string): Promise<string> {
-    const row = await seize(this.#store, () => this.#live.row(run_id));
-    const { await_request: _, ...run } = await foldRow(this.#store, row);
-    if (await endStored(this.#store, row, this.#services.now())) this.#endedStored(row);
-    return JSON.stringify({ ...run, status: 'cancelling' });
+  async #lookAfter(): Promise<void> {
+    await expireRuns(this.#services);
+    await this.#services.executor.retry();
   }
+}
 
-  #endedStored(row: RunRow): void {
-    this.#live.touched(row.run_id);
-    this.#turns.over(row);
-  }
+/** The parts of an engine that need each other, made in the order in which they do. */
+function servicesOf(options: EngineOptions, store: Store, limits: Limits): RunServices {
+  const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
+  const now = clock();
+  const sessions = new Sessions(forAgents(options.store, limits.storeTimeout), fetchResource, publicUrl);
+  const executor = new Executor(() => services);
+  const commits = new GroupCommit(options.store, {
+    requestTimeout: limits.patience,
+    storeTimeout: limits.storeTimeout,
+    onFailure,
+  });
+  const queue = new SessionQueue(store, {
+    limit: limits.queued,
+    offer: (run_id) => executor.offer(run_id),
+    stopping: () => active.stopping,
+  });
+  const active: ActiveRuns = new ActiveRuns(store, commits, {
+    limits,
+    shared: dispatcher.shared,
+    ended: (run_id) => queue.ended(run_id),
+    orphaned: (run_id) => executor.orphaned(run_id),
+  });
+  const services: RunServices = {
+    store,
+    commits,
+    dispatcher,
+    executions: { registry, sessions, toEvents: createToEvents(now), limits, now, logFor },
+    active,
+    queue,
+    executor,
+    idempotency: new Idempotency(store, limits.keepKeys),
+    replies: new Replies(),
+    cancel: (run_id) => cancelRun(services, run_id),
+  };
+  return services;
 }
 
 /** The time as the wire has it. Many runs ask in the same millisecond, and to write a date costs a microsecond. */

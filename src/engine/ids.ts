@@ -24,6 +24,15 @@ export function newId(): string {
   return `${head}${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`.toLowerCase();
 }
 
+/**
+ * Makes the ids of this process come after one that another process has made, whose clock may be ahead. The next one
+ * begins a new millisecond.
+ */
+export function passId(id: string): void {
+  const other = madeAt(id);
+  if (other >= time) [time, count] = [other, perMillisecond - 1];
+}
+
 /** Milliseconds since 1970 at which a UUID of version 7 was made; for any other, now. */
 export function madeAt(id: string): number {
   return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Date.now();

@@ -11,6 +11,8 @@ export interface Limits {
    * several processes share the work, waits until one of them has room. Default 10,000.
    */
   readonly running: number;
+  /** Runs of one session that may be unfinished when one more is queued behind them (429). Default 1,000. */
+  readonly queued: number;
   /** Milliseconds that a cancelled agent has to stop in. Default 5,000. */
   readonly cancelDeadline: number;
   /** Milliseconds that a run may be at work, awaits left out. Default one hour. */
@@ -37,6 +39,10 @@ export interface Limits {
   readonly lookEvery: number;
   /** Milliseconds that a request waits for a store that does not answer. Default 5,000. */
   readonly patience: number;
+  /** Milliseconds for which a commit that the store fails to take is tried again, before its runs fail. Default 60,000. */
+  readonly storeTimeout: number;
+  /** Milliseconds that a session without runs is kept after it was last written to. Default 30 days. */
+  readonly keepSessions: number;
 }
 
 const hour = 3_600_000;
@@ -46,6 +52,7 @@ export const defaultLimits: Limits = {
   chars: 256 * 1024 * 1024,
   backlog: 256 * 1024,
   running: 10_000,
+  queued: 1_000,
   cancelDeadline: 5_000,
   runTime: hour,
   awaitTime: 7 * 24 * hour,
@@ -59,4 +66,6 @@ export const defaultLimits: Limits = {
   lease: 15_000,
   lookEvery: 5_000,
   patience: 5_000,
+  storeTimeout: 60_000,
+  keepSessions: 30 * 24 * hour,
 };

@@ -1,31 +1,30 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Store } from '../core/store.ts';
-import { within as inTime } from '../core/within.ts';
+import { delay, within as inTime } from '../core/timing.ts';
 
 /**
- * A store over a network, as requests use it: where it does not answer, or not for so many milliseconds, that is told
- * as `store_away`. A client is then asked to come again, and an open stream waits. A commit that was given up may be
- * taken all the same, later.
+ * A store as requests use it: where it fails, or does not answer for so many milliseconds, the request fails with
+ * `store_away`, which has the store's own error as its cause. A client is then asked to come again, and an open stream
+ * waits. A commit that was given up may be taken all the same, later.
  */
-export function reachable(store: Store, patience: number): Store {
-  return asking(store, (ask) => within(ask(), patience));
+export function forRequests(store: Store, requestTimeout: number): Store {
+  return asking(store, (ask) => within(ask(), requestTimeout));
 }
 
-/** Milliseconds between two questions to a store that is away. */
+/** Milliseconds between two questions to a store that fails. */
 const pause = 500;
-/** Milliseconds after which it is no use to ask again; a silent agent is ended before, by default. */
-const longest = 3_600_000;
 
-/** A store over a network, as agents use it: what they ask while it is away is asked again until it is back. */
-export function patient(store: Store): Store {
+/**
+ * A store as agents use it: what they ask while it fails is asked again, for so many milliseconds at most.
+ */
+export function forAgents(store: Store, storeTimeout: number): Store {
   return asking(store, async (ask) => {
-    for (const until = performance.now() + longest; ; ) {
+    for (const until = performance.now() + storeTimeout; ; ) {
       try {
         return await ask();
-      } catch (error) {
-        if (performance.now() > until) throw error;
-        await delay(pause, undefined, { ref: false });
+      } catch (cause) {
+        if (performance.now() > until) throw unavailable(cause);
+        await delay(pause);
       }
     }
   });
@@ -46,13 +45,16 @@ function asking(store: Store, how: (ask: () => Promise<unknown>) => Promise<unkn
 }
 
 /** What a promise answers, or `store_away` when it rejects with an error that is not ours, or the time is over. */
-export async function within<T>(answer: Promise<T>, patience: number): Promise<T> {
+export async function within<T>(answer: Promise<T>, requestTimeout: number): Promise<T> {
   try {
-    return await inTime(patience, answer);
+    return await inTime(requestTimeout, answer);
   } catch (cause) {
-    if (cause instanceof RivuletError) throw cause;
-    const error = fail('store_away');
-    error.cause = cause;
-    throw error;
+    throw cause instanceof RivuletError ? cause : unavailable(cause);
   }
+}
+
+function unavailable(cause: unknown): RivuletError {
+  const error = fail('store_away');
+  error.cause = cause;
+  return error;
 }

@@ -20,8 +20,7 @@ const asFastifyError = (error: unknown): Partial<FastifyError> & { message: stri
 /** Answers every error of a request as an Error object. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const known = toRivuletError(error, request);
-  // A 503 is told by whoever knows the cause, once; in an outage each request would tell it again.
-  if (known.status === 503) request.log.info(known.message);
+  if (known.status === 503) request.log.warn({ err: known.cause }, known.message);
   else if (known.status >= 500) request.log.error({ err: error }, known.message);
   if (known.status === 503) reply.header('Retry-After', '1');
   reply.code(known.status).type('application/json; charset=utf-8').send(JSON.stringify(known));

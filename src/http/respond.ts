@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { runInside } from '../core/encode.ts';
+import { lastValueFrom } from 'rxjs';
+import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
 import { settles } from '../engine/log/batch.ts';
-import type { Cursor, CursorOptions } from '../engine/log/cursor.ts';
+import type { CursorOptions } from '../engine/log/cursor.ts';
+import type { RunStream } from '../engine/log/run-stream.ts';
 import type { Begun } from '../engine/runs/begun.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceGone } from './once-gone.ts';
@@ -15,7 +17,7 @@ const json = 'application/json; charset=utf-8';
 /** Answers text that is JSON already. */
 export const sendJson = (reply: FastifyReply, text: string): FastifyReply => reply.type(json).send(text);
 
-/** The three ways to answer a run that has begun: each is a reader of the same log. */
+/** The three ways to answer a run that has begun: sync collects its run stream, async detaches from it, stream pipes it. */
 export class Responder {
   readonly #engine: Engine;
   readonly #streams: StreamOptions;
@@ -25,23 +27,24 @@ export class Responder {
     this.#streams = streams;
   }
 
-  async begun(reply: FastifyReply, begun: Begun, mode: RunMode): Promise<FastifyReply> {
-    reply.header('Run-ID', begun.run_id);
-    if (mode === 'async') return sendJson(reply.code(202), begun.run);
-    if (mode === 'sync') {
-      const go = await this.#engine.reader(begun.run_id);
-      onceGone(reply, () => go(!reply.raw.writableEnded));
-      return sendJson(reply, await this.#settled(begun));
+  async begun(reply: FastifyReply, { run_id, run, after }: Begun, mode: RunMode): Promise<FastifyReply> {
+    reply.header('Run-ID', run_id);
+    switch (mode) {
+      case 'async':
+        return sendJson(reply.code(202), run);
+      case 'sync':
+        return this.#collect(reply, run_id, { after, until: 'settled' });
+      case 'stream':
+        return this.stream(reply, run_id, { after, until: 'settled' });
     }
-    return this.stream(reply, begun.run_id, { after: begun.after, until: 'settled' });
   }
 
   /**
-   * Follows a run. A run that is over, with nothing left to tell, answers 204: that ends an EventSource,
+   * Pipes a run stream. A run that is final, with no event left to send, answers 204: that ends an EventSource,
    * which takes the end of any stream for a reason to come back.
    */
   async stream(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
-    const cursor = await this.#engine.watch(run_id, options);
+    const cursor = (await this.#engine.stream(run_id, options)).cursor();
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();
@@ -52,46 +55,29 @@ export class Responder {
 
   /** All events so far as `{events: […]}`, passed on as stored, a batch at a time. */
   async list(reply: FastifyReply, run_id: string, after: number): Promise<FastifyReply> {
-    const cursor = await this.#engine.watch(run_id, { after, until: 'now' });
-    return reply.type(json).send(Readable.from(listed(cursor)));
+    const events = await this.#engine.stream(run_id, { after, until: 'now' });
+    return reply.type(json).send(Readable.from(listed(events)));
   }
 
-  // The last line of a settled log is the event that carries the Run, already as JSON.
-  async #settled({ run_id, after }: Begun): Promise<string> {
-    const last = await lastLine(await this.#engine.watch(run_id, { after, until: 'settled' }));
+  async #collect(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
+    const leave = await this.#engine.reader(run_id);
+    onceGone(reply, () => leave(!reply.raw.writableEnded));
+    return sendJson(reply, await this.#settled(run_id, options));
+  }
+
+  async #settled(run_id: string, options: CursorOptions): Promise<string> {
+    const batch = await lastValueFrom(await this.#engine.stream(run_id, options), { defaultValue: undefined });
+    const last = batch?.lines.at(-1);
     // A durable run is let go of when the server stops; it settles in the next process.
     if (last === undefined || !settles(last)) throw fail('stopping');
-    return runInside(last);
+    // The final event carries the whole Run, already as JSON; an event that awaits does not repeat the output.
+    return runEventOf(last) === 'awaiting' ? this.#engine.run(run_id) : runInside(last);
   }
 }
 
-/** The last line that a cursor reads. */
-function lastLine(cursor: Cursor): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    let last: string | undefined;
-    const read = (): void => {
-      try {
-        for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
-          if (batch === 'over') {
-            cursor.close();
-            resolve(last);
-            return;
-          }
-          last = batch.lines.at(-1);
-        }
-      } catch (error) {
-        cursor.close();
-        reject(error);
-      }
-    };
-    cursor.onReady(read);
-    read();
-  });
-}
-
-async function* listed(batches: AsyncIterable<{ lines: readonly string[] }>): AsyncGenerator<string> {
+async function* listed(events: RunStream): AsyncGenerator<string> {
   let before = '{"events":[';
-  for await (const { lines } of batches) {
+  for await (const { lines } of events) {
     yield `${before}${lines.join(',')}`;
     before = ',';
   }

@@ -29,6 +29,7 @@ export const AwaitRequest = Type.Object(
   {
     type: Type.Literal('message'),
     message: Message,
+    id: Type.Optional(Type.String({ description: 'which question of the run it is; a resume may name it' })),
     schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
     expires_at: Type.Optional(DateTime),
   },
@@ -45,7 +46,13 @@ export type AwaitResume = Static<typeof AwaitResume>;
 
 /** An AwaitResume as a client sends it; the type is checked against the run, not here. */
 export const AwaitResumeInput = Type.Object(
-  { type: Type.String({ minLength: 1 }), message: Type.Optional(MessageInput) },
+  {
+    type: Type.String({ minLength: 1 }),
+    message: Type.Optional(MessageInput),
+    id: Type.Optional(
+      Type.String({ description: 'the id of the await_request that it answers; default: the open one' }),
+    ),
+  },
   { $id: 'AwaitResumeInput', additionalProperties: true },
 );
 export type AwaitResumeInput = Static<typeof AwaitResumeInput>;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { Cursor } from '../../src/engine/log/cursor.ts';
-import { Pages } from '../../src/engine/log/page-cache.ts';
+import { PageCache } from '../../src/engine/log/page-cache.ts';
+import { storedSource } from '../../src/engine/log/source.ts';
 import type { RunRow, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 
@@ -38,7 +39,7 @@ describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
   it('is done once for all readers at the same place', async () => {
     const store = await openStore(url);
     const row = await longRun(store);
-    const pages = new Pages(store);
+    const pages = new PageCache(store);
     const [first, second] = await Promise.all([pages.after(row.run_id, 250), pages.after(row.run_id, 250)]);
     expect(first.flatMap((batch) => batch.lines).length).toBeGreaterThan(100);
     expect(second).toBe(first);
@@ -50,7 +51,7 @@ describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
     for (const sweeps of [1, 100]) {
       const store = await openStore(url);
       const row = await longRun(store);
-      const cursor = new Cursor(new Pages(store), nowhere, row);
+      const cursor = new Cursor(new PageCache(store), nowhere, storedSource(row));
       const seen: number[] = [];
       const reading = (async () => {
         for await (const batch of cursor) {

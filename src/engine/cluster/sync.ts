@@ -1,112 +1,100 @@
-import type { Moved, RunRow, Store } from '../../core/store.ts';
+import type { Moved, RunRow } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
-import type { Limits } from '../limits.ts';
-import type { LiveRuns } from '../runs/active-runs.ts';
-import { type Executor, isLoose } from '../runs/executor.ts';
-import type { SessionTurns } from '../runs/session-queue.ts';
-import type { LeftReplies } from './reply-mailbox.ts';
+import { PeriodicTask } from '../periodic.ts';
+import { isLoose } from '../runs/executor.ts';
+import type { RunServices } from '../runs/run-services.ts';
+import { takeReply } from './reply-mailbox.ts';
 
 const page = 1000;
-/** Those of runs that somebody has to execute. */
+/** Runs that are looked at together. */
+const together = 16;
+/** The statuses of runs that a node has to execute, or that wait for their turn. */
 const loose: readonly RunStatus[] = ['created', 'in-progress', 'cancelling'];
 
-/** What this process's share in the work needs of the engine. */
-export interface Share {
-  readonly store: Store;
-  readonly live: LiveRuns;
-  readonly turns: SessionTurns;
-  readonly executor: Executor;
-  readonly left: LeftReplies;
-  readonly limits: Limits;
-  /** Told of a store that does not answer. */
-  readonly failed: (error: unknown) => void;
-}
-
 /**
- * The other processes of the same store: hears of what they write, as a hint, and looks from time to time whether
- * a hint was lost, or a run that one of them left lies about.
+ * The other nodes of the same store: listens for notifications of what they write, and polls for missed notifications
+ * and for runs without a node.
  */
-export class Neighbours {
-  readonly #share: Share;
-  readonly #timers: NodeJS.Timeout[] = [];
-  readonly #looking = new Set<Promise<void>>();
-  #deafen: (() => Promise<void>) | undefined;
+export class Sync {
+  readonly #services: RunServices;
+  readonly #onFailure: (error: unknown) => void;
+  readonly #polls: readonly PeriodicTask[];
+  /** The last event of each run at the last poll: one that has written since then has learnt whose it is. */
+  #seen = new Map<string, number>();
+  #unsubscribe: (() => Promise<void>) | undefined;
 
-  constructor(share: Share) {
-    this.#share = share;
+  /** `onFailure` is told of a store that does not answer. */
+  constructor(services: RunServices, onFailure: (error: unknown) => void) {
+    const { lookEvery, lease } = services.executions.limits;
+    this.#services = services;
+    this.#onFailure = onFailure;
+    this.#polls = [
+      new PeriodicTask(lookEvery, () => this.#poll(), onFailure),
+      new PeriodicTask(lease, () => this.#findLoose(), onFailure),
+    ];
   }
 
-  /** Resolves when it hears. @throws where the store cannot be watched */
+  /** Resolves when it listens. @throws where the store cannot be watched */
   async start(): Promise<void> {
-    const { store, limits } = this.#share;
-    this.#deafen = await store.watch?.((moves) => this.#heard(moves));
-    this.#every(limits.lookEvery, () => this.#look());
-    this.#every(limits.lease, () => this.#findLoose());
+    this.#unsubscribe = await this.#services.store.watch?.((moves) => this.#notified(moves));
+    for (const poll of this.#polls) poll.start();
   }
 
-  /** Hears and looks no more; resolves when no look is under way. */
+  /** Resolves when no poll is under way. */
   async stop(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
-    await this.#deafen?.();
-    await Promise.all(this.#looking);
+    await this.#unsubscribe?.();
+    await Promise.all(this.#polls.map((poll) => poll.stop()));
   }
 
-  #every(milliseconds: number, look: () => Promise<void>): void {
-    let looking: Promise<void> | undefined;
-    const timer = setInterval(() => {
-      if (looking !== undefined) return;
-      const mine = look()
-        .catch(this.#share.failed)
-        .finally(() => {
-          this.#looking.delete(mine);
-          looking = undefined;
-        });
-      looking = mine;
-      this.#looking.add(mine);
-    }, milliseconds);
-    timer.unref();
-    this.#timers.push(timer);
-  }
-
-  #heard(moves: readonly Moved[] | undefined): void {
-    const { live, turns } = this.#share;
-    if (moves === undefined) live.missed();
+  #notified(moves: readonly Moved[] | undefined): void {
+    const { active, queue } = this.#services;
+    if (moves === undefined) active.missed();
     for (const move of moves ?? []) {
-      const execution = live.here(move.run_id);
-      live.moved(move);
-      if (execution !== undefined) void this.#takeReply(execution).catch(this.#share.failed);
-      else if (move.final) turns.ended(move.run_id);
+      const execution = active.here(move.run_id);
+      active.moved(move);
+      if (execution !== undefined) void this.#takeReply(execution).catch(this.#onFailure);
+      if (move.final) queue.ended(move.run_id);
     }
   }
 
-  /** Somebody may have answered a pinned run here, in another process. */
-  async #takeReply(execution: Execution): Promise<void> {
-    const { durable, run, log } = execution;
-    if (!durable && run.status === 'awaiting' && !log.detached) await this.#share.left.take(execution);
+  /** Another node may have left a reply for a run that awaits here. */
+  #takeReply(execution: Execution): Promise<void> {
+    return takeReply(this.#services.store, execution);
   }
 
-  async #look(): Promise<void> {
-    const { live, turns } = this.#share;
-    live.missed();
-    await turns.recheck();
-    for (const { run } of live.all()) {
-      // Whoever works finds out when it writes; who awaits has to ask.
-      const execution = run.status === 'awaiting' ? await live.get(run.run_id) : undefined;
-      if (execution !== undefined) await this.#takeReply(execution);
+  /** Whether the runs that said nothing since the last poll are still this node's, and whether they were answered. */
+  async #poll(): Promise<void> {
+    const { active } = this.#services;
+    active.missed();
+    const seen = new Map<string, number>();
+    const silent: string[] = [];
+    for (const { log } of active.all()) {
+      const { run_id, last } = log.row;
+      if (this.#seen.get(run_id) === last) silent.push(run_id);
+      seen.set(run_id, last);
+    }
+    this.#seen = seen;
+    for (let from = 0; from < silent.length; from += together) {
+      await Promise.all(silent.slice(from, from + together).map((run_id) => this.#check(run_id)));
     }
   }
 
-  /** Runs whose dispatch was lost, or whose turn a process that is gone was to wait for. Every process looks. */
+  async #check(run_id: string): Promise<void> {
+    const execution = await this.#services.active.get(run_id);
+    if (execution !== undefined) await this.#takeReply(execution);
+  }
+
+  /** Runs whose dispatch was lost, or that wait for a turn which a dead node was to give them. Every node looks. */
   async #findLoose(): Promise<void> {
-    const { store, live, executor, limits } = this.#share;
-    const young = new Date(Date.now() - limits.lease).toISOString();
+    const { store, active, executor, queue, executions } = this.#services;
+    const young = new Date(Date.now() - executions.limits.lease).toISOString();
     for (const status of loose) {
       for (let before: string | undefined; ; ) {
         const rows: RunRow[] = await store.runs({ status }, before, page);
-        const found = rows.filter((row) => row.created_at < young && live.here(row.run_id) === undefined);
+        const found = rows.filter((row) => row.created_at < young && active.here(row.run_id) === undefined);
         await executor.offerAll(found.filter(isLoose));
-        for (const row of found) if (row.queued_at !== null) await executor.queueAgain(row);
+        for (const row of found) if (row.queued_at !== null) await queue.add(row.session_id);
         before = rows.at(-1)?.run_id;
         if (rows.length < page) break;
       }

@@ -1,5 +1,4 @@
 import type { AgentLog } from '../../core/agent.ts';
-import type { Dispatcher } from '../../core/dispatcher.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
@@ -8,7 +7,6 @@ import type { Sessions } from '../sessions.ts';
 /** What all executions of an engine share. */
 export interface Services {
   readonly registry: Registry;
-  readonly dispatcher: Dispatcher;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;
   readonly limits: Limits;

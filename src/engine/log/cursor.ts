@@ -1,9 +1,8 @@
 import { fail, RivuletError } from '../../core/errors.ts';
-import { isFinal } from '../../core/status.ts';
-import type { Batch, RunRow } from '../../core/store.ts';
+import type { Batch } from '../../core/store.ts';
 import { lastOf, settles } from './batch.ts';
-import type { Pages } from './page-cache.ts';
-import { RunLog } from './run-log.ts';
+import type { PageCache } from './page-cache.ts';
+import type { Readers, Runs, Source } from './source.ts';
 import type { Reader } from './tail.ts';
 
 export interface CursorOptions {
@@ -13,48 +12,49 @@ export interface CursorOptions {
   readonly until?: 'now' | 'settled' | 'final';
 }
 
-/** Where a cursor looks for a run: its log while it is live in this process, its row in the store otherwise. */
-export interface Runs {
-  /** `seen` is the id of the last event that the reader has: what does not know of it is no place to look. */
-  find(run_id: string, seen?: number): Promise<RunLog | RunRow>;
-  /** Calls back whenever a run may have come, gone, or got on in another process, and when the server stops. */
-  on(run_id: string, callback: () => void): () => void;
-  readonly stopping: boolean;
-}
+/**
+ * What a cursor does: `reading` what is at hand, `asking` the store for a page or for where the run is now, `held` until
+ * something changes because the store is unavailable, or at its end.
+ */
+type State =
+  | { readonly kind: 'reading' | 'asking' | 'closed' }
+  | { readonly kind: 'held'; readonly release: () => void }
+  | { readonly kind: 'failed'; readonly error: unknown };
 
+const reading: State = { kind: 'reading' };
+const asking: State = { kind: 'asking' };
+const closed: State = { kind: 'closed' };
 const none: readonly Batch[] = [];
 
 /**
- * A reader's place in a log. Replay and live are one: what is durable after it is read, from the log's tail or
- * the store; where there is nothing, the reader is called when the log moves. Nothing is queued for a reader, so
+ * A reader's position in a log. Replay and live are one: what is durable after the position is read, from the log's tail
+ * or the store; where there is nothing, the reader is called when the log moves. Nothing is queued for a reader, so
  * a slow one costs no memory. It calls back instead of promising, because a token that is read as soon as it is
  * durable is most of what a server does, and each promise on its way costs as much as its frame.
  */
 export class Cursor implements Reader {
-  /** The run is over and there is nothing after the cursor, nor will there be. */
+  /** The run is final and there is nothing after the cursor, nor will there be. */
   readonly exhausted: boolean;
-  readonly #pages: Pages;
+  readonly #pages: PageCache;
   readonly #runs: Runs;
   readonly #end: number;
   readonly #settled: boolean;
-  #source: RunLog | RunRow;
+  #state = reading;
+  #source: Source;
   #after: number;
   #page: readonly Batch[] = none;
   #next = 0;
-  /** Asking the store. */
-  #away = false;
-  /** The run is in no process, or in another one, and may have got on since it was looked for. */
+  /** Told when the log of this process grows, or when a run that is not here changes. */
+  #joined: Readers | undefined;
+  #unsubscribe: (() => void) | undefined;
+  /** Whether a run that is not here may have changed since it was looked up. */
   #stale = false;
-  #deafen: (() => void) | undefined;
-  #held: (() => void) | undefined;
   #ready: (() => void) | undefined;
   #waiting = false;
-  #failure: unknown;
-  #closed = false;
 
   /** @throws RivuletError `cursor_invalid` */
-  constructor(pages: Pages, runs: Runs, source: RunLog | RunRow, { after = 0, until = 'final' }: CursorOptions = {}) {
-    const last = durable(source);
+  constructor(pages: PageCache, runs: Runs, source: Source, { after = 0, until = 'final' }: CursorOptions = {}) {
+    const last = source.durable;
     if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
     this.#pages = pages;
     this.#runs = runs;
@@ -62,7 +62,7 @@ export class Cursor implements Reader {
     this.#after = after;
     this.#end = until === 'now' ? last : Number.POSITIVE_INFINITY;
     this.#settled = until === 'settled';
-    this.exhausted = isOver(source) && after === last;
+    this.exhausted = source.final && after === last;
     // Joined here, not at the first read: a run that is done in one turn would be gone from the tail.
     if (until !== 'now') this.#follow(source);
   }
@@ -77,9 +77,9 @@ export class Cursor implements Reader {
   }
 
   /**
-   * The next events, without a gap or a double; `later` where they are still to come, `over` after the last one
+   * The next events, with no missing or duplicate ones; `later` where they are still to come, `over` after the last one
    * or when the cursor is closed.
-   * @throws RivuletError `store_failed`, `log_removed`, and what the store throws
+   * @throws RivuletError `log_removed`, and what the store throws
    */
   read(): Batch | 'later' | 'over' {
     const read = this.#read();
@@ -89,11 +89,11 @@ export class Cursor implements Reader {
 
   /** Reads no more. Whoever opened a cursor closes it; to iterate over it to its end, or out of it, does so too. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#state === closed) return;
+    if (this.#state.kind === 'held') this.#state.release();
+    this.#state = closed;
     this.#page = none;
     this.#leave();
-    this.#held?.();
     this.wake();
   }
 
@@ -122,43 +122,42 @@ export class Cursor implements Reader {
 
   #read(): Batch | 'later' | 'over' {
     for (;;) {
-      if (this.#closed || this.#after >= this.#end) return 'over';
-      if (this.#failure !== undefined) throw this.#failure;
-      const batch = this.#atHand();
+      if (this.#state === closed || this.#after >= this.#end) return 'over';
+      if (this.#state.kind === 'failed') throw this.#state.error;
+      const batch = this.#nextOfPage();
       if (batch !== undefined) return batch;
-      if (this.#away || this.#held !== undefined) return 'later';
+      if (this.#state !== reading) return 'later';
       const source = this.#source;
-      if (this.#after < durable(source)) {
-        const kept = source instanceof RunLog ? source.tail.after(this.#after) : undefined;
+      if (this.#after < source.durable) {
+        const kept = source.atHand(this.#after);
         if (kept === undefined) this.#fetch();
         else this.#turnTo(kept);
-      } else if (isOver(source)) {
+      } else if (source.final) {
         return 'over';
-      } else if (source instanceof RunLog && !source.detached) {
-        if (source.failure !== undefined) throw source.failure;
+      } else if (source.readers !== undefined) {
         return 'later';
       } else {
         if (this.#runs.stopping) return 'over';
-        if (this.#deafen !== undefined && !this.#stale) return 'later';
-        this.#seek();
+        if (this.#unsubscribe !== undefined && !this.#stale) return 'later';
+        this.#lookUp();
       }
     }
   }
 
-  #atHand(): Batch | undefined {
+  #nextOfPage(): Batch | undefined {
     while (this.#next < this.#page.length) {
       const batch = this.#page[this.#next];
-      const end = Math.min(this.#end, durable(this.#source));
+      const end = Math.min(this.#end, this.#source.durable);
       if (batch !== undefined && lastOf(batch) > this.#after) {
         if (batch.first > end) break;
-        const fresh = from(batch, this.#after, end);
+        const fresh = part(batch, this.#after, this.#settled ? settledAt(batch, this.#after, end) : end);
         this.#after = lastOf(fresh);
         if (this.#settled && settles(fresh.lines.at(-1))) this.close();
         return fresh;
       }
       this.#next += 1;
     }
-    // Who waits for the next token holds nothing of the last one.
+    // A reader that waits for the next token holds nothing of the last one.
     if (this.#next >= this.#page.length) this.#page = none;
     return undefined;
   }
@@ -168,78 +167,86 @@ export class Cursor implements Reader {
     this.#next = 0;
   }
 
-  #follow(source: RunLog | RunRow): void {
-    const here = source instanceof RunLog && !source.detached;
-    if (!here && this.#deafen !== undefined) {
-      this.#source = source;
-      return;
-    }
-    this.#leave();
+  #follow(source: Source): void {
     this.#source = source;
-    if (this.#closed) return;
-    if (here) {
-      source.tail.join(this);
-    } else if (!isOver(source)) {
+    const { readers, run_id, final } = source;
+    if (readers !== undefined) {
+      this.#leave();
+      if (this.#state === closed) return;
+      this.#joined = readers;
+      readers.join(this);
+    } else if (this.#unsubscribe === undefined && this.#state !== closed && !final) {
+      this.#leave();
+      // What happened between the look at the run and this is not told.
       this.#stale = true;
-      this.#deafen = this.#runs.on(idOf(source), this.#news);
+      this.#unsubscribe = this.#runs.on(run_id, this.#changed);
     }
   }
 
   #leave(): void {
-    if (this.#source instanceof RunLog) this.#source.tail.leave(this);
-    this.#deafen?.();
-    this.#deafen = undefined;
+    this.#joined?.leave(this);
+    this.#joined = undefined;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
   }
 
-  readonly #news = (): void => {
+  readonly #changed = (): void => {
     this.#stale = true;
     this.wake();
   };
 
   #fetch(): void {
-    this.#go(this.#pages.after(idOf(this.#source), this.#after).then((page) => this.#turnTo(page)));
+    this.#ask(this.#pages.after(this.#source.run_id, this.#after).then((page) => this.#turnTo(page)));
   }
 
-  #seek(): void {
+  #lookUp(): void {
     // Listens before it looks: what happens in between is not missed.
     this.#follow(this.#source);
     this.#stale = false;
-    this.#go(this.#runs.find(idOf(this.#source), this.#after).then((source) => this.#follow(source)));
+    this.#ask(this.#runs.find(this.#source.run_id, this.#after).then((source) => this.#follow(source)));
   }
 
-  #go(work: Promise<void>): void {
-    this.#away = true;
-    work
-      .catch((error: unknown) => {
-        if (error instanceof RivuletError && error.kind === 'store_away') this.#hold();
-        else this.#failure = error;
-      })
-      .finally(() => {
-        this.#away = false;
-        this.wake();
-      });
+  #ask(answer: Promise<void>): void {
+    this.#state = asking;
+    answer
+      .then(
+        () => this.#become(reading),
+        (error: unknown) => {
+          if (error instanceof RivuletError && error.kind === 'store_away') this.#hold();
+          else this.#become({ kind: 'failed', error });
+        },
+      )
+      .finally(() => this.wake());
   }
 
-  /** The store does not answer: the stream stays open until it does. */
+  #become(state: State): void {
+    if (this.#state !== closed) this.#state = state;
+  }
+
+  /** The store is unavailable: the stream stays open until it is back, of which every reader is told. */
   #hold(): void {
+    if (this.#state === closed) return;
     this.#stale = true;
-    const off = this.#runs.on(idOf(this.#source), () => {
-      this.#held?.();
+    const release = this.#runs.on(this.#source.run_id, () => {
+      release();
+      this.#become(reading);
       this.wake();
     });
-    this.#held = () => {
-      this.#held = undefined;
-      off();
-    };
+    this.#state = { kind: 'held', release };
   }
 }
 
-const idOf = (source: RunLog | RunRow): string => (source instanceof RunLog ? source.row.run_id : source.run_id);
-const durable = (source: RunLog | RunRow): number => (source instanceof RunLog ? source.durable : source.last);
-const isOver = (source: RunLog | RunRow): boolean => (source instanceof RunLog ? source.ended : isFinal(source.status));
+/** The id of the first event of a batch, after one and up to another, that settles the run; or else the last id. */
+function settledAt(batch: Batch, after: number, end: number): number {
+  const last = Math.min(lastOf(batch), end);
+  for (let id = Math.max(batch.first, after + 1); id < last; id += 1) {
+    if (settles(batch.lines[id - batch.first])) return id;
+  }
+  return last;
+}
 
 // Whole batches are the rule, and go on as they are: what was made of them once serves every reader.
-function from(batch: Batch, after: number, end: number): Batch {
+function part(batch: Batch, after: number, end: number): Batch {
   if (batch.first > after && lastOf(batch) <= end) return batch;
   const skip = Math.max(0, after + 1 - batch.first);
   return { first: batch.first + skip, lines: batch.lines.slice(skip, end + 1 - batch.first) };

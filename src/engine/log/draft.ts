@@ -5,15 +5,31 @@ export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | '
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** A write that is still added to; `chars` counts its lines, and one that is `settled` ends with an answer. */
-export type Draft = Mutable<Omit<Write, 'lines'>> & { lines: string[]; chars: number; settled?: boolean };
+type Lists = 'resources' | 'history' | 'journal';
 
-/** Adds to what a write keeps together with its events; lists grow, and of the rest the last one counts. */
+/** A write that is still added to; `chars` counts its lines, and one that is `settled` ends with an answer. */
+export type Draft = Mutable<Omit<Write, 'lines' | Lists>> & {
+  lines: string[];
+  chars: number;
+  settled?: boolean;
+} & { [List in Lists]?: NonNullable<Write[List]>[number][] };
+
+/**
+ * Adds to what a write keeps together with its events: lists grow in place, so that thousands of journal entries in
+ * one turn cost linear time; of the rest, the last value counts.
+ */
 export function addTo(draft: Draft, { resources, history, state, ended, journal, key }: Extras): void {
-  if (resources) draft.resources = [...(draft.resources ?? []), ...resources];
-  if (history) draft.history = [...(draft.history ?? []), ...history];
+  if (resources) draft.resources = grown(draft.resources, resources);
+  if (history) draft.history = grown(draft.history, history);
+  if (journal) draft.journal = grown(draft.journal, journal);
   if (state !== undefined) draft.state = state;
   if (ended) draft.ended = ended;
-  if (journal) draft.journal = [...(draft.journal ?? []), ...journal];
   if (key) draft.key = key;
+}
+
+// One by one: to spread a long list into `push` overflows the stack.
+function grown<T>(list: T[] | undefined, more: readonly T[]): T[] {
+  const all = list ?? [];
+  for (const one of more) all.push(one);
+  return all;
 }

@@ -1,94 +1,203 @@
 import { fail } from '../../core/errors.ts';
-import type { Store, Write } from '../../core/store.ts';
+import type { Outcome, Store, Write } from '../../core/store.ts';
+import { delay } from '../../core/timing.ts';
 import { within } from '../store-access.ts';
 
 /** A log that has something to be kept, as the group commit sees it. */
 export interface Uncommitted {
-  /** What is pending; from now on it is in flight. */
+  /** Characters of what is pending. */
+  readonly backlog: number;
+  /** What is pending; from now on it is in flight, until it is settled or broke. */
   take(): Write[];
-  /** What was in flight is durable. */
-  committed(): void;
-  /** The store failed. */
+  /** What became of the writes in flight: one outcome each, from `at` on. */
+  settle(outcomes: readonly Outcome[], at: number): void;
+  /** The store did not take them within the time that it has. */
   broke(cause: unknown): void;
-  /** The store refused it: somebody else has written to the run, or the key was used. */
-  refused(): void;
   /** Resolves when all that was appended is durable. */
   flushed(): Promise<void>;
 }
 
+/** The writes of one log that go to the store together. */
+interface Parcel {
+  readonly log: Uncommitted;
+  readonly writes: readonly Write[];
+  readonly chars: number;
+  /** When the store first failed to take them, in milliseconds of `performance.now`. */
+  failedAt?: number;
+}
+
+export interface GroupCommitOptions {
+  /** Milliseconds that a request waits for a store that does not answer. */
+  readonly requestTimeout: number;
+  /** Milliseconds for which a commit that fails is tried again, before its runs fail. */
+  readonly storeTimeout: number;
+  /** Told of a commit that fails for the first time since one succeeded, and of what a log throws. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** One commit has at most so many writes, and so many characters unless one log alone has more. */
+const maxWrites = 500;
+const maxChars = 4 * 1024 * 1024;
+/** Failed rounds after which logs are tried one by one, so that what one of them wrote does not stop the others. */
+const roundsTogether = 2;
+/** Failures in one such round after which it is the store that fails. */
+const failuresARound = 20;
+
 /**
  * Group commit: what all runs append in one turn of the event loop goes to the store as one commit,
  * and what they append while it is under way goes with the next. A reader is shown nothing before.
+ * A commit that the store fails to take is tried again, after pauses of 50 ms to 2 s, until `storeTimeout`.
  */
-export class Commits {
+export class GroupCommit {
   readonly #store: Store;
+  readonly #options: GroupCommitOptions;
   #dirty: Uncommitted[] = [];
-  #scheduled = false;
+  /** What the store has not taken yet, oldest first. */
+  #failed: Parcel[] = [];
+  #rounds = 0;
+  /** What the store said against the last commit that it did not take; undefined while it takes them. */
+  #cause: unknown;
+  #running = false;
   readonly #idle: (() => void)[] = [];
-  readonly #patience: number;
-  /** Since when a commit is under way, in milliseconds of `performance.now`. */
+  /** Since when a commit is under way or failing, in milliseconds of `performance.now`. */
   #since: number | undefined;
 
-  /** `patience`: milliseconds that a request waits for a store that does not answer. */
-  constructor(store: Store, patience: number) {
+  constructor(store: Store, options: GroupCommitOptions) {
     this.#store = store;
-    this.#patience = patience;
+    this.#options = options;
+  }
+
+  /** Whether the last commit failed. */
+  get failing(): boolean {
+    return this.#cause !== undefined;
   }
 
   /**
-   * What a request asks before it begins something: runs can wait for a store that is away, but not people.
+   * What a request asks before it begins something: runs can wait for a store that is unavailable, people cannot.
    * @throws RivuletError `store_away`
    */
   check(): void {
-    if (this.#since !== undefined && performance.now() - this.#since > this.#patience) throw fail('store_away');
+    if (this.#since !== undefined && performance.now() - this.#since > this.#options.requestTimeout)
+      throw fail('store_away');
   }
 
   /** Resolves when all of a log is durable. What is given up may become durable all the same. @throws as above */
   kept(log: Uncommitted): Promise<void> {
-    return within(log.flushed(), this.#patience);
+    return within(log.flushed(), this.#options.requestTimeout);
   }
 
   /** Has the log's pending events committed at the end of this turn; called once before each `take`. */
   mark(log: Uncommitted): void {
     this.#dirty.push(log);
-    this.#schedule();
-  }
-
-  /** Resolves when nothing is waiting to be kept. */
-  async drained(): Promise<void> {
-    if (this.#scheduled) await new Promise<void>((resolve) => this.#idle.push(resolve));
-  }
-
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
+    if (this.#running) return;
+    this.#running = true;
     // setImmediate, not a microtask: an async generator yields its tokens in separate microtasks,
     // and all of them belong into one commit.
-    setImmediate(() => void this.#flush());
+    setImmediate(this.#run);
+  }
+
+  /** Resolves when nothing is waiting to be kept, or the store has failed to take it. */
+  async drained(): Promise<void> {
+    if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   // Never rejects: what goes wrong is told to the logs that it concerns.
-  async #flush(): Promise<void> {
-    const logs = this.#dirty;
+  readonly #run = (): void => {
+    void this.#round().then(() => {
+      if (this.#dirty.length > 0 || this.#failed.length > 0) return void setImmediate(this.#run);
+      this.#running = false;
+      for (const resolve of this.#idle.splice(0)) resolve();
+    });
+  };
+
+  async #round(): Promise<void> {
+    const parcels = this.#failed;
+    const inFlight = new Set(parcels.map(({ log }) => log));
+    const dirty = this.#dirty;
     this.#dirty = [];
-    const writes: Write[] = [];
-    const ends = logs.map((log) => writes.push(...log.take()));
-    this.#since = performance.now();
-    try {
-      const kept = await this.#store.commit(writes);
-      let next = 0;
-      logs.forEach((log, index) => {
-        let all = true;
-        for (const end = ends[index] ?? 0; next < end; next += 1) all &&= kept[next] === 'taken';
-        if (all) log.committed();
-        else log.refused();
-      });
-    } catch (error) {
-      for (const log of logs) log.broke(error);
+    for (const log of dirty) {
+      // Its earlier writes come first; it stays dirty until they are settled.
+      if (inFlight.has(log)) this.#dirty.push(log);
+      else parcels.push(parcelOf(log));
     }
-    this.#since = undefined;
-    this.#scheduled = false;
-    if (this.#dirty.length > 0) this.#schedule();
-    else for (const resolve of this.#idle.splice(0)) resolve();
+    this.#failed = [];
+    this.#since ??= performance.now();
+    await this.#commitAll(parcels);
+    if (this.#failed.length === 0) {
+      this.#rounds = 0;
+      this.#cause = undefined;
+      this.#since = undefined;
+      return;
+    }
+    this.#rounds += 1;
+    await delay(Math.min(25 * 2 ** this.#rounds, 2_000));
+    this.#expire();
   }
+
+  async #commitAll(parcels: readonly Parcel[]): Promise<void> {
+    const single = this.#rounds >= roundsTogether;
+    let failures = 0;
+    for (let next = 0; next < parcels.length; ) {
+      const from = next;
+      let writes = 0;
+      let chars = 0;
+      do {
+        const parcel = parcels[next];
+        writes += parcel?.writes.length ?? 0;
+        chars += parcel?.chars ?? 0;
+        next += 1;
+      } while (!single && next < parcels.length && writes < maxWrites && chars < maxChars);
+      const piece = from === 0 && next === parcels.length ? parcels : parcels.slice(from, next);
+      if (failures >= failuresARound) this.#failed.push(...piece);
+      else if (!(await this.#commit(piece))) failures += 1;
+    }
+    // Those that were not tried come first the next time.
+    if (failures >= failuresARound) this.#failed.push(...this.#failed.splice(0, failures));
+  }
+
+  /** Answers whether the store took part; what it did not take is tried again. */
+  async #commit(parcels: readonly Parcel[]): Promise<boolean> {
+    const [first] = parcels;
+    const writes = parcels.length === 1 && first !== undefined ? first.writes : parcels.flatMap((one) => one.writes);
+    let outcomes: Outcome[];
+    try {
+      outcomes = await this.#store.commit(writes);
+    } catch (error) {
+      this.#failing(parcels, error);
+      return false;
+    }
+    let at = 0;
+    for (const { log, writes } of parcels) {
+      // A reader that throws must not keep the logs after this one from being told.
+      try {
+        log.settle(outcomes, at);
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
+      at += writes.length;
+    }
+    return true;
+  }
+
+  #failing(parcels: readonly Parcel[], error: unknown): void {
+    if (this.#cause === undefined) this.#options.onFailure(error);
+    this.#cause = error;
+    for (const parcel of parcels) {
+      parcel.failedAt ??= performance.now();
+      this.#failed.push(parcel);
+    }
+  }
+
+  #expire(): void {
+    const limit = performance.now() - this.#options.storeTimeout;
+    const late = this.#failed.filter(({ failedAt = 0 }) => failedAt < limit);
+    if (late.length === 0) return;
+    this.#failed = this.#failed.filter((parcel) => !late.includes(parcel));
+    for (const { log } of late) log.broke(this.#cause);
+  }
+}
+
+function parcelOf(log: Uncommitted): Parcel {
+  const chars = log.backlog;
+  return { log, writes: log.take(), chars };
 }

@@ -13,7 +13,7 @@ const keptChars = 8 * 1024 * 1024;
  * one long run each would otherwise fill memory with a copy of its own. A page may end before its log does, so
  * one that is kept is never wrong, only short.
  */
-export class Pages {
+export class PageCache {
   readonly #store: Store;
   readonly #kept = new LRUCache<string, readonly Batch[]>({
     maxSize: keptChars,

@@ -1,69 +1,137 @@
 import { encode } from '../../core/encode.ts';
-import { fail } from '../../core/errors.ts';
+import { fail, RivuletError } from '../../core/errors.ts';
 import { fold } from '../../core/reduce.ts';
 import { isFinal } from '../../core/status.ts';
-import type { RunRow, Store } from '../../core/store.ts';
+import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Run } from '../../schema/run.ts';
 import { readPage } from './page-cache.ts';
 
+/** The lines of a log after an event, up to the row's last, a page at a time. @throws RivuletError `log_removed` */
+async function* pagesAfter(store: Store, row: RunRow, after: number): AsyncGenerator<string[], void, undefined> {
+  for (let seen = after; seen < row.last; ) {
+    const lines: string[] = [];
+    for (const batch of await readPage(store, row.run_id, seen)) {
+      const fresh = batch.lines.slice(Math.max(0, seen + 1 - batch.first), row.last + 1 - batch.first);
+      for (const line of fresh) lines.push(line);
+      seen += fresh.length;
+      if (seen >= row.last) break;
+    }
+    yield lines;
+  }
+}
+
 /** The lines of a log after an event, up to the row's last. @throws RivuletError `log_removed` */
 export async function linesAfter(store: Store, row: RunRow, after: number): Promise<string[]> {
   const found: string[] = [];
-  for (let cursor = after; cursor < row.last; ) {
-    for (const { first, lines } of await readPage(store, row.run_id, cursor)) {
-      found.push(...lines.slice(Math.max(0, cursor + 1 - first)));
-      cursor = first + lines.length - 1;
-    }
-  }
-  return found.slice(0, row.last - after);
+  for await (const lines of pagesAfter(store, row, after)) for (const line of lines) found.push(line);
+  return found;
 }
 
-/** The Run that a log folds into: from the last event that carries all of it, on to the end. */
+/**
+ * The Run that a log folds into. That of a final run is in its last event; any other is folded from the beginning,
+ * a page at a time. @throws RivuletError `log_removed`, `log_damaged`
+ */
 export async function foldRow(store: Store, row: RunRow): Promise<Run> {
-  const [first = '', ...rest] = await linesAfter(store, row, row.snapshot - 1);
-  const start: Event = JSON.parse(first);
-  if (!('run' in start)) throw new Error(`event ${row.snapshot} of run ${row.run_id} carries no Run`);
-  const run = rest.reduce((folded, line) => fold(folded, JSON.parse(line)), start.run);
+  let run: Run | undefined;
+  for await (const lines of pagesAfter(store, row, isFinal(row.status) ? row.last - 1 : 0)) {
+    for (const line of lines) {
+      const event = eventOf(row.run_id, line);
+      if (run !== undefined) run = fold(run, event);
+      else if ('run' in event) run = event.run;
+      else throw fail('log_damaged', row.run_id);
+    }
+  }
+  if (run === undefined) throw fail('log_damaged', row.run_id);
   // `cancelling` has no event of its own.
   return { ...run, status: row.status };
 }
 
-/** How often a run is tried to be taken out of the hands of a process that writes to it at the same time. */
-const attempts = 100;
-
 /**
- * Takes a run that is not over out of whatever hands it is in, to be cancelled: their writes are refused from now on.
- * @throws RivuletError `already_final`, `lost_race`, and what `find` throws
+ * A run as lists have it: without its output. At most one event is read for it; of a run that was removed meanwhile, or
+ * whose log is damaged, what its row says has to do.
  */
-export async function seize(store: Store, find: () => Promise<RunRow>): Promise<RunRow> {
-  for (let attempt = 1; ; attempt += 1) {
-    const row = await find();
-    if (isFinal(row.status)) throw fail('already_final', row.run_id, row.status);
-    const seized: RunRow = { ...row, epoch: row.epoch + 1, status: 'cancelling' };
-    const [kept] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
-    if (kept === 'taken') return seized;
-    if (attempt === attempts) throw fail('lost_race', row.run_id);
+export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
+  const { run_id, agent_name, session_id, status, created_at, finished_at } = row;
+  const known: Run = {
+    run_id,
+    agent_name,
+    session_id,
+    status,
+    output: [],
+    created_at,
+    ...(finished_at !== null && { finished_at }),
+  };
+  if (status !== 'awaiting' && status !== 'failed') return known;
+  try {
+    const [page] = await readPage(store, run_id, row.snapshot - 1);
+    const event = eventOf(run_id, page?.lines[row.snapshot - page.first] ?? '');
+    if (!('run' in event)) return known;
+    const { await_request, error } = event.run;
+    return { ...known, ...(await_request && { await_request }), ...(error && { error }) };
+  } catch (error) {
+    if (isUnreadable(error)) return known;
+    throw error;
   }
 }
 
-/** Ends a run that no process has in hand: failed with an error, or cancelled. Answers whether it still could. */
-export async function endStored(store: Store, row: RunRow, finished_at: string, error?: ErrorBody): Promise<boolean> {
-  const { await_request: _, ...run } = await foldRow(store, row);
+/** An event of a log. @throws RivuletError `log_damaged` */
+export function eventOf(run_id: string, line: string): Event {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    const error = fail('log_damaged', run_id);
+    error.cause = cause;
+    throw error;
+  }
+}
+
+/**
+ * The write that ends a run which no execution here has: failed with an error, or else cancelled. It raises the epoch,
+ * so that an execution elsewhere can write no more. `run` is what the log folds into.
+ */
+export function endOf(row: RunRow, run: Run, finished_at: string, error?: ErrorBody): Write {
+  const { await_request: _, ...rest } = run;
   const ended: Run =
     error === undefined
-      ? { ...run, status: 'cancelled', finished_at }
-      : { ...run, status: 'failed', finished_at, error };
-  const type = ended.status === 'cancelled' ? 'run.cancelled' : 'run.failed';
+      ? { ...rest, status: 'cancelled', finished_at }
+      : { ...rest, status: 'failed', finished_at, error };
   const last = row.last + 1;
-  const [kept] = await store.commit([
-    {
-      row: { ...row, status: ended.status, finished_at, last, snapshot: last, due: null, queued_at: null },
-      expect: row.last,
-      lines: [encode({ type, run: ended })],
-      ...(error !== undefined && { ended: { tokens: 0, seconds: 0 } }),
+  return {
+    row: {
+      ...row,
+      epoch: row.epoch + 1,
+      status: ended.status,
+      finished_at,
+      last,
+      snapshot: last,
+      due: null,
+      queued_at: null,
     },
-  ]);
-  return kept === 'taken';
+    from: row.epoch,
+    expect: row.last,
+    lines: [encode({ type: ended.status === 'cancelled' ? 'run.cancelled' : 'run.failed', run: ended })],
+    ...(error !== undefined && { ended: { tokens: 0, seconds: 0 } }),
+  };
 }
+
+/** As `foldRow`; of a run whose log cannot be read, what its row says, without output. @throws what the store throws */
+export async function readRun(store: Store, row: RunRow): Promise<Run> {
+  try {
+    return await foldRow(store, row);
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    const { run_id, agent_name, session_id, status, created_at } = row;
+    return { run_id, agent_name, session_id, status, output: [], created_at };
+  }
+}
+
+/** Ends a run that no execution here has; see `endOf`. Answers whether it still could. */
+export async function endStored(store: Store, row: RunRow, finished_at: string, error?: ErrorBody): Promise<boolean> {
+  const [outcome] = await store.commit([endOf(row, await readRun(store, row), finished_at, error)]);
+  return outcome === 'taken';
+}
+
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof RivuletError && (error.kind === 'log_damaged' || error.kind === 'log_removed');

@@ -3,40 +3,51 @@ import type { Lease } from '../../core/dispatcher.ts';
 import { fail } from '../../core/errors.ts';
 import { Roster } from '../../core/roster.ts';
 import type { Moved, RunRow, Store } from '../../core/store.ts';
+import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
-import type { Services } from '../execution/services.ts';
 import { madeAt } from '../ids.ts';
-import type { Runs } from '../log/cursor.ts';
-import type { Commits } from '../log/group-commit.ts';
-import type { RunLog } from '../log/run-log.ts';
-import { foldRow } from '../log/stored-run.ts';
-import type { SessionTurns } from './session-queue.ts';
+import type { Limits } from '../limits.ts';
+import { Cursor, type CursorOptions } from '../log/cursor.ts';
+import type { GroupCommit } from '../log/group-commit.ts';
+import { PageCache } from '../log/page-cache.ts';
+import { type Runs, type Source, storedSource } from '../log/source.ts';
+import { readRun } from '../log/stored-run.ts';
 
-/** A lease of a run, and whom it is given back to. */
+/** A lease of a run, and how it is given back. */
 interface Held {
   readonly lease: Lease;
   readonly release: () => void;
 }
 
-/** The runs that this process has in hand. */
-export class LiveRuns implements Runs {
+export interface ActiveRunsOptions {
+  readonly limits: Limits;
+  /** Whether other processes execute runs of the same store. */
+  readonly shared: boolean;
+  /** Told of each run that has ended in this process. */
+  readonly ended: (run_id: string) => void;
+  /** Told of each run that this process lost because the store failed. */
+  readonly orphaned: (run_id: string) => void;
+}
+
+/** The runs that this process executes, and the door to all others for those who read them. */
+export class ActiveRuns implements Runs {
   readonly #store: Store;
-  readonly #commits: Commits;
-  readonly #services: Services;
+  readonly #commits: GroupCommit;
+  readonly #options: ActiveRunsOptions;
+  readonly #pages: PageCache;
   readonly #executions = new Roster<Execution>();
   /** Those of them that are at work, and do not await. */
   readonly #working = new Set<string>();
   readonly #changed = new EventEmitter<Record<string, []>>();
   #listening = 0;
-  readonly #turns: SessionTurns;
   readonly #held = new Map<string, Held[]>();
   #stopping = false;
 
-  constructor(store: Store, commits: Commits, services: Services, turns: SessionTurns) {
+  constructor(store: Store, commits: GroupCommit, options: ActiveRunsOptions) {
     this.#store = store;
     this.#commits = commits;
-    this.#services = services;
-    this.#turns = turns;
+    this.#options = options;
+    this.#pages = new PageCache(store);
   }
 
   get stopping(): boolean {
@@ -50,15 +61,17 @@ export class LiveRuns implements Runs {
 
   /**
    * The run's execution; waits for one that is just leaving, so that the store has all of it. Of many processes, asks
-   * the store whether the run is still this one's: a hint that it is not may be on its way.
+   * the store whether the run is still this one's: a notification that it is not may be on its way.
    */
   async get(run_id: string): Promise<Execution | undefined> {
     const execution = this.#executions.get(run_id);
     if (execution === undefined) return undefined;
-    if (execution.log.detached)
-      await execution.log.flushed().catch(() => undefined); // whoever needs the store will hear of it there
-    else if (this.#services.dispatcher.shared) this.moved({ ...(await this.row(run_id)), final: false });
-    return execution.log.detached ? undefined : execution;
+    const { log } = execution;
+    if (log.outcome === 'left') {
+      // A failure is told by the store, which is asked next.
+      await log.flushed().catch(() => undefined);
+    } else if (this.#options.shared) this.moved({ ...(await this.row(run_id)), final: false });
+    return log.readers === undefined ? undefined : execution;
   }
 
   /** The run's execution, as far as this process knows. */
@@ -70,19 +83,32 @@ export class LiveRuns implements Runs {
     return [...this.#executions.values()];
   }
 
-  /** @throws RivuletError `run_unknown`, `log_removed` */
-  async find(run_id: string, seen = 0): Promise<RunLog | RunRow> {
-    const log = this.#executions.get(run_id)?.log;
-    if (log !== undefined && seen <= log.durable) return log;
-    // Whoever has seen more than is here has seen it in another process.
-    return (await this.get(run_id))?.log ?? this.row(run_id);
+  /**
+   * A cursor on a run's log, whether the run is live or long over; the caller closes it.
+   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_away`
+   */
+  async open(run_id: string, options: CursorOptions): Promise<Cursor> {
+    return this.cursor(await this.find(run_id, options.after), options);
   }
 
-  /** @throws RivuletError `run_unknown`, `log_removed` */
+  /** @throws RivuletError `cursor_invalid` */
+  cursor(source: Source, options: CursorOptions): Cursor {
+    return new Cursor(this.#pages, this, source, options);
+  }
+
+  /** @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
+  async find(run_id: string, seen = 0): Promise<Source> {
+    const log = this.#executions.get(run_id)?.log;
+    if (log?.readers !== undefined && seen <= log.durable) return log;
+    // A reader that has seen more than is here has seen it in another process.
+    return (await this.get(run_id))?.log ?? storedSource(await this.row(run_id));
+  }
+
+  /** @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
   async row(run_id: string): Promise<RunRow> {
     const row = await this.#store.run(run_id);
     if (row !== undefined) return row;
-    const { keepRuns } = this.#services.limits;
+    const { keepRuns } = this.#options.limits;
     // Ids carry the time of their making, so no list of what is gone has to be kept.
     throw keepRuns > 0 && madeAt(run_id) < Date.now() - keepRuns
       ? fail('log_removed', run_id)
@@ -93,7 +119,7 @@ export class LiveRuns implements Runs {
   async json(run_id: string): Promise<string> {
     const execution = await this.get(run_id);
     if (execution === undefined || execution.replaying)
-      return JSON.stringify(await foldRow(this.#store, await this.row(run_id)));
+      return JSON.stringify(await readRun(this.#store, await this.row(run_id)));
     const run = JSON.stringify(execution.run);
     await this.#commits.kept(execution.log);
     return run;
@@ -115,10 +141,10 @@ export class LiveRuns implements Runs {
   moved({ run_id, epoch, last }: Moved): void {
     const log = this.#executions.get(run_id)?.log;
     if (log === undefined) this.touched(run_id);
-    else if (epoch > log.row.epoch || last > log.row.last) log.refused();
+    else if (epoch > log.row.epoch || last > log.row.last) log.moved();
   }
 
-  /** Anything may have moved: everybody who waits for another process looks again. */
+  /** Any run may have changed: all readers that wait for another process look again. */
   missed(): void {
     for (const run_id of this.#changed.eventNames()) this.#changed.emit(String(run_id));
   }
@@ -135,35 +161,39 @@ export class LiveRuns implements Runs {
 
   /** Takes a run in hand; resolves when what it has written is durable. Rejects `store_failed`, `lost_race`. */
   async enter(execution: Execution): Promise<void> {
-    const { run_id } = execution.log.row;
+    const { log } = execution;
+    const { run_id } = log;
     this.#executions.set(run_id, execution);
     this.#count(execution);
-    execution.log.whenTurned(() => this.#count(execution));
+    log.whenTurned(() => this.#count(execution));
     this.touched(run_id);
     try {
-      await execution.log.flushed();
+      await log.flushed();
     } catch (error) {
       this.#drop(execution);
       throw error;
     }
-    execution.log.whenOver(() => {
-      const { row, failure, detached } = execution.log;
-      this.#drop(execution);
-      if (failure !== undefined) execution.lost(failure);
-      // In another process it goes on.
-      if (detached) this.#turns.left(row);
-      else this.#turns.over(row);
-    });
+    log.whenClosed(() => this.#closed(execution));
   }
 
   /** Lets a durable run out of memory; whoever reads it goes on reading when it is back. */
   async leave(execution: Execution): Promise<void> {
+    const { log } = execution;
     execution.detach();
-    await execution.log.flushed().catch(() => undefined); // the log has told whoever has to know
+    // Where it fails, the log is closed, which is told below.
+    await log.flushed().catch(() => undefined);
     this.#drop(execution);
-    this.#turns.left(execution.log.row);
-    // What was flushed only now is news to readers who have looked already.
-    this.touched(execution.log.row.run_id);
+    // What was flushed only now is new to readers that have looked already.
+    this.touched(log.run_id);
+  }
+
+  #closed(execution: Execution): void {
+    const { run_id, failure, outcome } = execution.log;
+    this.#drop(execution);
+    if (failure !== undefined) execution.lost(failure);
+    if (outcome === 'failed') this.#options.orphaned(run_id);
+    if (outcome === 'final') this.#options.ended(run_id);
+    else this.touched(run_id);
   }
 
   #count(execution: Execution): void {
@@ -178,7 +208,7 @@ export class LiveRuns implements Runs {
   }
 
   #drop(execution: Execution): void {
-    const { run_id } = execution.log.row;
+    const { run_id } = execution.log;
     if (this.#executions.get(run_id) !== execution) return;
     this.#executions.delete(run_id);
     this.#working.delete(run_id);
@@ -197,34 +227,37 @@ export class LiveRuns implements Runs {
     if (this.#listening > 0) this.#changed.emit(run_id);
   }
 
-  /** Ends what is going on: durable runs stay for the next process, pinned ones get their time and then fail. */
+  /**
+   * Ends what is going on: durable runs stay for the next process, pinned ones get their time and then fail. Where the
+   * store fails, it is not waited for any longer than that time.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
+    const { stopTime } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
-    const leaving = (): Execution[] => this.all().filter((one) => one.durable);
-    // Until there is none: more may come in while the store takes down that these leave.
-    for (let some = leaving(); some.length > 0; some = leaving()) {
-      await Promise.all(some.map((one) => this.leave(one)));
-    }
+    await this.#inTime(stopTime, this.#leaveDurable());
     this.missed();
-    await this.#emptied(this.#services.limits.stopTime);
-    for (const one of this.all()) {
-      // A durable one that is here now came while the others left.
-      if (one.durable) await this.leave(one);
-      else one.failWith(fail('run_interrupted').toJSON());
-    }
-    await this.#commits.drained();
+    const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.whenClosed(resolve)));
+    await this.#inTime(stopTime, Promise.all(ended));
+    for (const one of this.all()) if (!one.durable) one.failWith(fail('run_interrupted').toJSON());
+    // A durable one that is here now came while the others left.
+    await this.#inTime(
+      stopTime,
+      this.#leaveDurable().then(() => this.#commits.drained()),
+    );
   }
 
-  /** Resolves when no run is left, or the time is over, in milliseconds. */
-  async #emptied(deadline: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, deadline);
-    });
-    const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.whenOver(resolve)));
-    await Promise.race([Promise.all(ended), over]);
-    clearTimeout(timer);
+  // Until there is none: more may come in while the store takes down that these leave.
+  async #leaveDurable(): Promise<void> {
+    const durable = (): Execution[] => this.all().filter((one) => one.durable);
+    for (let some = durable(); some.length > 0; some = durable()) {
+      await Promise.all(some.map((one) => this.leave(one)));
+    }
+  }
+
+  async #inTime(milliseconds: number, done: Promise<unknown>): Promise<void> {
+    // What is late goes on; nothing waits for it any more.
+    await within(milliseconds, done).catch(() => undefined);
   }
 }

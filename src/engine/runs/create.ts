@@ -1,131 +1,145 @@
-import type { Agent } from '../../core/agent.ts';
+import type { Agent, IfBusy } from '../../core/agent.ts';
 import { checkContentTypes } from '../../core/content-type.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { receiveMessage } from '../../core/messages.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
+import type { Message } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import { Execution } from '../execution/execution.ts';
-import type { Services } from '../execution/services.ts';
-import { newId } from '../ids.ts';
-import type { Commits } from '../log/group-commit.ts';
+import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
-import type { LiveRuns } from './active-runs.ts';
+import { within } from '../store-access.ts';
 import type { Begun, Wishes } from './begun.ts';
-import type { Executor } from './executor.ts';
-import { type Idempotency, type Once, once } from './idempotency.ts';
-import type { SessionTurns } from './session-queue.ts';
+import { type Once, once } from './idempotency.ts';
+import type { RunServices } from './run-services.ts';
+import type { Place } from './session-queue.ts';
 
-/** How often a run that is to have its session for itself looks again, when another one was faster. */
-const attempts = 5;
+/** How often a run that has a condition on its session is tried again, when another one was faster. */
+const attempts = 10;
 
-/** Lets new runs in. */
-export class Admission {
-  readonly #commits: Commits;
-  readonly #services: Services;
-  readonly #turns: SessionTurns;
-  readonly #live: LiveRuns;
-  readonly #executor: Executor;
-  readonly #idempotency: Idempotency;
-  readonly #cancel: (run_id: string) => Promise<unknown>;
+/** What a run is made of, once its request has been checked. */
+interface Plan {
+  readonly agent: Agent;
+  readonly input: Message[];
+  readonly session_id: string;
+  readonly if_busy: IfBusy;
+  readonly now: string;
+  readonly key: Once | undefined;
+  readonly request: RunCreateRequest;
+  readonly wishes: Wishes;
+}
 
-  constructor(
-    commits: Commits,
-    services: Services,
-    turns: SessionTurns,
-    live: LiveRuns,
-    executor: Executor,
-    idempotency: Idempotency,
-    cancel: (run_id: string) => Promise<unknown>,
-  ) {
-    this.#commits = commits;
-    this.#services = services;
-    this.#turns = turns;
-    this.#live = live;
-    this.#executor = executor;
-    this.#idempotency = idempotency;
-    this.#cancel = cancel;
-  }
+/**
+ * Makes a run and starts it, now or when its turn comes.
+ * @throws RivuletError `agent_unknown`, `misfit`, `content_type_refused`, `session_mismatch`, `session_busy`, `queue_full`,
+ * `key_reused`, `too_busy`, `store_failed`, `store_away`, `stopping`
+ */
+export async function createRun(services: RunServices, request: RunCreateRequest, wishes: Wishes): Promise<Begun> {
+  const { idempotency_key } = wishes;
+  const key = idempotency_key === undefined ? undefined : once('runs', idempotency_key, request);
+  return services.idempotency.once(
+    key,
+    async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
+    () => placeRun(services, planOf(services, request, wishes, key)),
+  );
+}
 
-  /**
-   * Makes a run and starts it, now or when its turn comes.
-   * @throws RivuletError `agent_unknown`, `misfit`, `content_type_refused`, `session_mismatch`, `session_busy`,
-   * `key_reused`, `too_busy`, `store_failed`, `store_away`
-   */
-  async create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
-    const { idempotency_key } = wishes;
-    const key = idempotency_key === undefined ? undefined : once('runs', idempotency_key, request);
-    return this.#idempotency.once(
-      key,
-      async ({ run_id, after }) => ({ run_id, run: await this.#live.json(run_id), after }),
-      () => this.#create(request, wishes, key),
-    );
-  }
+function planOf(
+  { executions, active, commits, dispatcher }: RunServices,
+  request: RunCreateRequest,
+  wishes: Wishes,
+  key: Once | undefined,
+): Plan {
+  const { running } = executions.limits;
+  // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
+  if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
+  commits.check();
+  const agent = executions.registry.get(request.agent_name);
+  const now = executions.now();
+  const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
+  checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
+  const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
+  return { agent, input, session_id: sessionOf(request), if_busy, now, key, request, wishes };
+}
 
-  async #create(request: RunCreateRequest, wishes: Wishes, key: Once | undefined): Promise<Begun> {
-    const { limits, dispatcher, registry, sessions } = this.#services;
-    // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
-    if (!dispatcher.shared && limits.running > 0 && this.#live.working >= limits.running)
-      throw fail('too_busy', limits.running);
-    this.#commits.check();
-    const agent = registry.get(request.agent_name);
-    const now = this.#services.now();
-    const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
-    checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
-    const made = newRow(agent, sessionOf(request), now, wishes);
-    const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
-    for (let attempt = 1; ; attempt += 1) {
-      const before = await this.#turns.come(made.session_id, made.run_id, if_busy);
-      const row = { ...made, queued_at: before.size > 0 ? now : null };
-      // Another process may have found the session free as well: the store lets one of the two begin.
-      const alone = if_busy !== 'parallel' && row.queued_at === null;
-      const log = new RunLog(this.#commits, row, { input, ...(alone && { when: 'alone' }) });
-      log.attach({ ...sessions.adopt(request.session), ...this.#idempotency.keep(key, row.run_id, 0, now) });
-      try {
-        const run =
-          dispatcher.shared || row.queued_at !== null
-            ? await this.#leave(log, before)
-            : await this.#begin(new Execution(agent, newRun(row), input, log, this.#services));
-        return { run_id: row.run_id, run, after: 0 };
-      } catch (error) {
-        this.#turns.over(row);
-        const refused = error instanceof RivuletError && error.kind === 'lost_race';
-        if (!alone || !refused || attempt === attempts) throw error;
-      }
+async function placeRun(services: RunServices, plan: Plan): Promise<Begun> {
+  for (let attempt = 1; ; attempt += 1) {
+    const place = await services.queue.place(plan.session_id, plan.if_busy);
+    if (attempt > 1) await passNewest(services, plan.session_id);
+    try {
+      return await keepRun(services, plan, place);
+    } catch (error) {
+      const refused = error instanceof RivuletError && error.kind === 'lost_race';
+      if (!refused || place.when === undefined || attempt === attempts) throw error;
     }
   }
+}
 
-  /** The run begins in this process. */
-  async #begin(execution: Execution): Promise<string> {
-    const created = runInside(execution.create());
-    await this.#live.enter(execution);
-    this.#executor.offer(execution.run.run_id);
-    return created;
-  }
+/** The newest run of the session may be of a node whose clock is ahead: what waits for it gets a larger id. */
+async function passNewest({ store }: RunServices, session_id: string): Promise<void> {
+  const [newest] = await store.runs({ session_id }, undefined, 1);
+  if (newest !== undefined) passId(newest.run_id);
+}
 
-  /** The run is only written down; whoever takes it, when its turn has come, finds it in the store. */
-  async #leave(log: RunLog, before: ReadonlySet<string>): Promise<string> {
-    const run = newRun(log.row);
+async function keepRun(services: RunServices, plan: Plan, { queued, when }: Place): Promise<Begun> {
+  const { commits, executions, active, dispatcher } = services;
+  const { agent, input, now, key, request } = plan;
+  const row = newRow(plan, queued);
+  const log = new RunLog(commits, row, { input, ...(when !== undefined && { when }) });
+  log.attach({ ...executions.sessions.adopt(request.session), ...services.idempotency.keep(key, row.run_id, 0, now) });
+  const run = newRun(row);
+  if (dispatcher.shared || queued) {
+    // Whichever process takes it when its turn has come finds it in the store.
     log.append(encode({ type: 'run.created', run }), { status: 'created', finished_at: null, due: null });
-    await this.#commits.kept(log).catch((error: unknown) => {
-      // Its client is told that there is no run, so there must be none, should the store take it in the end.
-      if (error instanceof RivuletError && error.kind === 'store_away') this.#withdraw(log);
-      throw error;
-    });
-    const row = { ...log.row };
-    if (row.queued_at === null) this.#executor.offer(row.run_id);
-    else this.#executor.queue(row, before);
-    this.#turns.left(row);
-    return JSON.stringify(run);
+    await begin(services, plan, row, log.flushed());
+    return { run_id: row.run_id, run: JSON.stringify(run), after: 0 };
   }
+  const execution = new Execution(agent, run, input, log, executions);
+  const created = runInside(execution.create());
+  await begin(services, plan, row, active.enter(execution));
+  return { run_id: row.run_id, run: created, after: 0 };
+}
 
-  #withdraw(log: RunLog): void {
-    const { run_id } = log.row;
-    log
-      .flushed()
-      .then(() => this.#cancel(run_id))
-      .catch((error: unknown) => this.#services.logFor(run_id).warn(`could not be withdrawn: ${String(error)}`));
+/**
+ * Begins the run when it is durable, and waits for that as long as a request may. A run whose request is told that there
+ * is none is cancelled, should the store take it in the end; one with an Idempotency-Key goes on, for the retry to find.
+ */
+async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow, kept: Promise<void>): Promise<void> {
+  const { queue, executor, executions, cancel } = services;
+  const { run_id, session_id } = row;
+  let withdrawn = false;
+  const go = async (): Promise<void> => {
+    if (withdrawn) await cancel(run_id);
+    else if (row.queued_at === null) executor.offer(run_id);
+    else {
+      if (if_busy === 'interrupt') await cancelOlder(services, row);
+      await queue.add(session_id);
+    }
+  };
+  const begun = kept.then(go).catch((error: unknown) => {
+    // A refused run has no begin; what else failed here is done by the periodic checks.
+    if (!(error instanceof RivuletError && error.kind === 'lost_race'))
+      executions.logFor(run_id).warn(`could not begin: ${String(error)}`);
+  });
+  try {
+    await within(kept, executions.limits.patience);
+    if (row.queued_at !== null) await within(begun, executions.limits.patience);
+  } catch (error) {
+    withdrawn = key === undefined && error instanceof RivuletError && error.kind === 'store_away';
+    throw error;
+  }
+}
+
+/** Cancels the runs of the session that were made before this one; those that end meanwhile need no cancelling. */
+async function cancelOlder({ store, cancel }: RunServices, { session_id, run_id }: RunRow): Promise<void> {
+  const page = 100;
+  for (let after = ''; ; ) {
+    const rows = (await store.unfinished(session_id, after, page)).filter((row) => row.run_id < run_id);
+    for (const row of rows) if (row.status !== 'cancelling') await cancel(row.run_id).catch(() => undefined);
+    after = rows.at(-1)?.run_id ?? after;
+    if (rows.length < page) return;
   }
 }
 
@@ -135,18 +149,18 @@ function sessionOf({ session_id, session }: RunCreateRequest): string {
   return a ?? b ?? newId();
 }
 
-const newRow = ({ manifest, options }: Agent, session_id: string, created_at: string, wishes: Wishes): RunRow => ({
+const newRow = ({ agent: { manifest, options }, session_id, now, wishes }: Plan, queued: boolean): RunRow => ({
   run_id: newId(),
   agent_name: manifest.name,
   session_id,
   owner: null,
   epoch: 1,
   status: 'created',
-  created_at,
+  created_at: now,
   finished_at: null,
   tier: options.durable === true ? 'durable' : 'pinned',
   attempts: 0,
-  queued_at: null,
+  queued_at: queued ? now : null,
   due: null,
   on_disconnect: wishes.on_disconnect ?? options.on_disconnect ?? 'continue',
   last: 0,

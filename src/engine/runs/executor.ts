@@ -1,141 +1,157 @@
 import type { Lease } from '../../core/dispatcher.ts';
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/status.ts';
-import type { RunRow, Store } from '../../core/store.ts';
+import type { RunRow } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import type { Services } from '../execution/services.ts';
 import { endStored } from '../log/stored-run.ts';
-import type { LiveRuns } from './active-runs.ts';
-import type { Revival } from './recover.ts';
-import type { SessionTurns } from './session-queue.ts';
+import { recoverRun } from './recover.ts';
+import type { RunServices } from './run-services.ts';
 
 const page = 1000;
 
 /** Takes runs in hand that this process is to execute: new ones, and those that another process had. */
 export class Executor {
-  readonly #store: Store;
-  readonly #live: LiveRuns;
-  readonly #turns: SessionTurns;
-  readonly #revival: Revival;
-  readonly #services: Services;
+  readonly #services: () => RunServices;
+  /** Runs that are being looked at: to execute one twice at once would be one execution too many. */
+  readonly #taking = new Map<string, Promise<void>>();
+  /** Runs that this process has let go of before their end, because the store failed; offered again by `retry`. */
+  readonly #orphans = new Set<string>();
 
-  constructor(store: Store, live: LiveRuns, turns: SessionTurns, revival: Revival, services: Services) {
-    this.#store = store;
-    this.#live = live;
-    this.#turns = turns;
-    this.#revival = revival;
+  /** Asked when it is needed, since those services need an executor themselves. */
+  constructor(services: () => RunServices) {
     this.#services = services;
   }
 
   /** Executes a run that was offered, whatever state it is in; resolves when it is out of this process's hands. */
   readonly execute = async (run_id: string, lease: Lease): Promise<void> => {
-    const here = this.#live.here(run_id);
+    const { active, dispatcher } = this.#services();
+    const here = active.here(run_id);
     // Made by this process: it is in memory still.
-    if (here !== undefined && !here.log.detached) here.start();
+    if (here?.log.outcome === undefined && here !== undefined) here.start();
     else await this.#take(run_id);
-    if (this.#services.dispatcher.shared) await this.#live.hold(run_id, lease);
+    if (dispatcher.shared) await active.hold(run_id, lease);
   };
 
-  /** A run is out of a process's hands: where there is still something to do, somebody has to take it again. */
+  /** A run is out of a process's hands: where there is still something to do, it is offered again. */
   readonly settled = async (run_id: string): Promise<void> => {
-    const row = await this.#store.run(run_id);
-    if (row !== undefined && isLoose(row) && this.#live.here(run_id) === undefined) {
-      await this.#services.dispatcher.offer([run_id]);
-    }
+    const { store, active, dispatcher } = this.#services();
+    const row = await store.run(run_id);
+    if (row !== undefined && isLoose(row) && active.here(run_id) === undefined) await dispatcher.offer([run_id]);
   };
 
-  /** Looks after all runs that an earlier process left, oldest first, so that queues form again in their order. */
+  /** Looks after all runs that an earlier process left, oldest first. */
   async recover(): Promise<void> {
+    const { store } = this.#services();
     for (let after = ''; ; ) {
-      const rows = await this.#store.unfinished(undefined, after, page);
+      const rows = await store.unfinished(undefined, after, page);
       for (const row of rows) await this.#enter(row);
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
     }
   }
 
-  /** Asks for somebody to execute a run, here or elsewhere; where that fails, it is offered again later. */
+  /** Asks for a process to execute a run, this one or another; where that fails, it is offered again by `retry`. */
   offer(run_id: string): void {
-    this.#services.dispatcher.offer([run_id]).catch((error: unknown) => {
-      this.#services.logFor(run_id).warn(`could not be offered: ${String(error)}`);
+    const { dispatcher, executions } = this.#services();
+    dispatcher.offer([run_id]).catch((error: unknown) => {
+      executions.logFor(run_id).warn(`could not be offered, and will be again: ${String(error)}`);
+      this.#orphans.add(run_id);
     });
   }
 
   /** Offers runs that may be offered already. */
   async offerAll(rows: readonly RunRow[]): Promise<void> {
-    if (rows.length > 0) await this.#services.dispatcher.offer(rows.map(({ run_id }) => run_id));
+    if (rows.length > 0) await this.#services().dispatcher.offer(rows.map(({ run_id }) => run_id));
   }
 
-  /** Lets a run that was queued by a process that is gone wait for the earlier ones of its session. */
-  async queueAgain(row: RunRow): Promise<void> {
-    if (this.#turns.awaits(row)) return;
-    const others = await this.#store.unfinished(row.session_id, '', page);
-    const earlier = others.filter(({ run_id, queued_at }) => queued_at === null || run_id < row.run_id);
-    const before = earlier.map(({ run_id }) => run_id);
-    this.queue(row, new Set(before));
+  /** The store failed while this process had the run: it is offered again when the store is back. */
+  orphaned(run_id: string): void {
+    this.#orphans.add(run_id);
   }
 
-  /** Lets a run wait until those before it are over; then it is offered. */
-  queue(row: RunRow, before: ReadonlySet<string>): void {
-    this.#turns.wait(row, before, () => void this.#begin(row).catch(() => undefined)); // it is looked at again later
-  }
-
-  /** Its turn has come; that it has is durable before its agent does anything. */
-  async #begin(row: RunRow): Promise<void> {
-    const begun = { ...row, queued_at: null };
-    const [kept] = await this.#store.commit([{ row: begun, expect: row.last, lines: [], when: 'alone' }]);
-    if (kept === 'taken') return this.offer(row.run_id);
-    // It is cancelled, or another process has begun it, or another run of the session.
-    const now = await this.#store.run(row.run_id);
-    if (now?.status === 'created' && now.queued_at !== null) await this.queueAgain(now);
-  }
-
-  async #take(run_id: string): Promise<void> {
+  /** Offers the orphans again; called now and then. */
+  async retry(): Promise<void> {
+    const { active, dispatcher, commits } = this.#services();
+    if (this.#orphans.size === 0 || active.stopping || commits.failing) return;
+    const run_ids = [...this.#orphans];
+    // Within this process, a run stops being an orphan when it is taken in hand.
+    if (dispatcher.shared) this.#orphans.clear();
     try {
-      const row = await this.#store.run(run_id);
-      if (row !== undefined && !isFinal(row.status)) await this.#enter(row);
+      await dispatcher.offer(run_ids);
     } catch (error) {
-      // It is offered again when the store is back.
-      this.#services.logFor(run_id).warn(`could not be taken in hand: ${String(error)}`);
+      for (const run_id of run_ids) this.#orphans.add(run_id);
+      throw error;
     }
   }
 
-  async #enter(row: RunRow): Promise<void> {
+  #take(run_id: string): Promise<void> {
+    const under = this.#taking.get(run_id);
+    if (under !== undefined) return under;
+    const taking = this.#look(run_id).finally(() => this.#taking.delete(run_id));
+    this.#taking.set(run_id, taking);
+    return taking;
+  }
+
+  async #look(run_id: string): Promise<void> {
     try {
-      await this.#goOn(row);
+      const row = await this.#services().store.run(run_id);
+      if (row !== undefined && !isFinal(row.status)) await this.#enter(row);
+      else this.#orphans.delete(run_id);
+    } catch (error) {
+      this.#services()
+        .executions.logFor(run_id)
+        .warn(`could not be taken in hand, and will be: ${String(error)}`);
+      this.#orphans.add(run_id);
+    }
+  }
+
+  /** Never rejects: what cannot be done now is done when the store is back. */
+  async #enter(row: RunRow): Promise<void> {
+    const { executions } = this.#services();
+    try {
+      const orphan = this.#orphans.has(row.run_id);
+      await this.#goOn(row, orphan);
+      this.#orphans.delete(row.run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
-      // Somebody else has it, or nobody can have it just now.
-      if (kind === 'lost_race') return;
-      if (kind === 'store_away') throw error;
-      // One run that cannot be read or whose agent is gone must not keep the server from starting.
-      this.#services.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
-      await this.#end(row, errorOf(error));
+      // Another execution has it.
+      if (kind === 'lost_race') return void this.#orphans.delete(row.run_id);
+      if (kind === 'store_away' || kind === 'store_failed') {
+        executions.logFor(row.run_id).warn(`could not be re-entered, and will be: ${String(error)}`);
+        return void this.#orphans.add(row.run_id);
+      }
+      // One run that cannot be read or whose agent is gone must not keep the others from going on.
+      executions.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
+      await this.#end(row, errorOf(error)).catch(() => void this.#orphans.add(row.run_id));
     }
   }
 
-  async #goOn(row: RunRow): Promise<void> {
-    const { attempts } = this.#services.limits;
-    // Awaiting durable runs stay on disk until somebody answers, so that they cost nothing.
+  async #goOn(row: RunRow, orphan: boolean): Promise<void> {
+    const { active, executions, queue } = this.#services();
+    const { attempts } = executions.limits;
+    if (active.stopping || active.here(row.run_id) !== undefined) return;
+    // Awaiting durable runs stay on disk until they are answered, so that they cost nothing.
     if (row.status === 'awaiting' && row.tier === 'durable') return;
-    // First: whoever cancelled a queued run was told so.
+    // First: the client that cancelled a queued run was told so.
     if (row.status === 'cancelling') return this.#end(row);
-    if (row.queued_at !== null) return this.queueAgain(row);
+    if (row.queued_at !== null) return queue.add(row.session_id);
     // One that has not begun has lost nothing.
-    if (row.tier === 'pinned' && row.status !== 'created') return this.#end(row, fail('run_interrupted').toJSON());
+    if (row.tier === 'pinned' && row.status !== 'created')
+      return this.#end(row, fail(orphan ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
-    const execution = await this.#revival.revive(row, { attempts: row.attempts + 1 });
+    const execution = await recoverRun(this.#services(), row, { attempts: row.attempts + 1 });
     execution.start();
   }
 
   async #end(row: RunRow, error?: ErrorBody): Promise<void> {
-    if (!(await endStored(this.#store, row, this.#services.now(), error))) return;
-    this.#live.touched(row.run_id);
-    this.#turns.over(row);
+    const { store, active, queue, executions } = this.#services();
+    if (!(await endStored(store, row, executions.now(), error))) return;
+    active.touched(row.run_id);
+    queue.ended(row.run_id);
   }
 }
 
-/** Whether a run wants to be executed, so that where nobody has it, somebody has to. */
+/** Whether a run wants to be executed, so that where no process has it, one has to. */
 export const isLoose = ({ status, queued_at }: RunRow): boolean =>
-  queued_at === null && (status === 'created' || status === 'in-progress' || status === 'cancelling');
+  status === 'cancelling' || (queued_at === null && (status === 'created' || status === 'in-progress'));

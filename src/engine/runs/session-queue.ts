@@ -1,130 +1,104 @@
 import type { IfBusy } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
-import { Roster } from '../../core/roster.ts';
-import type { RunRow, Store } from '../../core/store.ts';
+import { isFinal } from '../../core/status.ts';
+import type { RunRow, Store, When } from '../../core/store.ts';
 
-interface Queued {
-  readonly run_id: string;
-  /** The runs of the session that were there before it and are not over. */
-  readonly before: Set<string>;
-  readonly begin: () => void;
+/** How a new run comes into its session: at once or queued, and the condition under which the store takes it. */
+export interface Place {
+  readonly queued: boolean;
+  readonly when?: When;
 }
 
-const page = 1000;
-const nobody: ReadonlySet<string> = new Set();
+export interface SessionQueueOptions {
+  /** Runs of one session that may be unfinished when one more is queued; 0 for any number. */
+  readonly limit: number;
+  /** Offers a run whose turn has come to be executed. */
+  readonly offer: (run_id: string) => void;
+  readonly stopping: () => boolean;
+}
 
-/** Whose turn it is where several runs of one session meet. */
-export class SessionTurns {
+/**
+ * The queue of a session is in the store: its runs that are not final, in the order of their ids. A run that waits has
+ * `queued_at`, and begins when it is the first. That it is the first then, and that it is the last when it comes, are
+ * conditions of writes, so any node can take each step, and its cost does not grow with the queue. What is here is
+ * which sessions have a queue that this process looks after, and which run each of them waits for.
+ */
+export class SessionQueue {
   readonly #store: Store;
-  readonly #cancel: (run_id: string) => Promise<unknown>;
-  /** Runs that are here or about to be, in the order in which they came. */
-  readonly #here = new Roster<Set<string>>();
-  readonly #queued = new Map<string, Queued[]>();
-  /** The sessions of the runs that queued ones wait for. */
+  readonly #options: SessionQueueOptions;
+  /** By session, the run that its queue waits for; empty until that is known. */
   readonly #awaited = new Map<string, string>();
+  /** The sessions of those runs. */
+  readonly #sessions = new Map<string, string>();
 
-  constructor(store: Store, cancel: (run_id: string) => Promise<unknown>) {
+  constructor(store: Store, options: SessionQueueOptions) {
     this.#store = store;
-    this.#cancel = cancel;
+    this.#options = options;
   }
 
-  /**
-   * A new run comes; answers the runs that it has to wait for.
-   * @throws RivuletError `session_busy`
-   */
-  async come(session_id: string, run_id: string, if_busy: IfBusy): Promise<ReadonlySet<string>> {
-    const here = this.#here.get(session_id) ?? new Set();
-    if (if_busy === 'parallel') {
-      this.#here.set(session_id, here.add(run_id));
-      return nobody;
-    }
-    // Before anything is awaited: of two that come at once, the second has to see the first.
-    const before = new Set(here);
-    this.#here.set(session_id, here.add(run_id));
-    const kept = await this.#unfinished(session_id).catch((error: unknown) => {
-      this.#go(session_id, run_id);
-      throw error;
-    });
-    for (const row of kept) if (!here.has(row.run_id)) before.add(row.run_id);
-    const [first] = before;
-    if (first === undefined) return before;
-    if (if_busy === 'reject') {
-      this.#go(session_id, run_id);
-      throw fail('session_busy', session_id, first);
-    }
-    // One that has ended meanwhile needs no cancelling.
-    if (if_busy === 'interrupt') for (const other of before) await this.#cancel(other).catch(() => undefined);
-    return before;
+  /** Where a new run goes. @throws RivuletError `session_busy`, `queue_full`, `store_away` */
+  async place(session_id: string, if_busy: IfBusy): Promise<Place> {
+    if (if_busy === 'parallel') return { queued: false };
+    const [first] = await this.#store.unfinished(session_id, '', 1);
+    if (first === undefined) return { queued: false, when: 'alone' };
+    if (if_busy === 'reject') throw fail('session_busy', session_id, first.run_id);
+    const { limit } = this.#options;
+    if (limit > 0 && (await this.#store.count(session_id)) >= limit) throw fail('queue_full', session_id, limit);
+    return { queued: true, when: 'last' };
   }
 
-  /** Lets a run that is in the store wait until those before it are over; then it may begin. */
-  wait({ session_id, run_id }: RunRow, others: ReadonlySet<string>, begin: () => void): void {
-    const before = new Set(others);
-    this.#queued.set(session_id, [...(this.#queued.get(session_id) ?? []), { run_id, before, begin }]);
-    for (const other of before) this.#awaited.set(other, session_id);
-    // Where the store does not answer, the end of the run before it is what it waits for.
-    void this.#recheck(session_id, before).catch(() => undefined);
+  /** A run of the session is queued: begins it if it is the first. */
+  async add(session_id: string): Promise<void> {
+    // Not the first, then: the session waits for that.
+    if ((this.#awaited.get(session_id) ?? '') !== '') return;
+    this.#awaited.set(session_id, '');
+    await this.#check(session_id);
   }
 
-  /** Whether a run waits here for its turn. */
-  awaits({ session_id, run_id }: RunRow): boolean {
-    return this.#queued.get(session_id)?.some((one) => one.run_id === run_id) === true;
-  }
-
-  /** A run leaves this process's hands unfinished; from now on the store tells that it is there. */
-  left({ session_id, run_id }: Pick<RunRow, 'session_id' | 'run_id'>): void {
-    this.#go(session_id, run_id);
-  }
-
-  /** A run that another process had is over. */
+  /** A run is final, here or on another node: the next one of its session begins. */
   ended(run_id: string): void {
-    const session_id = this.#awaited.get(run_id);
-    if (session_id !== undefined) this.over({ session_id, run_id });
+    const session_id = this.#sessions.get(run_id);
+    // What fails is done at the next `checkAll`.
+    if (session_id !== undefined) void this.#check(session_id).catch(() => undefined);
   }
 
-  /** A run is over: those that waited for it alone begin. */
-  over({ session_id, run_id }: Pick<RunRow, 'session_id' | 'run_id'>): void {
-    this.#go(session_id, run_id);
-    this.#awaited.delete(run_id);
-    const queued = this.#queued.get(session_id);
-    if (queued === undefined) return;
-    for (const one of queued) one.before.delete(run_id);
-    const left = queued.filter((one) => one.run_id !== run_id);
-    const rest = left.filter(({ before }) => before.size > 0);
-    if (rest.length > 0) this.#queued.set(session_id, rest);
-    else this.#queued.delete(session_id);
-    for (const { before, begin } of left) if (before.size === 0) begin();
+  /** A notification may have been lost, or the store have failed: looks at all queues. */
+  async checkAll(): Promise<void> {
+    for (const session_id of [...this.#awaited.keys()]) await this.#check(session_id);
   }
 
-  /** Hints may have been lost: asks the store whether what others wait for is over. */
-  async recheck(): Promise<void> {
-    for (const [session_id, queued] of [...this.#queued]) {
-      await this.#recheck(session_id, new Set(queued.flatMap(({ before }) => [...before])));
+  async #check(session_id: string): Promise<void> {
+    while (!this.#options.stopping()) {
+      const [first] = await this.#store.unfinished(session_id, '', 1);
+      this.#wait(session_id, first?.run_id);
+      if (first === undefined) return;
+      if (first.queued_at !== null) {
+        if (await this.#begin(first)) return;
+      } else {
+        // It may have ended before this process listened for its end.
+        const now = await this.#store.run(first.run_id);
+        if (now !== undefined && !isFinal(now.status)) return;
+      }
     }
   }
 
-  #go(session_id: string, run_id: string): void {
-    const here = this.#here.get(session_id);
-    here?.delete(run_id);
-    if (here?.size === 0) this.#here.delete(session_id);
+  /** That its turn has come is durable before its agent does anything. Answers whether it begins. */
+  async #begin(row: RunRow): Promise<boolean> {
+    const { epoch, last } = row;
+    const begun: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
+    const [outcome] = await this.#store.commit([{ row: begun, from: epoch, expect: last, lines: [], when: 'first' }]);
+    if (outcome !== 'taken') return false;
+    this.#options.offer(row.run_id);
+    return true;
   }
 
-  // Those before it may have ended while it was being written down.
-  async #recheck(session_id: string, before: ReadonlySet<string>): Promise<void> {
-    const still = new Set((await this.#unfinished(session_id)).map(({ run_id }) => run_id));
-    const here = this.#here.get(session_id);
-    for (const run_id of [...before]) {
-      if (!still.has(run_id) && !here?.has(run_id)) this.over({ session_id, run_id });
-    }
-    if (before.size === 0) this.over({ session_id, run_id: '' });
-  }
-
-  async #unfinished(session_id: string): Promise<RunRow[]> {
-    const rows: RunRow[] = [];
-    for (let after = ''; ; after = rows.at(-1)?.run_id ?? '') {
-      const found = await this.#store.unfinished(session_id, after, page);
-      rows.push(...found);
-      if (found.length < page) return rows;
+  #wait(session_id: string, run_id: string | undefined): void {
+    this.#sessions.delete(this.#awaited.get(session_id) ?? '');
+    if (run_id === undefined) {
+      this.#awaited.delete(session_id);
+    } else {
+      this.#awaited.set(session_id, run_id);
+      this.#sessions.set(run_id, session_id);
     }
   }
 }

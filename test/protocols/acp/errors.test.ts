@@ -262,18 +262,32 @@ describe('the error table', () => {
     expect((await response.json()).message).toContain('is not a cursor of this run');
   });
 
-  it('answers 500 without a word about the cause, which is in the log under the request’s id', async () => {
+  it('answers 503 without a word about the cause where the store fails, and logs the cause with the request’s id', async () => {
     const lines: string[] = [];
     const store = await openStore('memory:');
     store.session = () => Promise.reject(new Error('secret: hunter2'));
+    const logger = { level: 'warn', stream: { write: (line: string) => lines.push(line) } };
+    const served = await serve([echo], { store, logger });
+    const response = await served.get(`/sessions/${nobody}`);
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await response.text()).not.toContain('hunter2');
+    const logged = lines.map((line) => JSON.parse(line)).filter(({ err }) => err?.message === 'secret: hunter2');
+    expect(logged).toEqual([expect.objectContaining({ reqId: expect.any(String) })]);
+  });
+
+  it('answers 500 without a word about the cause to anything unforeseen, which is in the log under the request’s id', async () => {
+    const lines: string[] = [];
+    const store = await openStore('memory:');
+    // A row that no store would answer.
+    store.session = async (session_id) => JSON.parse(`{"session_id":"${session_id}","history":null,"state":null}`);
     const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
     const served = await serve([echo], { store, logger });
     const response = await served.get(`/sessions/${nobody}`);
     const text = await response.text();
     expect(response.status).toBe(500);
-    expect(text).not.toContain('hunter2');
-    const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err?.message === 'secret: hunter2');
-    expect(JSON.parse(text)).toEqual({
+    expect(text).not.toContain('of null');
+    const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err?.message.includes('of null'));
+    expect(JSON.parse(text)).toMatchObject({
       code: 'server_error',
       message: expect.stringContaining(`request ${logged.reqId}`),
     });

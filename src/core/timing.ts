@@ -10,3 +10,9 @@ export async function within<T>(milliseconds: number, promise: Promise<T>): Prom
     clearTimeout(timer);
   }
 }
+
+/** Resolves after so many milliseconds. */
+export const delay = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });

@@ -1,0 +1,46 @@
+/**
+ * Work that is done again and again, never twice at once. A failure is told, and does not end it.
+ * A period of 0 is never.
+ */
+export class PeriodicTask {
+  readonly #period: number;
+  readonly #work: () => Promise<void>;
+  readonly #onFailure: (error: unknown) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+
+  constructor(period: number, work: () => Promise<void>, onFailure: (error: unknown) => void) {
+    this.#period = period;
+    this.#work = work;
+    this.#onFailure = onFailure;
+  }
+
+  get running(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  start(): void {
+    if (this.#period <= 0 || this.#timer !== undefined) return;
+    this.#timer = setInterval(() => {
+      this.#working ??= this.#once();
+    }, this.#period);
+    this.#timer.unref();
+  }
+
+  /** Resolves when no work is under way any more. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#working;
+  }
+
+  async #once(): Promise<void> {
+    try {
+      await this.#work();
+    } catch (error) {
+      this.#onFailure(error);
+    } finally {
+      this.#working = undefined;
+    }
+  }
+}

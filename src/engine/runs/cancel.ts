@@ -1,0 +1,38 @@
+import { fail } from '../../core/errors.ts';
+import { isFinal } from '../../core/status.ts';
+import { endOf, readRun } from '../log/stored-run.ts';
+import type { RunServices } from './run-services.ts';
+
+/** How often a run is tried to be ended while its execution elsewhere writes to it. */
+const attempts = 100;
+
+/**
+ * Cancels a run; answers its Run, `cancelling`, as JSON. An execution in this process gives its agent time to stop. Any
+ * other run is ended in the store, in one write that raises its epoch: an execution elsewhere can write no more.
+ * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `lost_race`, `store_away`
+ */
+export async function cancelRun(
+  { store, commits, active, executions, queue }: RunServices,
+  run_id: string,
+): Promise<string> {
+  const execution = await active.get(run_id);
+  if (execution !== undefined) {
+    commits.check();
+    execution.cancel();
+    const run = JSON.stringify(execution.run);
+    await commits.kept(execution.log);
+    return run;
+  }
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const row = await active.row(run_id);
+    if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
+    const run = await readRun(store, row);
+    const [outcome] = await store.commit([endOf(row, run, executions.now())]);
+    if (outcome !== 'taken') continue;
+    active.touched(run_id);
+    queue.ended(run_id);
+    const { await_request: _, ...rest } = run;
+    return JSON.stringify({ ...rest, status: 'cancelling' });
+  }
+  throw fail('lost_race', run_id);
+}

@@ -1,0 +1,63 @@
+import { runEventOf } from '../../core/encode.ts';
+import { fail } from '../../core/errors.ts';
+import type { RunRow, Store } from '../../core/store.ts';
+import type { AwaitResume, Run } from '../../schema/run.ts';
+import { newId } from '../ids.ts';
+import type { Extras } from '../log/draft.ts';
+import type { Begun } from './begun.ts';
+import type { RunServices } from './run-services.ts';
+
+/** A reply that waits in the store for the node that has the run in memory. */
+export interface LeftReply {
+  readonly left: string;
+  /** The id of the event that asked. */
+  readonly at: number;
+  readonly reply: AwaitResume;
+  /** What the node keeps together with its taking it. */
+  readonly extras: Extras;
+}
+
+/** What that node writes then; of several replies that were left, it takes one. */
+export interface TakenReply {
+  readonly taken: string;
+}
+
+/** The journal of a run that is not durable has nothing else. */
+export const mailboxOf = async (store: Store, run_id: string): Promise<(LeftReply | TakenReply)[]> =>
+  (await store.journal(run_id)).map((line) => JSON.parse(line));
+
+/**
+ * Leaves a reply for a run that another node has in its memory, and waits until the run goes on.
+ * @throws RivuletError `lost_race`, `process_silent`, `store_away`
+ */
+export async function leaveReply(
+  services: RunServices,
+  row: RunRow,
+  run: Run,
+  reply: AwaitResume,
+  extras: Extras,
+): Promise<Begun> {
+  const { store } = services;
+  const { run_id, last, snapshot } = row;
+  const left: LeftReply = { left: newId(), at: snapshot, reply, extras };
+  // No change to the row, which is the other node's.
+  const [outcome] = await store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(left)] }]);
+  if (outcome !== 'taken') throw fail('lost_race', run_id);
+  await goneOn(services, row);
+  const taken = (await mailboxOf(store, run_id)).some((entry) => 'taken' in entry && entry.taken === left.left);
+  if (!taken) throw fail('lost_race', run_id);
+  const { await_request: _, ...rest } = run;
+  return { run_id, run: JSON.stringify({ ...rest, status: 'in-progress' }), after: last };
+}
+
+/** Resolves when the run has an event of its own after the question. @throws RivuletError `process_silent` */
+async function goneOn({ active, executions }: RunServices, { run_id, last }: RunRow): Promise<void> {
+  const cursor = await active.open(run_id, { after: last });
+  const timer = setTimeout(() => cursor.close(), executions.limits.patience);
+  try {
+    for await (const { lines } of cursor) if (lines.some((line) => runEventOf(line) !== undefined)) return;
+  } finally {
+    clearTimeout(timer);
+  }
+  throw fail('process_silent', run_id);
+}

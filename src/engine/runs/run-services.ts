@@ -1,0 +1,24 @@
+import type { Dispatcher } from '../../core/dispatcher.ts';
+import type { Store } from '../../core/store.ts';
+import type { Replies } from '../execution/reply-schema.ts';
+import type { Services } from '../execution/services.ts';
+import type { GroupCommit } from '../log/group-commit.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import type { Executor } from './executor.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { SessionQueue } from './session-queue.ts';
+
+/** What is needed to make a run, to resume or cancel one, and to take one in hand. */
+export interface RunServices {
+  readonly store: Store;
+  readonly commits: GroupCommit;
+  readonly dispatcher: Dispatcher;
+  readonly executions: Services;
+  readonly active: ActiveRuns;
+  readonly queue: SessionQueue;
+  readonly executor: Executor;
+  readonly idempotency: Idempotency;
+  readonly replies: Replies;
+  /** Cancels a run, here or elsewhere; see `cancelRun`. */
+  readonly cancel: (run_id: string) => Promise<string>;
+}
