@@ -8,19 +8,30 @@ const src = resolve(import.meta.dirname, '../src');
 const rooms: Record<string, string[]> = {
   schema: [],
   core: ['schema'],
-  engine: ['core', 'schema'],
+  // `engine.ts` is the door; the files beside it that no room owns lie at the bottom.
+  'engine/base': ['core', 'schema'],
+  'engine/log': ['engine/base', 'core', 'schema'],
+  'engine/execution': ['engine/log', 'engine/base', 'core', 'schema'],
+  'engine/runs': ['engine/execution', 'engine/log', 'engine/base', 'core', 'schema'],
+  'engine/cluster': ['engine/runs', 'engine/execution', 'engine/log', 'engine/base', 'core', 'schema'],
+  engine: ['engine/cluster', 'engine/runs', 'engine/execution', 'engine/log', 'engine/base', 'core', 'schema'],
   stores: ['core', 'schema'],
   dispatchers: ['core', 'schema'],
-  http: ['engine', 'core', 'schema'],
-  protocols: ['http', 'engine', 'core', 'schema'],
+  http: ['engine', 'engine/runs', 'engine/log', 'engine/base', 'core', 'schema'],
+  protocols: ['http', 'engine', 'engine/runs', 'engine/base', 'core', 'schema'],
   client: ['core', 'schema'],
   playground: ['client', 'core', 'schema'],
-  cli: ['client', 'protocols', 'http', 'engine', 'stores', 'dispatchers', 'core', 'schema', '.'],
-  '.': ['protocols', 'http', 'engine', 'stores', 'dispatchers', 'core', 'schema'],
+  cli: ['client', 'protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema', '.'],
+  '.': ['protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
-const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '.');
+const roomOf = (file: string): string => {
+  const [folder = '', name = '', ...deeper] = file.split('/');
+  if (name === '') return '.';
+  if (folder !== 'engine' || file === 'engine/engine.ts') return folder;
+  return deeper.length > 0 ? `engine/${name}` : 'engine/base';
+};
 
 const imports = files.flatMap((file) =>
   [...readFileSync(join(src, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(([, target = '']) => ({
@@ -94,8 +105,8 @@ describe('the rooms of src', () => {
     expect(odd).toEqual([]);
   });
 
-  it('hold files of at most 250 lines or so', () => {
-    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 300);
+  it('hold files of at most 400 lines', () => {
+    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 400);
     expect(long).toEqual([]);
   });
 });

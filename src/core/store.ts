@@ -111,6 +111,9 @@ export interface Write {
   readonly ended?: { readonly tokens: number; readonly seconds: number };
 }
 
+/** What a write may carry beside events. */
+export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
+
 export interface RunFilter {
   readonly agent_name?: string;
   readonly session_id?: string;

@@ -52,6 +52,7 @@ export interface EngineOptions {
 export class Engine {
   readonly #store: Store;
   readonly #services: RunServices;
+  readonly #executor: Executor;
   readonly #sessions: Sessions;
   readonly #presence: Presence;
   readonly #sync: Sync;
@@ -64,8 +65,9 @@ export class Engine {
     this.#store = forRequests(options.store, limits.patience);
     this.#works = options.works ?? true;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl);
-    this.#services = servicesOf(options, this.#store, limits);
-    this.#sync = new Sync(this.#services, onFailure);
+    this.#services = servicesOf(options, this.#store, limits, () => this.#executor);
+    this.#executor = new Executor(this.#services);
+    this.#sync = new Sync(this.#services, this.#executor, onFailure);
     // A run that has ended meanwhile needs no cancelling.
     this.#presence = new Presence((run_id) => void this.cancel(run_id).catch(() => undefined));
     const clearing: PeriodicTask = new PeriodicTask(
@@ -86,10 +88,11 @@ export class Engine {
 
   /** Takes its share in the work, beginning with what an earlier process left; call it before serving. */
   async start(): Promise<void> {
-    const { dispatcher, executor } = this.#services;
+    const { dispatcher } = this.#services;
+    const { execute, settled } = this.#executor;
     if (dispatcher.shared) await this.#sync.start();
-    if (this.#works) await dispatcher.start(executor.execute, executor.settled);
-    if (!dispatcher.shared) await executor.recover();
+    if (this.#works) await dispatcher.start(execute, settled);
+    if (!dispatcher.shared) await this.#executor.recover();
     for (const task of this.#tasks) task.start();
   }
 
@@ -207,16 +210,15 @@ export class Engine {
 
   async #lookAfter(): Promise<void> {
     await expireRuns(this.#services);
-    await this.#services.executor.retry();
+    await this.#executor.retry();
   }
 }
 
-/** The parts of an engine that need each other, made in the order in which they do. */
-function servicesOf(options: EngineOptions, store: Store, limits: Limits): RunServices {
+/** The parts of an engine that need each other; of the executor, which needs them all, only two functions. */
+function servicesOf(options: EngineOptions, store: Store, limits: Limits, executor: () => Executor): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock();
   const sessions = new Sessions(forAgents(options.store, limits.storeTimeout), fetchResource, publicUrl);
-  const executor = new Executor(() => services);
   const commits = new GroupCommit(options.store, {
     requestTimeout: limits.patience,
     storeTimeout: limits.storeTimeout,
@@ -224,14 +226,14 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits): RunSe
   });
   const queue = new SessionQueue(store, {
     limit: limits.queued,
-    offer: (run_id) => executor.offer(run_id),
+    offer: (run_id) => executor().offer(run_id),
     stopping: () => active.stopping,
   });
   const active: ActiveRuns = new ActiveRuns(store, commits, {
     limits,
     shared: dispatcher.shared,
     ended: (run_id) => queue.ended(run_id),
-    orphaned: (run_id) => executor.orphaned(run_id),
+    orphaned: (run_id) => executor().orphaned(run_id),
   });
   const services: RunServices = {
     store,
@@ -240,9 +242,9 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits): RunSe
     executions: { registry, sessions, toEvents: createToEvents(now), limits, now, logFor },
     active,
     queue,
-    executor,
     idempotency: new Idempotency(store, limits.keepKeys),
     replies: new Replies(),
+    offer: (run_id) => executor().offer(run_id),
     cancel: (run_id) => cancelRun(services, run_id),
   };
   return services;

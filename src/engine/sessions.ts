@@ -1,12 +1,11 @@
 import { concatMap, defer, from, type Observable } from 'rxjs';
 import { fail } from '../core/errors.ts';
 import { receiveMessage } from '../core/messages.ts';
-import type { Resource, Store } from '../core/store.ts';
+import type { Extras, Resource, Store } from '../core/store.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newId } from './ids.ts';
-import type { Extras } from './log/draft.ts';
 
 /** Reads a resource of another server; rejects with a reason that may be told. Guarded: see `http/foreign`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;

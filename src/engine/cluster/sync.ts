@@ -2,7 +2,7 @@ import type { Moved, RunRow } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { PeriodicTask } from '../periodic.ts';
-import { isLoose } from '../runs/executor.ts';
+import { type Executor, isLoose } from '../runs/executor.ts';
 import type { RunServices } from '../runs/run-services.ts';
 import { takeReply } from './reply-mailbox.ts';
 
@@ -18,6 +18,7 @@ const loose: readonly RunStatus[] = ['created', 'in-progress', 'cancelling'];
  */
 export class Sync {
   readonly #services: RunServices;
+  readonly #executor: Executor;
   readonly #onFailure: (error: unknown) => void;
   readonly #polls: readonly PeriodicTask[];
   /** The last event of each run at the last poll: one that has written since then has learnt whose it is. */
@@ -25,9 +26,10 @@ export class Sync {
   #unsubscribe: (() => Promise<void>) | undefined;
 
   /** `onFailure` is told of a store that does not answer. */
-  constructor(services: RunServices, onFailure: (error: unknown) => void) {
+  constructor(services: RunServices, executor: Executor, onFailure: (error: unknown) => void) {
     const { lookEvery, lease } = services.executions.limits;
     this.#services = services;
+    this.#executor = executor;
     this.#onFailure = onFailure;
     this.#polls = [
       new PeriodicTask(lookEvery, () => this.#poll(), onFailure),
@@ -87,13 +89,13 @@ export class Sync {
 
   /** Runs whose dispatch was lost, or that wait for a turn which a dead node was to give them. Every node looks. */
   async #findLoose(): Promise<void> {
-    const { store, active, executor, queue, executions } = this.#services;
+    const { store, active, queue, executions } = this.#services;
     const young = new Date(Date.now() - executions.limits.lease).toISOString();
     for (const status of loose) {
       for (let before: string | undefined; ; ) {
         const rows: RunRow[] = await store.runs({ status }, before, page);
         const found = rows.filter((row) => row.created_at < young && active.here(row.run_id) === undefined);
-        await executor.offerAll(found.filter(isLoose));
+        await this.#executor.offerAll(found.filter(isLoose));
         for (const row of found) if (row.queued_at !== null) await queue.add(row.session_id);
         before = rows.at(-1)?.run_id;
         if (rows.length < page) break;

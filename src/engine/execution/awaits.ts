@@ -1,5 +1,5 @@
+import type { Extras } from '../../core/store.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
-import type { Extras } from '../log/draft.ts';
 import { type Question, Questions } from './questions.ts';
 import type { Change, Recorder } from './recorder.ts';
 

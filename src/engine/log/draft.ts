@@ -1,7 +1,4 @@
-import type { Write } from '../../core/store.ts';
-
-/** What a write may carry beside events; see `Write`. Attached before the event that it belongs to. */
-export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
+import type { Extras, Write } from '../../core/store.ts';
 
 export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 

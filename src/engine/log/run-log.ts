@@ -1,8 +1,8 @@
 import { append } from '../../core/append.ts';
 import { fail } from '../../core/errors.ts';
 import { isFinal, isSettled } from '../../core/status.ts';
-import type { Batch, Outcome, RunRow, Write } from '../../core/store.ts';
-import { addTo, type Draft, type Extras, type Mutable } from './draft.ts';
+import type { Batch, Extras, Outcome, RunRow, Write } from '../../core/store.ts';
+import { addTo, type Draft, type Mutable } from './draft.ts';
 import type { GroupCommit, Uncommitted } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
 import { Tail } from './tail.ts';

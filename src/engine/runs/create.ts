@@ -107,12 +107,12 @@ async function keepRun(services: RunServices, plan: Plan, { queued, when }: Plac
  * is none is cancelled, should the store take it in the end; one with an Idempotency-Key goes on, for the retry to find.
  */
 async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow, kept: Promise<void>): Promise<void> {
-  const { queue, executor, executions, cancel } = services;
+  const { queue, offer, executions, cancel } = services;
   const { run_id, session_id } = row;
   let withdrawn = false;
   const go = async (): Promise<void> => {
     if (withdrawn) await cancel(run_id);
-    else if (row.queued_at === null) executor.offer(run_id);
+    else if (row.queued_at === null) offer(run_id);
     else {
       if (if_busy === 'interrupt') await cancelOlder(services, row);
       await queue.add(session_id);

@@ -11,20 +11,19 @@ const page = 1000;
 
 /** Takes runs in hand that this process is to execute: new ones, and those that another process had. */
 export class Executor {
-  readonly #services: () => RunServices;
+  readonly #services: RunServices;
   /** Runs that are being looked at: to execute one twice at once would be one execution too many. */
   readonly #taking = new Map<string, Promise<void>>();
   /** Runs that this process has let go of before their end, because the store failed; offered again by `retry`. */
   readonly #orphans = new Set<string>();
 
-  /** Asked when it is needed, since those services need an executor themselves. */
-  constructor(services: () => RunServices) {
+  constructor(services: RunServices) {
     this.#services = services;
   }
 
   /** Executes a run that was offered, whatever state it is in; resolves when it is out of this process's hands. */
   readonly execute = async (run_id: string, lease: Lease): Promise<void> => {
-    const { active, dispatcher } = this.#services();
+    const { active, dispatcher } = this.#services;
     const here = active.here(run_id);
     // Made by this process: it is in memory still.
     if (here?.log.outcome === undefined && here !== undefined) here.start();
@@ -34,14 +33,14 @@ export class Executor {
 
   /** A run is out of a process's hands: where there is still something to do, it is offered again. */
   readonly settled = async (run_id: string): Promise<void> => {
-    const { store, active, dispatcher } = this.#services();
+    const { store, active, dispatcher } = this.#services;
     const row = await store.run(run_id);
     if (row !== undefined && isLoose(row) && active.here(run_id) === undefined) await dispatcher.offer([run_id]);
   };
 
   /** Looks after all runs that an earlier process left, oldest first. */
   async recover(): Promise<void> {
-    const { store } = this.#services();
+    const { store } = this.#services;
     for (let after = ''; ; ) {
       const rows = await store.unfinished(undefined, after, page);
       for (const row of rows) await this.#enter(row);
@@ -52,7 +51,7 @@ export class Executor {
 
   /** Asks for a process to execute a run, this one or another; where that fails, it is offered again by `retry`. */
   offer(run_id: string): void {
-    const { dispatcher, executions } = this.#services();
+    const { dispatcher, executions } = this.#services;
     dispatcher.offer([run_id]).catch((error: unknown) => {
       executions.logFor(run_id).warn(`could not be offered, and will be again: ${String(error)}`);
       this.#orphans.add(run_id);
@@ -61,7 +60,7 @@ export class Executor {
 
   /** Offers runs that may be offered already. */
   async offerAll(rows: readonly RunRow[]): Promise<void> {
-    if (rows.length > 0) await this.#services().dispatcher.offer(rows.map(({ run_id }) => run_id));
+    if (rows.length > 0) await this.#services.dispatcher.offer(rows.map(({ run_id }) => run_id));
   }
 
   /** The store failed while this process had the run: it is offered again when the store is back. */
@@ -71,7 +70,7 @@ export class Executor {
 
   /** Offers the orphans again; called now and then. */
   async retry(): Promise<void> {
-    const { active, dispatcher, commits } = this.#services();
+    const { active, dispatcher, commits } = this.#services;
     if (this.#orphans.size === 0 || active.stopping || commits.failing) return;
     const run_ids = [...this.#orphans];
     // Within this process, a run stops being an orphan when it is taken in hand.
@@ -94,20 +93,18 @@ export class Executor {
 
   async #look(run_id: string): Promise<void> {
     try {
-      const row = await this.#services().store.run(run_id);
+      const row = await this.#services.store.run(run_id);
       if (row !== undefined && !isFinal(row.status)) await this.#enter(row);
       else this.#orphans.delete(run_id);
     } catch (error) {
-      this.#services()
-        .executions.logFor(run_id)
-        .warn(`could not be taken in hand, and will be: ${String(error)}`);
+      this.#services.executions.logFor(run_id).warn(`could not be taken in hand, and will be: ${String(error)}`);
       this.#orphans.add(run_id);
     }
   }
 
   /** Never rejects: what cannot be done now is done when the store is back. */
   async #enter(row: RunRow): Promise<void> {
-    const { executions } = this.#services();
+    const { executions } = this.#services;
     try {
       const orphan = this.#orphans.has(row.run_id);
       await this.#goOn(row, orphan);
@@ -127,7 +124,7 @@ export class Executor {
   }
 
   async #goOn(row: RunRow, orphan: boolean): Promise<void> {
-    const { active, executions, queue } = this.#services();
+    const { active, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.here(row.run_id) !== undefined) return;
     // Awaiting durable runs stay on disk until they are answered, so that they cost nothing.
@@ -140,12 +137,12 @@ export class Executor {
       return this.#end(row, fail(orphan ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
-    const execution = await recoverRun(this.#services(), row, { attempts: row.attempts + 1 });
+    const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 });
     execution.start();
   }
 
   async #end(row: RunRow, error?: ErrorBody): Promise<void> {
-    const { store, active, queue, executions } = this.#services();
+    const { store, active, queue, executions } = this.#services;
     if (!(await endStored(store, row, executions.now(), error))) return;
     active.touched(row.run_id);
     queue.ended(row.run_id);

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fail } from '../../core/errors.ts';
-import type { Key, Store } from '../../core/store.ts';
-import type { Extras } from '../log/draft.ts';
+import type { Extras, Key, Store } from '../../core/store.ts';
 import type { Begun } from './begun.ts';
 
 /** A request that came with an Idempotency-Key. */

@@ -1,9 +1,8 @@
 import { runEventOf } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import type { RunRow, Store } from '../../core/store.ts';
+import type { Extras, RunRow, Store } from '../../core/store.ts';
 import type { AwaitResume, Run } from '../../schema/run.ts';
 import { newId } from '../ids.ts';
-import type { Extras } from '../log/draft.ts';
 import type { Begun } from './begun.ts';
 import type { RunServices } from './run-services.ts';
 

@@ -1,9 +1,8 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { Extras, RunRow } from '../../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
-import type { Extras } from '../log/draft.ts';
 import { foldRow } from '../log/stored-run.ts';
 import type { Begun, Wishes } from './begun.ts';
 import { type Once, once } from './idempotency.ts';
@@ -74,7 +73,7 @@ async function resumeHere(
 
 /** A durable run goes on in the store; whoever takes it leads it up to there again. Who had it can write no more. */
 async function resumeStored(
-  { store, executions, active, executor }: RunServices,
+  { store, executions, active, offer }: RunServices,
   row: RunRow,
   run: Run,
   reply: AwaitResume,
@@ -99,6 +98,6 @@ async function resumeStored(
   ]);
   if (outcome !== 'taken') throw fail('lost_race', run_id);
   active.touched(run_id);
-  executor.offer(run_id);
+  offer(run_id);
   return { run_id, run: JSON.stringify(resumed), after: last };
 }

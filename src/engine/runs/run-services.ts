@@ -4,7 +4,6 @@ import type { Replies } from '../execution/reply-schema.ts';
 import type { Services } from '../execution/services.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import type { Executor } from './executor.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { SessionQueue } from './session-queue.ts';
 
@@ -16,9 +15,10 @@ export interface RunServices {
   readonly executions: Services;
   readonly active: ActiveRuns;
   readonly queue: SessionQueue;
-  readonly executor: Executor;
   readonly idempotency: Idempotency;
   readonly replies: Replies;
+  /** Asks for a process to execute a run, this one or another; see `Executor.offer`. */
+  readonly offer: (run_id: string) => void;
   /** Cancels a run, here or elsewhere; see `cancelRun`. */
   readonly cancel: (run_id: string) => Promise<string>;
 }
