@@ -18,12 +18,12 @@ export function aloneContract(store: () => Store): void {
       const first = append(fresh({ session_id }), ['1'], { when });
       const second = append(fresh({ session_id }), ['1'], { when });
       expect(await store().commit([first])).toEqual(['taken']);
-      expect(await store().commit([second])).toEqual(['fenced']);
+      expect(await store().commit([second])).toEqual(['session_busy']);
       const grown = append(first.row, ['2'], { grown: true });
       const awaiting = append({ ...grown.row, status: 'awaiting' }, ['3']);
       for (const write of [grown, awaiting]) {
         expect(await store().commit([write])).toEqual(['taken']);
-        expect(await store().commit([second])).toEqual(['fenced']);
+        expect(await store().commit([second])).toEqual(['session_busy']);
       }
       expect(await store().commit([end(awaiting.row, 'completed')])).toEqual(['taken']);
       expect(await store().commit([second])).toEqual(['taken']);
@@ -35,13 +35,13 @@ export function aloneContract(store: () => Store): void {
       const first = append(fresh({ session_id }), ['1']);
       const waiting = append(fresh({ session_id, queued_at }), ['1']);
       await store().commit([first, waiting]);
-      expect(await store().commit([begin(waiting.row)])).toEqual(['fenced']);
+      expect(await store().commit([begin(waiting.row)])).toEqual(['session_busy']);
       expect(await store().run(waiting.row.run_id)).toEqual(waiting.row);
       await store().commit([end(first.row, 'cancelled')]);
       expect(await store().commit([begin(waiting.row)])).toEqual(['taken']);
       expect(await store().run(waiting.row.run_id)).toEqual({ ...waiting.row, queued_at: null });
       const next = append(fresh({ session_id }), ['1'], { when });
-      expect(await store().commit([next])).toEqual(['fenced']);
+      expect(await store().commit([next])).toEqual(['session_busy']);
     });
 
     it('minds no queued run, no run of another session, not the run itself, and none that is over', async () => {
@@ -71,7 +71,7 @@ export function aloneContract(store: () => Store): void {
       const first = append(fresh({ session_id }), ['1'], { when });
       const second = append(fresh({ session_id }), ['1']);
       const third = append(fresh({ session_id, queued_at }), ['1']);
-      const begun = { ...begin(third.row), alone: false };
+      const { when: _, ...begun } = begin(third.row);
       expect(await store().commit([first, second, third, begun])).toEqual(['taken', 'taken', 'taken', 'taken']);
       // It has become one of several, which is no matter until it asks again.
       expect(await store().commit([append(first.row, ['2'])])).toEqual(['taken']);
@@ -89,7 +89,12 @@ export function aloneContract(store: () => Store): void {
       const before = append(fresh({ session_id: `${session_id}-too` }), ['1'], { when });
       const after = append(fresh(), ['1'], { key: { ...key, key: 'l' }, history: ['/after'] });
       const ended = end(refused.row, 'completed', { ended: { tokens: 1, seconds: 1 } });
-      expect(await store().commit([before, refused, ended, after])).toEqual(['taken', 'fenced', 'fenced', 'taken']);
+      expect(await store().commit([before, refused, ended, after])).toEqual([
+        'taken',
+        'session_busy',
+        'fenced',
+        'taken',
+      ]);
       expect(await store().run(run_id)).toBeUndefined();
       expect(await store().input(run_id)).toBeUndefined();
       expect(await store().events(run_id, 0, 10)).toEqual([]);
@@ -113,7 +118,7 @@ export function aloneContract(store: () => Store): void {
       await store().commit([{ ...first, key: { ...key, created_at: '2026-01-02', fresh: '2026-01-01' } }]);
       const second = append(fresh({ session_id }), ['1'], { when });
       const late = { ...key, hash: 'new', run_id: second.row.run_id, created_at: '2026-01-04', fresh: '2026-01-03' };
-      expect(await store().commit([{ ...second, key: late }])).toEqual(['fenced']);
+      expect(await store().commit([{ ...second, key: late }])).toEqual(['session_busy']);
       expect(await store().key(session_id, 'k')).toMatchObject({ hash: 'old', run_id: first.row.run_id });
     });
 
@@ -126,7 +131,8 @@ export function aloneContract(store: () => Store): void {
       const waiting = append(fresh({ session_id, queued_at }), ['1']);
       const elsewhere = append(fresh({ session_id: other }), ['1'], { when });
       const writes = [first, second, waiting, elsewhere, end(first.row, 'completed'), begin(waiting.row), third];
-      expect(await store().commit(writes)).toEqual(['taken', 'fenced', 'taken', 'taken', 'taken', 'taken', 'fenced']);
+      const outcomes = await store().commit(writes);
+      expect(outcomes).toEqual(['taken', 'session_busy', 'taken', 'taken', 'taken', 'taken', 'session_busy']);
       expect(await store().unfinished(session_id, '', 10)).toEqual([{ ...waiting.row, queued_at: null }]);
       expect((await store().run(c.run_id))?.status).toBe('completed');
     });

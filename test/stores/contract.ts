@@ -2,7 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
 import { aloneContract } from './contract-alone.ts';
 import { clearingContract } from './contract-clearing.ts';
+import { costsContract } from './contract-costs.ts';
 import { extremesContract } from './contract-extremes.ts';
+import { outcomesContract } from './contract-outcomes.ts';
+import { sessionsContract } from './contract-sessions.ts';
 import { sharingContract } from './contract-sharing.ts';
 import { append, end, fresh, input, numbered } from './writes.ts';
 
@@ -122,19 +125,21 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       const first = append(fresh(), ['1']);
       await store.commit([first]);
       expect(await store.commit([{ row: { ...first.row, status: 'cancelling' }, expect: 1, lines: [] }])).toEqual([
-        true,
+        'taken',
       ]);
       expect(await store.run(first.row.run_id)).toEqual({ ...first.row, status: 'cancelling' });
     });
 
-    it('lists the runs that are not over', async () => {
+    it('lists the runs that are not over, oldest first, from any run on', async () => {
+      const before = fresh();
       const open = append(fresh(), ['1']);
       const done = append(fresh(), ['1']);
       const end = append({ ...done.row, status: 'failed', finished_at: '2026-01-01T00:00:01.000Z' }, ['2']);
-      await store.commit([open, done, end]);
-      const ids = (await store.unfinished(undefined, '', 1000)).map(({ run_id }) => run_id);
-      expect(ids).toContain(open.row.run_id);
-      expect(ids).not.toContain(done.row.run_id);
+      const later = append(fresh(), ['1']);
+      await store.commit([later, open, done, end]);
+      expect(await store.unfinished(undefined, before.run_id, 1000)).toEqual([open.row, later.row]);
+      expect(await store.unfinished(undefined, before.run_id, 1)).toEqual([open.row]);
+      expect(await store.unfinished(undefined, open.row.run_id, 1000)).toEqual([later.row]);
     });
 
     it('adds to a session’s history in the order of the commits, each URL once', async () => {
@@ -163,7 +168,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect((await store.session(session_id))?.history).toHaveLength(50);
     });
 
-    it('keeps resources to the byte', async () => {
+    it('keeps resources to the byte, and reads many at once', async () => {
       const resource = {
         resource_id: `r-${Date.now()}`,
         session_id: 's',
@@ -173,7 +178,14 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       };
       await store.commit([append(fresh(), ['1'], { resources: [resource] })]);
       expect((await store.resources([resource.resource_id]))[0]).toEqual(resource);
-      expect((await store.resources(['unknown']))[0]).toBeUndefined();
+      const { resource_id } = resource;
+      expect(await store.resources(['unknown', resource_id, 'unknown too', resource_id])).toEqual([
+        undefined,
+        resource,
+        undefined,
+        resource,
+      ]);
+      expect(await store.resources([])).toEqual([]);
     });
 
     it('sums up what the ended runs of an agent took, cancelled ones left out', async () => {
@@ -242,6 +254,11 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.due('2026-01-01T00:00:05.000Z', 10)).toEqual([soon.row]);
       expect(await store.unfinished(session_id, '', 10)).toEqual([soon.row, never.row]);
       expect(await store.unfinished(session_id, soon.row.run_id, 10)).toEqual([never.row]);
+      expect(await store.count(session_id)).toBe(2);
+      await store.commit([end({ ...soon.row, due: null }, 'cancelled')]);
+      expect(await store.count(session_id)).toBe(1);
+      expect(await store.due('2026-01-01T00:00:05.000Z', 10)).toEqual([]);
+      expect(await store.count('nobody')).toBe(0);
     });
 
     it('takes a key once, until it is no longer fresh', async () => {
@@ -262,7 +279,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
           { ...a, key: keyA },
           { ...b, key: key('b', '2026-01-02', '2026-01-01', b.row.run_id) },
         ]),
-      ).toEqual(['taken', 'fenced']);
+      ).toEqual(['taken', 'key_used']);
       expect(await store.run(b.row.run_id)).toBeUndefined();
       expect(await store.key('runs', `k-${name}`)).toMatchObject({ hash: 'a', run_id: a.row.run_id });
       expect(await store.commit([{ ...b, key: key('b', '2026-01-04', '2026-01-03', b.row.run_id) }])).toEqual([
@@ -295,6 +312,9 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     aloneContract(() => store);
     extremesContract(() => store);
     clearingContract(() => store);
+    outcomesContract(() => store);
+    sessionsContract(() => store);
+    costsContract(() => store);
     if (shared) sharingContract(() => store, open);
   });
 }

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { RunRow, Store, Write } from '../../src/core/store.ts';
+import { append, end, fresh, said } from './writes.ts';
+
+const queued_at = '2026-01-01T00:00:00.000Z';
+
+/** The shortest of some rounds, in milliseconds: what other programs take meanwhile is in the longer ones. */
+async function shortest(rounds: number, work: (round: number) => Promise<unknown>): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < rounds; round += 1) {
+    const start = performance.now();
+    await work(round);
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+}
+
+/**
+ * That what takes `small` milliseconds of a little does not take more of a lot. Where the cost grew with the size it
+ * would be 40 times as much and more, so neither a busy machine nor a tree that is a level deeper matters.
+ */
+const expectSteady = (small: number, large: number): void => expect(large).toBeLessThan(8 * small + 2);
+
+/** What every store's calls cost, as a relation between a little of something and a lot of it. */
+export function costsContract(store: () => Store): void {
+  describe('with much to keep', () => {
+    /** Runs of a session, committed in pieces of 500. */
+    const made = async (
+      count: number,
+      row: () => RunRow,
+      more?: (row: RunRow) => Partial<Write>,
+    ): Promise<RunRow[]> => {
+      const writes = Array.from({ length: count }, () => row()).map((one) => append(one, ['1'], more?.(one)));
+      await committed(writes);
+      return writes.map((write) => write.row);
+    };
+    const committed = async (writes: readonly Write[]): Promise<void> => {
+      for (let n = 0; n < writes.length; n += 500) await store().commit(writes.slice(n, n + 500));
+    };
+    const ended = (rows: readonly RunRow[]): Promise<void> => committed(rows.map((row) => end(row, 'completed')));
+
+    it('looks at a session’s unfinished runs at the same cost, however many have finished', async () => {
+      const probed = async (finished: number): Promise<number> => {
+        const session_id = `finished-${finished}-${fresh().run_id}`;
+        const running = append(fresh({ session_id }), ['1']);
+        await store().commit([running]);
+        await ended(await made(finished, () => fresh({ session_id })));
+        const probe = async (): Promise<void> => {
+          for (let n = 0; n < 10; n += 1) {
+            expect(await store().unfinished(session_id, '', 100)).toEqual([running.row]);
+            expect(await store().count(session_id)).toBe(1);
+            const refused = (['alone', 'first'] as const).map((when) => append(fresh({ session_id }), ['1'], { when }));
+            expect(await store().commit(refused)).toEqual(['session_busy', 'session_busy']);
+          }
+        };
+        const best = await shortest(7, probe);
+        await store().commit([end(running.row, 'completed')]);
+        return best;
+      };
+      expectSteady(await probed(40), await probed(4_000));
+    });
+
+    it('begins the next run of a queue at the same cost, however many wait', async () => {
+      const begun = async (waiting: number): Promise<number> => {
+        const session_id = `queue-${waiting}-${fresh().run_id}`;
+        const rows = await made(waiting, () => fresh({ session_id, queued_at }));
+        const best = await shortest(8, async (round) => {
+          expect(await store().count(session_id)).toBe(waiting - round);
+          const [next] = await store().unfinished(session_id, '', 1);
+          expect(next?.run_id).toBe(rows[round]?.run_id);
+          if (next === undefined) throw new Error('the queue is empty');
+          const row = { ...next, queued_at: null };
+          const younger = { ...(rows[round + 1] ?? next), queued_at: null };
+          const begins = [younger, row, row].map(
+            (one, n): Write => ({ row: one, expect: 1, lines: [], when: n === 2 ? 'alone' : 'first' }),
+          );
+          expect(await store().commit(begins)).toEqual(['session_busy', 'taken', 'taken']);
+          expect(await store().commit([end(row, 'completed')])).toEqual(['taken']);
+        });
+        await ended(rows.slice(8));
+        return best;
+      };
+      expectSteady(await begun(40), await begun(4_000));
+    });
+
+    it('adds to a session at the same cost, however long its history is', async () => {
+      const added = async (messages: number): Promise<number> => {
+        const session_id = `history-${messages}-${fresh().run_id}`;
+        const seed = fresh({ session_id });
+        const urls = Array.from({ length: messages }, (_, n) => `https://a/${n}`);
+        await store().commit([append(seed, ['1'], { history: urls })]);
+        const best = await shortest(8, async (round) => {
+          const writes = Array.from({ length: 5 }, (_, n) => {
+            const row = fresh({ session_id });
+            const question = said(row, 'question');
+            const history = [...(question.history ?? []), `https://b/${round}/${n}`, 'https://a/0'];
+            return append(row, ['1'], { ...question, history });
+          });
+          await store().commit(writes);
+          await ended(writes.map(({ row }) => row));
+        });
+        expect((await store().session(session_id))?.history).toHaveLength(messages + 80);
+        await store().commit([end({ ...seed, last: 1 }, 'completed')]);
+        return best;
+      };
+      expectSteady(await added(100), await added(10_000));
+    });
+
+    it('adds many messages at once at a cost that is linear in their number', async () => {
+      const added = (messages: number): Promise<number> =>
+        shortest(2, async () => {
+          const row = fresh();
+          const own = Array.from({ length: messages }, (_, n) => said(row, `message-${n}`));
+          const foreign = Array.from({ length: messages }, (_, n) => `https://a/${n % (messages / 2)}`);
+          const write = append(row, ['1'], {
+            resources: own.flatMap(({ resources }) => resources ?? []),
+            history: [...own.flatMap(({ history }) => history ?? []), ...foreign],
+          });
+          expect(await store().commit([write])).toEqual(['taken']);
+          expect((await store().session(row.session_id))?.history).toHaveLength(messages * 1.5);
+          await store().commit([end(write.row, 'completed')]);
+        });
+      // Ten times as much takes ten times as long; were it quadratic, a hundred times.
+      const [small, large] = [await added(2_000), await added(20_000)];
+      expect(large).toBeLessThan(40 * small);
+    });
+
+    it('removes a run at the same cost, however many its session has', async () => {
+      const removed = async (runs: number): Promise<number> => {
+        const session_id = `removing-${runs}-${fresh().run_id}`;
+        const rows = await made(
+          runs,
+          () => fresh({ session_id }),
+          (row) => said(row, 'question'),
+        );
+        await ended(rows);
+        const best = await shortest(8, async (round) => {
+          for (const { run_id } of rows.slice(round * 5, round * 5 + 5))
+            expect(await store().remove(run_id)).toBe(true);
+        });
+        expect((await store().session(session_id))?.history).toHaveLength(runs - 40);
+        return best;
+      };
+      expectSteady(await removed(50), await removed(5_000));
+    });
+  });
+}

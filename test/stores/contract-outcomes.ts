@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import type { Outcome, RunRow, Store, Write } from '../../src/core/store.ts';
+import { append, end, fresh, input, numbered, said } from './writes.ts';
+
+const times = { created_at: '2026-01-02', fresh: '2026-01-01' };
+
+/** A write whose Idempotency-Key is of that scope. */
+const keyed = (row: RunRow, scope: string): Write => ({
+  ...append(row, ['1'], { ...said(row, 'question'), journal: ['{}'] }),
+  key: { scope, key: 'k', hash: 'h', run_id: row.run_id, after: 0, ...times },
+});
+
+/** Values that some stores keep and others cannot. */
+const odd: readonly [name: string, write: () => Write][] = [
+  ['a zero in the agent’s name', () => append(fresh({ agent_name: 'a\0b' }), ['1'])],
+  ['an agent’s name of 10,000 characters', () => append(fresh({ agent_name: unlike(10_000) }), ['1'])],
+  ['a session’s id of 10,000 characters', () => append(fresh({ session_id: unlike(10_000) }), ['1'], { history: [] })],
+  ['half of a surrogate pair in a session’s id', () => append(fresh({ session_id: 'a\ud800' }), ['1'])],
+  ['a zero in an event', () => append(fresh(), ['"\0"'])],
+  ['half of a surrogate pair in an event', () => append(fresh(), ['"\udc00"'])],
+  ['a zero in the journal', () => append(fresh(), ['1'], { journal: ['"\0"'] })],
+  [
+    'a zero in the input',
+    () => append(fresh(), ['1'], { input: [{ ...input[0], role: 'user', parts: [part('\0')] }] }),
+  ],
+  ['a zero in a message', () => append(fresh(), ['1'], resource({ body: '"\0\ud800"' }))],
+  ['a zero in a content type', () => append(fresh(), ['1'], resource({ content_type: 'a/\0' }))],
+  ['a zero in the URL of a state', () => append(fresh(), ['1'], { state: 'https://a/\0' })],
+  ['a URL of 20,000 characters', () => append(fresh(), ['1'], { history: [`https://a/${unlike(20_000)}`] })],
+  ['a zero in a key', () => ({ ...keyed(fresh(), 'a\0b') })],
+  ['a key of 10,000 characters', () => ({ ...keyed(fresh(), unlike(10_000)) })],
+  ['a resource that is kept already', () => append(fresh(), ['1'], resource({ resource_id: 'twice' }))],
+  ['a due time that is none', () => append(fresh({ due: 'never\0' }), ['1'])],
+];
+
+/** Text that no compression makes short. */
+function unlike(length: number): string {
+  let text = '';
+  while (text.length < length) text += fresh().run_id.slice(14) + Math.random().toString(36).slice(2);
+  return text.slice(0, length);
+}
+
+const part = (content: string) => ({ content_type: 'text/plain', content });
+
+const resource = (more: { resource_id?: string; body?: string; content_type?: string }): Partial<Write> => ({
+  resources: [
+    {
+      resource_id: fresh().run_id,
+      session_id: 's',
+      run_id: null,
+      content_type: 'application/json',
+      body: '1',
+      ...more,
+    },
+  ],
+});
+
+const isRejected = (outcome: Outcome | undefined): boolean => typeof outcome === 'object' && 'rejected' in outcome;
+
+/** What a store answers to a commit, and that each write stands alone. */
+export function outcomesContract(store: () => Store): void {
+  describe('asked what became of each write', () => {
+    it('answers in their order, and changes nothing but by those that were taken', async () => {
+      const session_id = `outcomes-${fresh().run_id}`;
+      const begun = append(fresh({ session_id }), ['1']);
+      const first = keyed(fresh(), session_id);
+      await store().commit([begun, first]);
+      const again = keyed(fresh({ agent_name: session_id }), session_id);
+      const stale = append({ ...begun.row, epoch: 9 }, ['2'], { history: ['/stale'] });
+      const busy = append(fresh({ session_id }), ['1'], { when: 'alone', history: ['/busy'] });
+      const good = append(fresh(), ['1']);
+      expect(await store().commit([again, stale, good, busy])).toEqual(['key_used', 'fenced', 'taken', 'session_busy']);
+      for (const { row } of [again, busy]) {
+        expect(await store().run(row.run_id)).toBeUndefined();
+        expect(await store().input(row.run_id)).toBeUndefined();
+        expect(await store().events(row.run_id, 0, 10)).toEqual([]);
+        expect(await store().journal(row.run_id)).toEqual([]);
+      }
+      expect(await store().resources([`question-of-${again.row.run_id}`])).toEqual([undefined]);
+      expect((await store().session(again.row.session_id))?.history ?? []).toEqual([]);
+      expect((await store().session(session_id))?.history ?? []).toEqual([]);
+      expect(await store().runs({ agent_name: session_id }, undefined, 10)).toEqual([]);
+      expect(await store().key(session_id, 'k')).toMatchObject({ run_id: first.row.run_id });
+      expect(await store().run(begun.row.run_id)).toEqual(begun.row);
+      expect(await store().run(good.row.run_id)).toEqual(good.row);
+      expect(await store().count(session_id)).toBe(1);
+    });
+
+    it('takes a run that is first in its session, and refuses one while an older is unfinished', async () => {
+      const session_id = `first-${fresh().run_id}`;
+      const queued_at = '2026-01-01T00:00:00.000Z';
+      const [a, b, c] = [fresh({ session_id }), fresh({ session_id }), fresh({ session_id })].map((row, n) =>
+        append({ ...row, queued_at: n === 0 ? null : queued_at }, ['1'], { when: 'first' }),
+      );
+      if (!a || !b || !c) throw new Error('three rows make three writes');
+      const begin = ({ row }: Write): Write => ({
+        row: { ...row, queued_at: null },
+        expect: 1,
+        lines: [],
+        when: 'first',
+      });
+      // The youngest comes first: no older one is there yet. A younger one is in no older one's way.
+      expect(await store().commit([c, b, a])).toEqual(['taken', 'taken', 'taken']);
+      expect(await store().commit([begin(b), begin(c)])).toEqual(['session_busy', 'session_busy']);
+      expect(await store().run(b.row.run_id)).toEqual(b.row);
+      const over = end(a.row, 'failed');
+      expect(await store().commit([begin(c), over, begin(c), begin(b)])).toEqual([
+        'session_busy',
+        'taken',
+        'session_busy',
+        'taken',
+      ]);
+      expect((await store().run(b.row.run_id))?.queued_at).toBeNull();
+      // It is first again and again: the run itself is no other run.
+      expect(await store().commit([append({ ...b.row, queued_at: null }, ['2'], { when: 'first' })])).toEqual([
+        'taken',
+      ]);
+      const other = append(fresh({ session_id: `${session_id}-too` }), ['1'], { when: 'first' });
+      expect(await store().commit([other])).toEqual(['taken']);
+      expect(await store().commit([append(fresh({ session_id }), ['1'], { when: 'first' })])).toEqual(['session_busy']);
+    });
+
+    it('keeps the sums of an agent finite, whatever its runs say that they took', async () => {
+      const agent_name = `sums-${fresh().run_id}`;
+      const other = `${agent_name}-too`;
+      const huge = (): Write[] => {
+        const first = append(fresh({ agent_name }), ['1']);
+        return [first, end(first.row, 'completed', { ended: { tokens: 1.7e308, seconds: 1.7e308 } })];
+      };
+      const usual = append(fresh({ agent_name: other }), ['1']);
+      const writes = [...huge(), ...huge(), usual, end(usual.row, 'completed', { ended: { tokens: 2, seconds: 1 } })];
+      expect(await store().commit(writes)).toEqual(Array(6).fill('taken'));
+      expect(await store().commit(huge())).toEqual(['taken', 'taken']);
+      const [sums] = await store().figures([agent_name]);
+      expect(sums?.completed).toBe(3);
+      for (const sum of [sums?.tokens, sums?.seconds]) {
+        expect(sum).toBeGreaterThanOrEqual(1.7e308);
+        expect(sum).toBeLessThan(Number.POSITIVE_INFINITY);
+      }
+      expect(await store().figures([other])).toEqual([
+        { agent_name: other, completed: 1, failed: 0, tokens: 2, seconds: 1 },
+      ]);
+    });
+
+    it.for(odd)('takes or rejects %s, and takes its neighbours', async ([, write]) => {
+      await store().commit([append(fresh(), ['1'], resource({ resource_id: 'twice' }))]);
+      const running = append(fresh(), ['1']);
+      await store().commit([running]);
+      const one = write();
+      const before = append(running.row, ['2'], { grown: true });
+      const after = append(fresh(), ['1'], { history: ['/after'] });
+      const outcomes = await store().commit([before, one, after]);
+      expect([outcomes[0], outcomes[2]]).toEqual(['taken', 'taken']);
+      if (outcomes[1] === 'taken') {
+        expect((await store().run(one.row.run_id))?.last).toBe(1);
+      } else {
+        expect(isRejected(outcomes[1])).toBe(true);
+        expect(await store().run(one.row.run_id)).toBeUndefined();
+        expect(await store().events(one.row.run_id, 0, 10)).toEqual([]);
+        expect(await store().journal(one.row.run_id)).toEqual([]);
+      }
+      const more = append(before.row, ['3'], { grown: true });
+      expect(await store().commit([more])).toEqual(['taken']);
+      expect(numbered(await store().events(more.row.run_id, 0, 10))).toHaveLength(3);
+      expect((await store().session(after.row.session_id))?.history).toEqual(['/after']);
+      const unfinished = await store().unfinished(undefined, running.row.run_id, 1000);
+      expect(unfinished.map(({ run_id }) => run_id)).toContain(after.row.run_id);
+      expect(await store().due('2025-12-31T00:00:00.000Z', 10)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,250 @@
+import { describe, expect, it } from 'vitest';
+import type { Resource, Retention, RunRow, Store, Write } from '../../src/core/store.ts';
+import { append, end, fresh, numbered, said } from './writes.ts';
+
+const past = '2000-01-01T00:00:00.000Z';
+const future = '2999-01-01T00:00:00.000Z';
+
+const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+
+/** A state of a session, and what makes it the present one. */
+function stateOf(session_id: string): { readonly resource: Resource; readonly kept: Partial<Write> } {
+  const resource_id = `state-${fresh().run_id}`;
+  const resource = { resource_id, session_id, run_id: null, content_type: 'application/json', body: '{}' };
+  return { resource, kept: { resources: [resource], state: `/resources/${resource_id}` } };
+}
+
+/** What every store does with sessions: their state, their end, and the refusal to end what goes on. */
+export function sessionsContract(store: () => Store): void {
+  const sweep = async (before: Omit<Retention, 'keys'> = {}): Promise<number> => {
+    let calls = 1;
+    while (await store().sweep({ keys: '', ...before })) calls += 1;
+    return calls;
+  };
+  const kept = async (ids: readonly string[]): Promise<string[]> =>
+    (await store().resources(ids)).flatMap((one) => one?.resource_id ?? []);
+
+  describe('with the state of a session', () => {
+    it('keeps one resource of 200 states, in however many commits they come', async () => {
+      const session_id = `states-${fresh().run_id}`;
+      const states = Array.from({ length: 200 }, () => stateOf(session_id));
+      let { row } = append(fresh({ session_id }), ['1']);
+      await store().commit([append({ ...row, last: 0 }, ['1'])]);
+      for (let n = 0; n < states.length; n += 20) {
+        const writes = states.slice(n, n + 20).map(({ kept }) => {
+          const write = append(row, ['2'], kept);
+          row = write.row;
+          return write;
+        });
+        expect(new Set(await store().commit(writes))).toEqual(new Set(['taken']));
+      }
+      const last = states.at(-1)?.resource;
+      expect(await kept(states.map(({ resource }) => resource.resource_id))).toEqual([last?.resource_id]);
+      expect((await store().session(session_id))?.state).toBe(`/resources/${last?.resource_id}`);
+    });
+
+    it('keeps a state that is set again, and what was no state of this session', async () => {
+      const [session_id, other] = [`own-${fresh().run_id}`, `other-${fresh().run_id}`];
+      const [own, foreign] = [stateOf(session_id), stateOf(other)];
+      const first = append(fresh({ session_id: other }), ['1'], foreign.kept);
+      const message = said(fresh({ session_id }), 'message');
+      const row = fresh({ session_id });
+      const states = [
+        message.history?.[0],
+        foreign.kept.state,
+        'https://elsewhere/state',
+        own.kept.state,
+        own.kept.state,
+      ];
+      const writes = [append(row, ['1'], message)];
+      for (const state of states) {
+        const resources = state === own.kept.state ? own.kept.resources : undefined;
+        const isAgain = writes.at(-1)?.state === state;
+        const more = { ...(state !== undefined && { state }), ...(resources && !isAgain && { resources }) };
+        writes.push(append(writes.at(-1)?.row ?? row, ['2'], more));
+      }
+      expect(new Set(await store().commit([first, ...writes]))).toEqual(new Set(['taken']));
+      const ids = [message.resources?.[0]?.resource_id ?? '', foreign.resource.resource_id, own.resource.resource_id];
+      expect(await kept(ids)).toEqual(ids);
+      expect((await store().session(other))?.state).toBe(foreign.kept.state);
+      expect((await store().session(session_id))?.state).toBe(own.kept.state);
+    });
+  });
+
+  describe('asked to remove what is not final', () => {
+    it.for(['created', 'in-progress', 'awaiting', 'cancelling'] as const)(
+      'refuses a run that is %s',
+      async (status) => {
+        const write = asked(fresh({ status }));
+        await store().commit([write]);
+        expect(await store().remove(write.row.run_id)).toBe(false);
+        expect(await store().removeSession(write.row.session_id)).toBe(false);
+        await sweep();
+        expect(await store().run(write.row.run_id)).toEqual(write.row);
+        expect(numbered(await store().events(write.row.run_id, 0, 10))).toEqual([[1, '1']]);
+        expect(await store().journal(write.row.run_id)).toEqual(['{}']);
+        expect((await store().session(write.row.session_id))?.history).toEqual(write.history);
+        expect(await kept([`question-of-${write.row.run_id}`])).toHaveLength(1);
+        expect(await store().commit([end(write.row, 'failed')])).toEqual(['taken']);
+        expect(await store().remove(write.row.run_id)).toBe(true);
+        expect(await store().run(write.row.run_id)).toBeUndefined();
+        expect(await store().remove(write.row.run_id)).toBe(true);
+      },
+    );
+
+    it('refuses a session for one run among many, and keeps them all', async () => {
+      const session_id = `going-on-${fresh().run_id}`;
+      const writes = Array.from({ length: 40 }, () => asked(fresh({ session_id })));
+      const going = asked(fresh({ session_id, queued_at: past }));
+      await store().commit([...writes.slice(0, 20), going, ...writes.slice(20)]);
+      await store().commit(writes.map(({ row }) => end(row, 'completed')));
+      expect(await store().removeSession(session_id)).toBe(false);
+      await sweep();
+      expect(await store().runs({ session_id }, undefined, 100)).toHaveLength(41);
+      expect((await store().session(session_id))?.history).toHaveLength(41);
+      expect(await kept([going, ...writes].map(({ row }) => `question-of-${row.run_id}`))).toHaveLength(41);
+      expect(numbered(await store().events(writes[0]?.row.run_id ?? '', 0, 10))).toHaveLength(2);
+      await store().commit([end(going.row, 'cancelled')]);
+      expect(await store().removeSession(session_id)).toBe(true);
+      expect(await store().session(session_id)).toBeUndefined();
+    });
+
+    it('has nothing against the removal of what it does not know', async () => {
+      expect(await store().remove('nobody')).toBe(true);
+      expect(await store().removeSession('nowhere')).toBe(true);
+    });
+  });
+
+  describe('told to remove a session of thousands of runs', () => {
+    it('knows it no more at once, and clears it bit by bit', async () => {
+      await sweep();
+      const session_id = `large-${fresh().run_id}`;
+      const state = stateOf(session_id);
+      const writes = Array.from({ length: 3_000 }, () => asked(fresh({ session_id })));
+      await store().commit([...writes, append(writes.at(-1)?.row ?? fresh(), ['2'], state.kept)]);
+      const rows = await store().unfinished(session_id, '', 5_000);
+      await store().commit(rows.map((row) => end(row, 'completed')));
+      expect(await store().removeSession(session_id)).toBe(true);
+      expect(await store().session(session_id)).toBeUndefined();
+      expect(await store().runs({ session_id }, undefined, 10)).toEqual([]);
+      expect(await store().unfinished(session_id, '', 10)).toEqual([]);
+      expect(await store().count(session_id)).toBe(0);
+      expect(await sweep()).toBeGreaterThan(2);
+      for (const { row } of [writes[0], writes[1_234], writes.at(-1)].flatMap((one) => one ?? [])) {
+        expect(await store().run(row.run_id)).toBeUndefined();
+        expect(await store().events(row.run_id, 0, 10)).toEqual([]);
+        expect(await store().journal(row.run_id)).toEqual([]);
+      }
+      const ids = writes.map(({ row }) => `question-of-${row.run_id}`);
+      expect(await kept([...ids, state.resource.resource_id])).toEqual([]);
+      expect(await store().runs({ session_id }, undefined, 10)).toEqual([]);
+    });
+
+    it('takes nothing from a session that is made under the same id before all is cleared', async () => {
+      const session_id = `again-${fresh().run_id}`;
+      const old = asked(fresh({ session_id }));
+      await store().commit([old, end(old.row, 'completed', stateOf(session_id).kept)]);
+      expect(await store().removeSession(session_id)).toBe(true);
+      const next = asked(fresh({ session_id }));
+      const state = stateOf(session_id);
+      expect(await store().commit([{ ...next, when: 'alone' }, append(next.row, ['2'], state.kept)])).toEqual([
+        'taken',
+        'taken',
+      ]);
+      const now = { session_id, history: next.history, state: state.kept.state };
+      expect(await store().session(session_id)).toEqual(now);
+      await sweep();
+      expect(await store().session(session_id)).toEqual(now);
+      expect((await store().runs({ session_id }, undefined, 10)).map(({ run_id }) => run_id)).toEqual([
+        next.row.run_id,
+      ]);
+      expect(numbered(await store().events(next.row.run_id, 0, 10))).toHaveLength(2);
+      expect(await store().journal(next.row.run_id)).toEqual(['{}']);
+      const ids = [`question-of-${next.row.run_id}`, state.resource.resource_id];
+      expect(await kept([`question-of-${old.row.run_id}`, ...ids])).toEqual(ids);
+      expect(await store().run(old.row.run_id)).toBeUndefined();
+    });
+  });
+
+  describe('clearing sessions that were left', () => {
+    const ended = (row: RunRow, finished_at: string): Write[] => {
+      const first = asked(row);
+      return [first, append({ ...first.row, status: 'completed', finished_at }, ['2'])];
+    };
+
+    it('keeps what was said until it is old, and then clears it with all that it had', async () => {
+      const session_id = `left-${fresh().run_id}`;
+      const state = stateOf(session_id);
+      const row = fresh({ session_id });
+      const [first, last] = ended(row, '2026-01-01T00:00:01.000Z');
+      if (!first || !last) throw new Error('a run has a beginning and an end');
+      await store().commit([first, { ...last, ...state.kept }]);
+      const ids = [`question-of-${row.run_id}`, state.resource.resource_id];
+      await sweep({ sessions: future });
+      expect(await store().run(row.run_id)).toEqual(last.row);
+      for (const sessions of [undefined, past]) {
+        await sweep({ runs: future, ...(sessions && { sessions }) });
+        expect(await store().run(row.run_id)).toBeUndefined();
+        expect(await store().session(session_id)).toEqual({
+          session_id,
+          history: first.history,
+          state: state.kept.state,
+        });
+        expect(await kept(ids)).toEqual(ids);
+      }
+      await sweep({ sessions: future });
+      expect(await store().session(session_id)).toBeUndefined();
+      expect(await kept(ids)).toEqual([]);
+    });
+
+    it('clears what is left of a session whose only run was removed', async () => {
+      const session_id = `removed-${fresh().run_id}`;
+      const state = stateOf(session_id);
+      const row = fresh({ session_id });
+      const [first, last] = ended(row, '2026-01-01T00:00:01.000Z');
+      if (!first || !last) throw new Error('a run has a beginning and an end');
+      await store().commit([
+        { ...first, history: [...(first.history ?? []), 'https://a/b'] },
+        { ...last, ...state.kept },
+      ]);
+      expect(await store().remove(row.run_id)).toBe(true);
+      expect((await store().session(session_id))?.history).toEqual(['https://a/b']);
+      await sweep({ sessions: future });
+      expect(await store().session(session_id)).toBeUndefined();
+      expect(await kept([state.resource.resource_id])).toEqual([]);
+    });
+
+    it('keeps a session that has runs, or was used again since', async () => {
+      const [busy, again] = [`busy-${fresh().run_id}`, `again-${fresh().run_id}`];
+      const going = asked(fresh({ session_id: busy }));
+      const [early, late] = ['2026-01-01T00:00:02.000Z', '2026-01-01T00:10:02.000Z'];
+      const first = ended(fresh({ session_id: again }), early);
+      await store().commit([going, ...ended(fresh({ session_id: busy }), early), ...first]);
+      const before = { runs: '2026-01-01T00:20:00.000Z', sessions: '2026-01-01T00:00:01.000Z' };
+      await sweep(before);
+      expect((await store().session(busy))?.history).toHaveLength(2);
+      expect((await store().session(again))?.history).toHaveLength(1);
+      const second = ended(fresh({ session_id: again, created_at: '2026-01-01T00:10:00.000Z' }), late);
+      await store().commit(second);
+      await sweep({ sessions: future });
+      expect((await store().session(again))?.history).toHaveLength(2);
+      await sweep({ ...before, sessions: '2026-01-01T00:05:00.000Z' });
+      expect(await store().run(second[0]?.row.run_id ?? '')).toBeUndefined();
+      expect((await store().session(again))?.history).toHaveLength(2);
+      await sweep({ sessions: future });
+      expect(await store().session(again)).toBeUndefined();
+      expect((await store().session(busy))?.history).toHaveLength(2);
+      expect(await store().run(going.row.run_id)).toEqual(going.row);
+    });
+
+    it('clears old runs that come after any number of others that await', async () => {
+      const agent_name = `behind-${fresh().run_id}`;
+      const awaiting = Array.from({ length: 300 }, () => append(fresh({ agent_name, status: 'awaiting' }), ['1']));
+      const old = Array.from({ length: 250 }, () => ended(fresh({ agent_name }), past)).flat();
+      await store().commit([...awaiting, ...old]);
+      await sweep({ runs: '2001-01-01T00:00:00.000Z' });
+      expect(await store().runs({ agent_name }, undefined, 1_000)).toHaveLength(300);
+      await store().commit(awaiting.map(({ row }) => end(row, 'cancelled')));
+    });
+  });
+}
