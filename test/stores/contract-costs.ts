@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunRow, Store, Write } from '../../src/core/store.ts';
+import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
 import { append, end, fresh, said } from './writes.ts';
 
 const queued_at = '2026-01-01T00:00:00.000Z';
@@ -50,7 +50,8 @@ export function costsContract(store: () => Store): void {
             expect(await store().unfinished(session_id, '', 100)).toEqual([running.row]);
             expect(await store().count(session_id)).toBe(1);
             const refused = (['alone', 'first'] as const).map((when) => append(fresh({ session_id }), ['1'], { when }));
-            expect(await store().commit(refused)).toEqual(['session_busy', 'session_busy']);
+            refused.push(append(running.row, ['2'], { when: 'last', from: 9 }));
+            expect(await store().commit(refused)).toEqual(['session_busy', 'session_busy', 'fenced']);
           }
         };
         const best = await shortest(7, probe);
@@ -71,10 +72,9 @@ export function costsContract(store: () => Store): void {
           if (next === undefined) throw new Error('the queue is empty');
           const row = { ...next, queued_at: null };
           const younger = { ...(rows[round + 1] ?? next), queued_at: null };
-          const begins = [younger, row, row].map(
-            (one, n): Write => ({ row: one, expect: 1, lines: [], when: n === 2 ? 'alone' : 'first' }),
-          );
-          expect(await store().commit(begins)).toEqual(['session_busy', 'taken', 'taken']);
+          const write = (row: RunRow, when: When): Write => ({ row, expect: 1, lines: [], when });
+          const begins = [write(younger, 'first'), write(row, 'alone'), write(row, 'last'), write(row, 'first')];
+          expect(await store().commit(begins)).toEqual(['session_busy', 'session_busy', 'session_busy', 'taken']);
           expect(await store().commit([end(row, 'completed')])).toEqual(['taken']);
         });
         await ended(rows.slice(8));

@@ -86,40 +86,6 @@ export function outcomesContract(store: () => Store): void {
       expect(await store().count(session_id)).toBe(1);
     });
 
-    it('takes a run that is first in its session, and refuses one while an older is unfinished', async () => {
-      const session_id = `first-${fresh().run_id}`;
-      const queued_at = '2026-01-01T00:00:00.000Z';
-      const [a, b, c] = [fresh({ session_id }), fresh({ session_id }), fresh({ session_id })].map((row, n) =>
-        append({ ...row, queued_at: n === 0 ? null : queued_at }, ['1'], { when: 'first' }),
-      );
-      if (!a || !b || !c) throw new Error('three rows make three writes');
-      const begin = ({ row }: Write): Write => ({
-        row: { ...row, queued_at: null },
-        expect: 1,
-        lines: [],
-        when: 'first',
-      });
-      // The youngest comes first: no older one is there yet. A younger one is in no older one's way.
-      expect(await store().commit([c, b, a])).toEqual(['taken', 'taken', 'taken']);
-      expect(await store().commit([begin(b), begin(c)])).toEqual(['session_busy', 'session_busy']);
-      expect(await store().run(b.row.run_id)).toEqual(b.row);
-      const over = end(a.row, 'failed');
-      expect(await store().commit([begin(c), over, begin(c), begin(b)])).toEqual([
-        'session_busy',
-        'taken',
-        'session_busy',
-        'taken',
-      ]);
-      expect((await store().run(b.row.run_id))?.queued_at).toBeNull();
-      // It is first again and again: the run itself is no other run.
-      expect(await store().commit([append({ ...b.row, queued_at: null }, ['2'], { when: 'first' })])).toEqual([
-        'taken',
-      ]);
-      const other = append(fresh({ session_id: `${session_id}-too` }), ['1'], { when: 'first' });
-      expect(await store().commit([other])).toEqual(['taken']);
-      expect(await store().commit([append(fresh({ session_id }), ['1'], { when: 'first' })])).toEqual(['session_busy']);
-    });
-
     it('keeps the sums of an agent finite, whatever its runs say that they took', async () => {
       const agent_name = `sums-${fresh().run_id}`;
       const other = `${agent_name}-too`;

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
-import { aloneContract } from './contract-alone.ts';
 import { clearingContract } from './contract-clearing.ts';
 import { costsContract } from './contract-costs.ts';
 import { extremesContract } from './contract-extremes.ts';
 import { outcomesContract } from './contract-outcomes.ts';
 import { sessionsContract } from './contract-sessions.ts';
 import { sharingContract } from './contract-sharing.ts';
+import { whenContract } from './contract-when.ts';
 import { append, end, fresh, input, numbered } from './writes.ts';
 
 /**
@@ -309,7 +309,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.key(run_id, 'k')).toMatchObject({ hash: 'a', after: 1 });
     });
 
-    aloneContract(() => store);
+    whenContract(() => store);
     extremesContract(() => store);
     clearingContract(() => store);
     outcomesContract(() => store);
