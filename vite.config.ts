@@ -1,5 +1,7 @@
 import { defineConfig } from 'vite';
 
+const server = process.env.RIVULET_URL ?? 'http://127.0.0.1:8000';
+
 /** The playground. `npm run dev:playground` serves it with hot reload, on top of a server at 127.0.0.1:8000. */
 export default defineConfig({
   root: 'src/playground',
@@ -17,8 +19,12 @@ export default defineConfig({
   server: {
     // What the server answers, and nothing that begins like it: the page has modules of such names.
     proxy: {
-      '^/(agents|runs|sessions|resources|ping|docs|openapi\\.json)([/?]|$)':
-        process.env.RIVULET_URL ?? 'http://127.0.0.1:8000',
+      '^/(agents|runs|sessions|resources|ping|docs|openapi\\.json)([/?]|$)': {
+        target: server,
+        changeOrigin: true,
+        // The server takes its own pages only, and this one comes from Vite's address.
+        headers: { origin: new URL(server).origin },
+      },
     },
   },
 });

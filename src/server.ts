@@ -15,6 +15,7 @@ import { createFetch, type ForeignOptions } from './http/foreign.ts';
 import { healthRoutes } from './http/health.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { serveOpenApi } from './http/openapi.ts';
+import { type NameOptions, refuseForeign } from './http/own-names.ts';
 import { servePlayground } from './http/playground.ts';
 import { Responder } from './http/respond.ts';
 import { validatorCompiler } from './http/validator.ts';
@@ -22,7 +23,7 @@ import { acp } from './protocols/acp/plugin.ts';
 import { openStore } from './stores/open.ts';
 import { version } from './version.ts';
 
-export interface RivuletOptions {
+export interface RivuletOptions extends NameOptions {
   /** The agents to host; with a source (a file's path), errors about them name it. Those of a Registry can be replaced. */
   readonly agents: Iterable<Agent | Hosted> | Registry;
   /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
@@ -31,7 +32,10 @@ export interface RivuletOptions {
   readonly dispatcher?: Dispatcher;
   /** Whether this process executes runs; where several share a store, some may only serve. Default true. */
   readonly works?: boolean;
-  /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address listened on. */
+  /**
+   * Base of the URLs in sessions, such as `https://agents.example.com`; its host is one of the server's names.
+   * Default: the address listened on.
+   */
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
   readonly foreign?: ForeignOptions;
@@ -98,6 +102,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleNotFound);
   acceptJson(app);
+  refuseForeign(app, options);
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= options.bodyLimit ?? 10 * 1024 * 1024;
   });

@@ -95,6 +95,18 @@ function serving(command: Command): void {
   working(command)
     .option('--watch', 'load agents again when their files change')
     .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
+    .addOption(
+      new Option('--allow-host <hosts>', 'further host names that requests may be sent to, comma-separated; * for all')
+        .env('RIVULET_ALLOW_HOST')
+        .default([])
+        .argParser(list),
+    )
+    .addOption(
+      new Option('--allow-origin <origins>', 'origins of web pages that may call, comma-separated; * for all')
+        .env('RIVULET_ALLOW_ORIGIN')
+        .default([])
+        .argParser(list),
+    )
     .addOption(new Option('--port <port>', 'port; 0 takes a free one').env('PORT').default(8000).argParser(port))
     .option('--no-worker', 'only serve; runs are executed by others that share the store')
     .addOption(

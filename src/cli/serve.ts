@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
 import type { Agent } from '../core/agent.ts';
@@ -23,6 +24,8 @@ export interface ServeOptions extends WorkOptions {
   readonly watch?: boolean;
   readonly worker: boolean;
   readonly host: string;
+  readonly allowHost: readonly string[];
+  readonly allowOrigin: readonly string[];
   readonly port: number;
   readonly stalledAfter: number;
   readonly docs: boolean;
@@ -38,7 +41,11 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
   const watched = options.watch ? await WatchedAgents.open(folders) : undefined;
   const agents = watched?.registry ?? (await registryOf(folders));
   const { docs, playground, stalledAfter, worker: works } = options;
-  const app = await createServer({ agents, docs, playground, stalledAfter, works, ...common(options) });
+  const names = {
+    allowedHosts: [...options.allowHost, ...(isIP(options.host) === 0 ? [options.host] : [])],
+    allowedOrigins: options.allowOrigin,
+  };
+  const app = await createServer({ agents, docs, playground, stalledAfter, works, ...names, ...common(options) });
   app.addHook('onClose', async () => watched?.close());
   const url = await app.listen({ host: options.host, port: options.port });
   process.stdout.write(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));

@@ -19,6 +19,18 @@ export const errorTable = {
   media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
   misfit: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
   bad_request: row(400, 'invalid_input', (why: string) => why),
+  host_refused: row(
+    421,
+    'invalid_input',
+    (host: string) =>
+      `This server does not answer to the host ${cut(host)}; send one of its own names, or start it with --allow-host (allowedHosts) and that name.`,
+  ),
+  origin_refused: row(
+    403,
+    'invalid_input',
+    (origin: string) =>
+      `Pages of ${cut(origin)} may not call this server; start it with --allow-origin (allowedOrigins) and the page's origin.`,
+  ),
   session_mismatch: row(
     400,
     'invalid_input',

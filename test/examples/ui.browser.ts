@@ -14,11 +14,13 @@ inBrowser('the chat of the examples', () => {
   beforeAll(async () => {
     app = await createServer({ agents: [echo, approve] });
     const target = await app.listen({ host: '127.0.0.1', port: 0 });
+    process.env.RIVULET_URL = target;
     vite = await createVite({
       configFile: 'examples/ui/vite.config.ts',
       logLevel: 'error',
-      server: { host: '127.0.0.1', port: 0, proxy: { '/runs': target } },
+      server: { host: '127.0.0.1', port: 0 },
     });
+    delete process.env.RIVULET_URL;
     await vite.listen();
     base = vite.resolvedUrls?.local[0] ?? '';
   }, 60_000);

@@ -115,7 +115,7 @@ describe('a stream', () => {
     const id = (await big.json()).run_id;
     const socket = connect(Number(port), hostname);
     socket.write(
-      `GET /runs/${id}/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n`,
+      `GET /runs/${id}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n`,
     );
     socket.pause();
     expect((await finished(served, id)).status).toBe('completed');

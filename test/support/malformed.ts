@@ -219,7 +219,7 @@ export class MalformedRequests {
       'identity',
       'xchunked',
     );
-    const head = `POST /runs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: ${encoding}\r\n\r\n`;
+    const head = `POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: ${encoding}\r\n\r\n`;
     return {
       name: 'chunks that are none',
       bytes: Buffer.from(head + body),
@@ -352,7 +352,7 @@ export class MalformedRequests {
     const header = dice.of<() => string>(
       () => 'Content-Type: application/json\r\nContent-Type: text/plain\r\n',
       () => 'Content-Length: 2\r\nContent-Length: 3\r\n',
-      () => 'Host: a\r\nHost: b\r\n',
+      () => 'Host: localhost\r\nHost: b\r\n',
       () => `X: ${'a'.repeat(dice.of(8_000, 20_000, 70_000))}\r\n`,
       () => 'X: 1\r\n'.repeat(dice.of(100, 3_000)),
       () =>
@@ -453,7 +453,7 @@ export class MalformedRequests {
 
   #request(method: string, target: string, headers: string, keep = false): Buffer {
     return Buffer.from(
-      `${method} ${target} HTTP/1.1\r\nHost: a\r\n${keep ? '' : 'Connection: close\r\n'}${headers}\r\n`,
+      `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${keep ? '' : 'Connection: close\r\n'}${headers}\r\n`,
       'latin1',
     );
   }

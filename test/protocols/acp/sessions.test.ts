@@ -85,10 +85,10 @@ describe('a session', () => {
     expect(await (await fetch(state ?? '')).json()).toBe(2);
   });
 
-  it('has URLs of the public address, whatever Host a client claims', async () => {
-    const served = await serve([echo], { publicUrl: 'https://agents.example.com/' });
+  it('has URLs of the public address, whichever of its names a client uses', async () => {
+    const served = await serve([echo], { publicUrl: 'https://agents.example.com/', allowedHosts: ['other.example'] });
     const { session_id } = await runOf(served, 'echo');
-    const response = await served.app.inject({ url: `/sessions/${session_id}`, headers: { host: 'evil.example' } });
+    const response = await served.app.inject({ url: `/sessions/${session_id}`, headers: { host: 'other.example' } });
     for (const url of response.json().history) expect(url).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
   });
 
