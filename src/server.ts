@@ -49,6 +49,8 @@ export interface RivuletOptions extends NameOptions {
   readonly retry?: number;
   /** Bytes of a request's body. Default 10 Mi. */
   readonly bodyLimit?: number;
+  /** JSON values of a request's body: list items, object members, lists and objects. Default 20,000. */
+  readonly bodyValues?: number;
   /** Serve `/openapi.json` and `/docs`. Default true. */
   readonly docs?: boolean;
   /** Serve the playground at `/`. Default true. */
@@ -101,7 +103,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(handleNotFound);
-  acceptJson(app);
+  acceptJson(app, { bodyValues: options.bodyValues ?? 20_000 });
   refuseForeign(app, options);
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= options.bodyLimit ?? 10 * 1024 * 1024;

@@ -16,6 +16,21 @@ export const errorTable = {
   body_not_json: row(400, 'invalid_input', (why: string) => `The body is not JSON: ${why}.`),
   body_too_deep: row(400, 'invalid_input', (limit: number) => `The body is nested deeper than ${limit} levels.`),
   body_too_large: row(413, 'invalid_input', () => 'The body is larger than this server accepts.'),
+  too_many_values: row(
+    413,
+    'invalid_input',
+    (limit: number) => `The body has more than ${limit} JSON values; send less at once, or large data as text.`,
+  ),
+  too_many_members: row(
+    413,
+    'invalid_input',
+    (limit: number) => `An object of the body has more than ${limit} members; send large data as text.`,
+  ),
+  content_encoding: row(
+    415,
+    'invalid_input',
+    (got: string) => `Send the body as it is, without Content-Encoding; got ${cut(got)}.`,
+  ),
   media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
   misfit: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
   bad_request: row(400, 'invalid_input', (why: string) => why),

@@ -1,32 +1,57 @@
+import { StringDecoder } from 'node:string_decoder';
 import type { FastifyInstance } from 'fastify';
 import { fail } from '../core/errors.ts';
+import { JsonSize } from './json-size.ts';
 
-/** Deeper JSON would overflow the stack of whoever encodes it again. */
-const maxDepth = 100;
+interface BodyLimits {
+  /** JSON values of a body: list items, object members, and the lists and objects themselves. */
+  readonly bodyValues: number;
+}
 
 /**
  * Takes JSON bodies and nothing else. An empty one is no body: ACP clients send
  * `Content-Type: application/json` with nothing in it when they cancel.
  */
-export function acceptJson(app: FastifyInstance): void {
+export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/i, { parseAs: 'string' }, (request, body, done) => {
-    const text = body.toString();
-    if (text.trim() === '') return done(null, undefined);
-    parse(request, text, (error, value) => {
-      if (error !== null) return done(fail('body_not_json', error.message.replace(/\.$/, '')));
-      if (!shallow(value, maxDepth)) return done(fail('body_too_deep', maxDepth));
-      done(null, value);
-    });
+  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/i, (request, payload, done) => {
+    const encoding = request.headers['content-encoding'] ?? 'identity';
+    if (encoding.toLowerCase() !== 'identity') return done(fail('content_encoding', encoding));
+    const { bodyLimit } = request.routeOptions;
+    if (Number(request.headers['content-length']) > bodyLimit) return done(fail('body_too_large'));
+    readText(payload, bodyLimit, new JsonSize(bodyValues)).then((text) => {
+      if (text.trim() === '') return done(null, undefined);
+      parse(request, text, (error, value) => {
+        if (error === null) done(null, value);
+        else done(fail('body_not_json', error.message.replace(/\.$/, '')));
+      });
+    }, done);
   });
 }
 
-function shallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (levels === 0) return false;
-  for (const inner of Object.values(value)) {
-    if (!shallow(inner, levels - 1)) return false;
-  }
-  return true;
+/** Decodes and measures each piece as it comes, so that even a large body takes the event loop a little at a time. */
+function readText(payload: NodeJS.ReadableStream, maxBytes: number, size: JsonSize): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const decoder = new StringDecoder('utf8');
+    let text = '';
+    let bytes = 0;
+    let refused: unknown;
+    payload.on('data', (piece: Buffer | string) => {
+      const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece;
+      bytes += chunk.length;
+      if (bytes > maxBytes) reject(fail('body_too_large'));
+      if (refused !== undefined || bytes > maxBytes) return;
+      try {
+        size.add(chunk);
+        text += decoder.write(chunk);
+      } catch (error) {
+        // Read to its end all the same: a client that is still sending would not see the answer.
+        refused = error;
+        text = '';
+      }
+    });
+    payload.on('end', () => (refused === undefined ? resolve(text + decoder.end()) : reject(refused)));
+    payload.on('error', () => reject(fail('bad_request', 'The body was cut short.')));
+  });
 }

@@ -30,8 +30,9 @@ export type AgentParams = Static<typeof AgentParams>;
 
 export const RunCreateRequest = Type.Object(
   {
-    agent_name: Type.String({ minLength: 1 }),
-    input: Type.Array(MessageInput, { minItems: 1 }),
+    // Longer than any name: a name that no agent can have is an agent that is not found.
+    agent_name: Type.String({ minLength: 1, maxLength: 255 }),
+    input: Type.Array(MessageInput, { minItems: 1, maxItems: 1_000 }),
     session_id: Type.Optional(Uuid),
     session: Type.Optional(SessionInput),
     mode: Type.Optional(RunMode),
@@ -74,7 +75,7 @@ export const RunHeaders = Type.Object({
 export type RunHeaders = Static<typeof RunHeaders>;
 
 export const RunsQuery = Type.Object({
-  agent_name: Type.Optional(Type.String()),
+  agent_name: Type.Optional(Type.String({ maxLength: 255 })),
   session_id: Type.Optional(Uuid),
   status: Type.Optional(RunStatus),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),

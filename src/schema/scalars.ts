@@ -19,7 +19,11 @@ export const DateTime = Type.String({
 export type DateTime = Static<typeof DateTime>;
 
 /** An absolute http(s) address. */
-export const HttpUrl = Type.String({ pattern: '^https?://[^\\s]+$', description: 'absolute http(s) URL' });
+export const HttpUrl = Type.String({
+  pattern: '^https?://[^\\s]+$',
+  maxLength: 8_192,
+  description: 'absolute http(s) URL',
+});
 export type HttpUrl = Static<typeof HttpUrl>;
 
 /** A media type such as `text/plain` or `image/png; q=1`. */
