@@ -123,15 +123,15 @@ export class GroupCommit {
     this.#failed = [];
     this.#since ??= performance.now();
     await this.#commitAll(parcels);
-    if (this.#failed.length === 0) {
-      this.#rounds = 0;
-      this.#cause = undefined;
-      this.#since = undefined;
-      return;
+    if (this.#failed.length > 0) {
+      this.#rounds += 1;
+      await delay(Math.min(25 * 2 ** this.#rounds, 2_000));
+      this.#expire();
     }
-    this.#rounds += 1;
-    await delay(Math.min(25 * 2 ** this.#rounds, 2_000));
-    this.#expire();
+    if (this.#failed.length > 0) return;
+    this.#rounds = 0;
+    this.#cause = undefined;
+    this.#since = undefined;
   }
 
   async #commitAll(parcels: readonly Parcel[]): Promise<void> {

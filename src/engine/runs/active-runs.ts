@@ -229,14 +229,14 @@ export class ActiveRuns implements Runs {
 
   /**
    * Ends what is going on: durable runs stay for the next process, pinned ones get their time and then fail. Where the
-   * store fails, it is not waited for any longer than that time.
+   * store fails, it is not waited for any longer than a request would.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
-    const { stopTime } = this.#options.limits;
+    const { stopTime, patience } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
-    await this.#inTime(stopTime, this.#leaveDurable());
+    await this.#inTime(patience, this.#leaveDurable());
     this.missed();
     const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.whenClosed(resolve)));
     await this.#inTime(stopTime, Promise.all(ended));

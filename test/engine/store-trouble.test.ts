@@ -1,0 +1,183 @@
+import { concat, Observable, of } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import type { Outcome, Write } from '../../src/core/store.ts';
+import { defineAgent, type Run } from '../../src/index.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { agent, askOnce, echo, Tap } from '../support/agents.ts';
+import { ask, eventsOf, finished, frames, type Served, serve, textOf } from '../support/serve.ts';
+
+const session_id = '55555555-5555-4555-8555-555555555555';
+const secret = 'SQLITE_FULL: /var/secret/rivulet.db';
+
+/** A store whose commits fail while `failing` says so. */
+class TroubledStore extends MemoryStore {
+  failing: (writes: readonly Write[]) => boolean = () => false;
+  refused = 0;
+
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    if (!this.failing(writes)) return super.commit(writes);
+    this.refused += 1;
+    throw new Error(secret);
+  }
+
+  /** Resolves when so many commits have failed from now on. */
+  async failures(count: number): Promise<void> {
+    for (const until = this.refused + count; this.refused < until; ) await turn();
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const startOf = async (served: Served, name: string, more: object = {}, headers = {}): Promise<Run> =>
+  (await served.post('/runs', ask(name, 'hi', { mode: 'async', ...more }), headers)).json();
+
+const until = async (served: Served, run_id: string, status: string): Promise<Run> => {
+  for (;;) {
+    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
+    if (run.status === status) return run;
+    await turn();
+  }
+};
+
+describe('a store that does not take commits for a while', () => {
+  it('delays the runs, and loses no event of an open stream', async () => {
+    const store = new TroubledStore();
+    const tap = new Tap();
+    const served = await serve([tap.agent], { store });
+    const { run_id } = await startOf(served, 'tap');
+    await tap.started();
+    const stream = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
+    store.failing = () => true;
+    tap.push('one ');
+    await store.failures(2);
+    tap.push('two ');
+    store.failing = () => false;
+    tap.push('three ');
+    tap.complete();
+    const seen = await frames(stream);
+    expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
+    expect(seen.map(({ event }) => event)).toEqual(await eventsOf(served, run_id));
+    expect(textOf(await finished(served, run_id))).toBe('one two three ');
+  });
+
+  it('fails the run whose write it never takes, and no other run', async () => {
+    const store = new TroubledStore();
+    const bad = new Tap('bad');
+    const good = new Tap('good');
+    const served = await serve([bad.agent, good.agent], { store, limits: { storeTimeout: 300, sweepEvery: 5 } });
+    const [a, b] = [await startOf(served, 'bad'), await startOf(served, 'good')];
+    await Promise.all([bad.started(), good.started()]);
+    store.failing = (writes) => writes.some(({ lines }) => lines.some((line) => line.includes('poison')));
+    bad.push('poison');
+    good.push('fine');
+    await store.failures(3);
+    good.complete();
+    expect(textOf(await finished(served, b.run_id))).toBe('fine');
+    const failed = await until(served, a.run_id, 'failed');
+    expect(failed.error?.message).toContain('did not take the run’s events');
+    expect(JSON.stringify(failed)).not.toContain('secret');
+    expect(JSON.stringify(await eventsOf(served, a.run_id))).not.toContain('poison');
+  });
+
+  it('is tried again within a bound: then durable runs go on when it is back, others end failed, queued ones begin', async () => {
+    const store = new TroubledStore();
+    const tap = new Tap();
+    let lives = 0;
+    const lasting = defineAgent(
+      { name: 'lasting', description: 'Goes on in its second life.' },
+      () => {
+        lives += 1;
+        return lives === 1 ? concat(of('a'), first.stream) : of('a', 'b');
+      },
+      { durable: true },
+    );
+    const first = new Held();
+    const served = await serve([tap.agent, lasting, echo], { store, limits: { storeTimeout: 100, sweepEvery: 5 } });
+    const pinned = await startOf(served, 'tap', { session_id });
+    const queued = await startOf(served, 'echo', { session_id }, { 'if-busy': 'enqueue' });
+    const durable = await startOf(served, 'lasting');
+    await tap.started();
+    await until(served, durable.run_id, 'in-progress');
+    store.failing = () => true;
+    tap.push('lost');
+    first.next('lost');
+    while (tap.unsubscriptions === 0 || !first.left) await turn();
+    store.failing = () => false;
+    const ended = await until(served, pinned.run_id, 'failed');
+    expect(ended.error?.message).toContain('did not take');
+    expect(textOf(await until(served, durable.run_id, 'completed'))).toBe('ab');
+    expect(textOf(await until(served, queued.run_id, 'completed'))).toBe('hi');
+  });
+
+  it('answers requests that would write with 503, and takes them again when it is back', async () => {
+    const store = new TroubledStore();
+    const served = await serve([echo], { store, limits: { patience: 30 } });
+    store.failing = () => true;
+    const refused = await served.post('/runs', ask('echo'));
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.text()).not.toContain('secret');
+    store.failing = () => false;
+    for (;;) {
+      const response = await served.post('/runs', ask('echo'));
+      if (response.status === 200) break;
+      expect(response.status).toBe(503);
+    }
+    // The request was told that there is no run.
+    let runs: Run[] = [];
+    while (!runs.some(({ status }) => status === 'cancelled')) ({ runs } = await (await served.get('/runs')).json());
+    expect(runs.map(({ status }) => status).sort()).toEqual(['cancelled', 'completed']);
+  });
+});
+
+describe('an Idempotency-Key whose request was answered with 503', () => {
+  it('is kept with its run, so that a retry gets that run, alive, and there are never two', async () => {
+    const store = new TroubledStore();
+    const served = await serve([echo, askOnce], { store, limits: { patience: 30 } });
+    for (const name of ['echo', 'ask']) {
+      const headers = { 'idempotency-key': `k-${name}` };
+      store.failing = () => true;
+      expect((await served.post('/runs', ask(name), headers)).status).toBe(503);
+      store.failing = () => false;
+      let retry = await served.post('/runs', ask(name), headers);
+      while (retry.status === 503) retry = await served.post('/runs', ask(name), headers);
+      const run: Run = await retry.json();
+      expect([retry.status, run.status]).toEqual([200, name === 'echo' ? 'completed' : 'awaiting']);
+      const { runs } = await (await served.get(`/runs?agent_name=${name}`)).json();
+      expect(runs.map(({ run_id }: Run) => run_id)).toEqual([run.run_id]);
+    }
+  });
+});
+
+describe('one write that the store can never take', () => {
+  it('fails its run at once, and leaves the other runs of the commit alone', async () => {
+    class Picky extends MemoryStore {
+      override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+        const odd = (one: Write): boolean => one.lines.some((line) => line.includes('unkeepable'));
+        const kept = await super.commit(writes.filter((one) => !odd(one)));
+        return writes.map((one) => (odd(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
+      }
+    }
+    const odd = agent('odd-one', () => of('unkeepable'));
+    const served = await serve([odd, echo], { store: new Picky(), limits: { sweepEvery: 5 } });
+    const answers = await Promise.all([startOf(served, 'odd-one'), startOf(served, 'echo'), startOf(served, 'echo')]);
+    const [bad, ...others] = answers;
+    for (const { run_id } of others) expect((await finished(served, run_id)).status).toBe('completed');
+    expect((await until(served, bad?.run_id ?? '', 'failed')).error?.message).toContain('did not take');
+  });
+});
+
+/** A source that is open until its reader leaves. */
+class Held {
+  left = false;
+  #next: ((text: string) => void) | undefined;
+  readonly stream = new Observable<string>((subscriber) => {
+    this.#next = (text) => subscriber.next(text);
+    return () => {
+      this.left = true;
+    };
+  });
+
+  next(text: string): void {
+    this.#next?.(text);
+  }
+}
