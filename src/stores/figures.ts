@@ -1,18 +1,22 @@
 import type { AgentFigures, RunRow, Write } from '../core/store.ts';
 
+/** A sum that stays a number, whatever a run says that it took. */
+const sum = (before: number, more: number): number =>
+  Number.isFinite(more) ? Math.min(before + more, Number.MAX_VALUE) : before;
+
 /** An agent's figures with one more run that has ended. */
 export function withEnded(
   before: AgentFigures | undefined,
   { agent_name, status }: RunRow,
   { tokens, seconds }: NonNullable<Write['ended']>,
 ): AgentFigures {
-  const sum = before ?? { agent_name, completed: 0, failed: 0, tokens: 0, seconds: 0 };
+  const known = before ?? { agent_name, completed: 0, failed: 0, tokens: 0, seconds: 0 };
   return {
     agent_name,
-    completed: sum.completed + (status === 'completed' ? 1 : 0),
-    failed: sum.failed + (status === 'failed' ? 1 : 0),
-    tokens: sum.tokens + tokens,
-    seconds: sum.seconds + seconds,
+    completed: known.completed + (status === 'completed' ? 1 : 0),
+    failed: known.failed + (status === 'failed' ? 1 : 0),
+    tokens: sum(known.tokens, tokens),
+    seconds: sum(known.seconds, seconds),
   };
 }
 

@@ -6,6 +6,7 @@ import type {
   Key,
   Outcome,
   Resource,
+  Retention,
   RunFilter,
   RunRow,
   SessionRow,
@@ -17,38 +18,26 @@ import type { Message } from '../schema/message.ts';
 import { Arena } from './arena.ts';
 import { withEnded } from './figures.ts';
 import { MemoryLog } from './memory-log.ts';
+import { byId, type Kept, KeptSession, order } from './memory-session.ts';
+import { Sorted } from './memory-sorted.ts';
 
-interface Kept {
-  row: RunRow;
-  /** For as long as the run may be re-entered. */
-  input: readonly Message[] | undefined;
-  readonly log: MemoryLog;
-  readonly session: KeptSession;
-  journal: string[];
-  resources: string[];
-}
-
-/** Lists: a session has one run more often than not, and a Set is 200 bytes. */
-interface KeptSession {
-  runs: string[];
-  history: string[];
-  resources: string[];
-  state: string | null;
-}
-
-/** How many runs one sweep looks at. */
-const sweepRuns = 100;
+/** How many runs, resources, sessions and keys one sweep clears: less than a millisecond. */
+const sweepSize = 200;
 
 /** Keeps everything in this process: for tests, and where losing it all is fine. */
 export class MemoryStore implements Store {
-  // A Map keeps the order of insertion, which is that of the runs' ids.
   readonly #runs = new Map<string, Kept>();
-  readonly #unfinished = new Set<string>();
-  /** When each is due. */
-  readonly #due = new Map<string, string>();
+  readonly #byId = new Sorted(byId);
+  readonly #unfinished = new Sorted(byId);
+  readonly #due = new Sorted<Kept>((a, b) => order(a.row.due ?? '', b.row.due ?? '') || byId(a, b));
+  readonly #ended = new Sorted<Kept>((a, b) => order(a.row.finished_at ?? '', b.row.finished_at ?? '') || byId(a, b));
   readonly #sessions = new Map<string, KeptSession>();
+  /** Those without runs. */
+  readonly #idle = new Sorted<KeptSession>((a, b) => order(a.used, b.used) || order(a.session_id, b.session_id));
+  #removed: KeptSession[] = [];
   readonly #resources = new Map<string, Resource>();
   readonly #keys = new Map<string, Key>();
+  readonly #keysByAge = new Sorted<Key>((a, b) => order(a.created_at, b.created_at) || order(nameOf(a), nameOf(b)));
   readonly #figures = new Map<string, AgentFigures>();
   readonly #arena = new Arena();
 
@@ -57,63 +46,57 @@ export class MemoryStore implements Store {
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    return this.#runs.get(run_id)?.row;
+    return this.#find(run_id)?.row;
   }
 
   async input(run_id: string): Promise<Message[] | undefined> {
-    const input = this.#runs.get(run_id)?.input;
+    const input = this.#find(run_id)?.input;
     return input === undefined ? undefined : structuredClone([...input]);
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
-    return this.#runs.get(run_id)?.log.after(after, limit) ?? [];
+    return this.#find(run_id)?.log.after(after, limit) ?? [];
   }
 
   async journal(run_id: string): Promise<string[]> {
-    return [...(this.#runs.get(run_id)?.journal ?? [])];
+    return [...(this.#find(run_id)?.journal ?? [])];
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
     const { agent_name, session_id, status } = filter;
-    const ids = session_id === undefined ? this.#runs.keys() : (this.#sessions.get(session_id)?.runs ?? []);
-    return this.#rows(ids)
-      .filter((row) => agent_name === undefined || row.agent_name === agent_name)
-      .filter((row) => status === undefined || row.status === status)
-      .filter((row) => before === undefined || row.run_id < before)
-      .sort((a, b) => (a.run_id < b.run_id ? 1 : -1))
-      .slice(0, limit);
-  }
-
-  async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    // A session's runs are few, however many there are in all; each new run with `If-Busy` looks here.
-    const ids = session_id === undefined ? this.#unfinished : (this.#sessions.get(session_id)?.runs ?? []);
-    return this.#rows(ids)
-      .filter((row) => row.finished_at === null && row.run_id > after)
-      .sort((a, b) => (a.run_id < b.run_id ? -1 : 1))
-      .slice(0, limit);
-  }
-
-  async due(now: string, limit: number): Promise<RunRow[]> {
+    const runs = session_id === undefined ? this.#byId : this.#sessions.get(session_id)?.runs;
     const found: RunRow[] = [];
-    // Looked at every second: one pass over the times, without a copy of what is not due.
-    for (const [run_id, time] of this.#due) {
+    for (const { row, session } of runs?.descending(({ row }) => before !== undefined && row.run_id >= before) ?? []) {
       if (found.length === limit) break;
-      if (time <= now) found.push(...this.#rows([run_id]));
+      if (session.removed || (agent_name !== undefined && row.agent_name !== agent_name)) continue;
+      if (status === undefined || row.status === status) found.push(row);
     }
     return found;
   }
 
+  async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
+    const runs = session_id === undefined ? this.#unfinished : this.#sessions.get(session_id)?.unfinished;
+    return rows(
+      runs?.ascending(({ row }) => row.run_id > after),
+      limit,
+    );
+  }
+
+  async due(now: string, limit: number): Promise<RunRow[]> {
+    return rows(this.#due.ascending(), limit, ({ row }) => (row.due ?? '') <= now);
+  }
+
   async count(session_id: string): Promise<number> {
-    return this.#rows(this.#sessions.get(session_id)?.runs ?? []).filter((row) => row.finished_at === null).length;
+    return this.#sessions.get(session_id)?.unfinished?.size ?? 0;
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    return this.#keys.get(JSON.stringify([scope, key]));
+    return this.#keys.get(nameOf({ scope, key }));
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
     const session = this.#sessions.get(session_id);
-    return session && { session_id, history: [...session.history], state: session.state };
+    return session && { session_id, history: session.history.all(), state: session.state };
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
@@ -125,137 +108,192 @@ export class MemoryStore implements Store {
   }
 
   async remove(run_id: string): Promise<boolean> {
-    const kept = this.#runs.get(run_id);
+    const kept = this.#find(run_id);
     if (kept === undefined) return true;
     if (!isFinal(kept.row.status)) return false;
-    const session = this.#sessions.get(kept.row.session_id);
     for (const resource_id of kept.resources) {
-      this.#resources.delete(resource_id);
-      takeOut(session?.resources, resource_id);
-      takeOut(session?.history, `/resources/${resource_id}`);
+      this.#forget(kept.session, resource_id);
+      kept.session.history.delete(urlOf(resource_id));
     }
-    this.#drop(kept.row);
+    this.#drop(kept);
     return true;
   }
 
   async removeSession(session_id: string): Promise<boolean> {
     const session = this.#sessions.get(session_id);
     if (session === undefined) return true;
-    const rows = this.#rows(session.runs);
-    if (rows.some(({ status }) => !isFinal(status))) return false;
-    for (const row of rows) this.#drop(row);
-    for (const resource_id of session.resources) this.#resources.delete(resource_id);
+    if (session.unfinished !== undefined) return false;
+    this.#idle.delete(session);
     this.#sessions.delete(session_id);
+    session.removed = true;
+    this.#removed = append(this.#removed, session);
     return true;
   }
 
-  async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
-    for (const [id, { created_at }] of this.#keys) {
-      if (created_at >= before.keys) break;
-      this.#keys.delete(id);
+  async sweep(before: Retention): Promise<boolean> {
+    let left = sweepSize;
+    const { runs = '', sessions = '', keys } = before;
+    for (let old = this.#ended.first; left > 0 && old !== undefined; old = this.#ended.first, left -= 1) {
+      if ((old.row.finished_at ?? '') >= runs) break;
+      this.#drop(old);
     }
-    if (before.runs === undefined) return false;
-    let seen = 0;
-    let dropped = 0;
-    for (const { row } of this.#runs.values()) {
-      if (row.finished_at !== null && row.finished_at < before.runs) {
-        this.#drop(row);
-        dropped += 1;
-      }
-      seen += 1;
-      if (seen === sweepRuns) break;
+    for (let old = this.#idle.first; left > 0 && old !== undefined; old = this.#idle.first, left -= 1) {
+      if (old.used >= sessions) break;
+      await this.removeSession(old.session_id);
     }
-    return dropped > 0;
+    for (let old = this.#keysByAge.first; left > 0 && old !== undefined; old = this.#keysByAge.first, left -= 1) {
+      if (old.created_at >= keys) break;
+      this.#keysByAge.delete(old);
+      this.#keys.delete(nameOf(old));
+    }
+    return this.#clear(left) === 0;
   }
 
   async close(): Promise<void> {}
 
-  #rows(ids: Iterable<string>): RunRow[] {
-    return [...ids].flatMap((id) => this.#runs.get(id)?.row ?? []);
+  /** Clears so many of what is left of removed sessions, at most. Answers how many it could have cleared beside. */
+  #clear(count: number): number {
+    let left = count;
+    for (let session = this.#removed.at(-1); left > 0 && session !== undefined; session = this.#removed.at(-1)) {
+      for (let run = session.runs.first; left > 0 && run !== undefined; run = session.runs.first, left -= 1) {
+        this.#drop(run);
+      }
+      const resources = session.resources.take(left);
+      for (const resource_id of resources) this.#resources.delete(resource_id);
+      left -= resources.length;
+      if (left > 0) this.#removed.pop();
+    }
+    return left;
   }
 
-  #drop({ run_id, session_id }: RunRow): void {
-    this.#runs.delete(run_id);
-    this.#unfinished.delete(run_id);
-    this.#due.delete(run_id);
-    takeOut(this.#sessions.get(session_id)?.runs, run_id);
+  #find(run_id: string): Kept | undefined {
+    const kept = this.#runs.get(run_id);
+    return kept?.session.removed ? undefined : kept;
+  }
+
+  /** Takes a run away that is over; what it said stays. */
+  #drop(kept: Kept): void {
+    const { row, session } = kept;
+    this.#runs.delete(row.run_id);
+    this.#byId.delete(kept);
+    this.#ended.delete(kept);
+    session.runs.delete(kept);
+    if (row.finished_at !== null && row.finished_at > session.used) session.used = row.finished_at;
+    if (session.runs.size === 0 && !session.removed) this.#idle.add(session);
+  }
+
+  #forget(session: KeptSession, resource_id: string): void {
+    this.#resources.delete(resource_id);
+    session.resources.delete(resource_id);
   }
 
   #take(write: Write): Outcome {
     const { row, key } = write;
-    const keyId = key && JSON.stringify([key.scope, key.key]);
-    const known = keyId === undefined ? undefined : this.#keys.get(keyId);
+    const known = key && this.#keys.get(nameOf(key));
     if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return 'key_used';
     if (write.when !== undefined && this.#isBusy(row, write.when)) return 'session_busy';
-    let kept = this.#runs.get(row.run_id);
-    if (write.expect === 0 && write.input !== undefined && kept === undefined) {
-      const session = this.#session(row.session_id);
-      kept = { row, input: write.input, log: new MemoryLog(this.#arena), session, journal: [], resources: [] };
-      this.#runs.set(row.run_id, kept);
-      this.#unfinished.add(row.run_id);
-      session.runs = append(session.runs, row.run_id);
-    } else if (kept === undefined || kept.row.last !== write.expect) {
-      return 'fenced';
-    } else if (kept.row.epoch !== (write.from ?? row.epoch) || isFinal(kept.row.status)) {
-      return 'fenced';
+    let kept = this.#find(row.run_id);
+    const isNew = write.expect === 0 && write.input !== undefined && kept === undefined;
+    if (!isNew) {
+      if (kept === undefined || kept.row.last !== write.expect) return 'fenced';
+      if (kept.row.epoch !== (write.from ?? row.epoch) || isFinal(kept.row.status)) return 'fenced';
     }
-    if (key !== undefined && keyId !== undefined) {
-      this.#keys.delete(keyId);
-      this.#keys.set(keyId, key);
-    }
-    if (row.due !== null) this.#due.set(row.run_id, row.due);
-    else if (kept.row.due !== null) this.#due.delete(row.run_id);
-    kept.row = row;
+    const twice = write.resources?.find(({ resource_id }) => this.#resources.has(resource_id));
+    if (twice !== undefined) return { rejected: new Error(`there is a resource ${twice.resource_id} already`) };
+    kept ??= this.#begin(write);
+    if (key !== undefined) this.#remember(key, known);
+    if (write.grown === true) kept.row = row;
+    else this.#change(kept, row);
     kept.log.append(write);
-    if (isFinal(row.status)) {
-      kept.input = undefined;
-      kept.log.pack();
-      this.#unfinished.delete(row.run_id);
-    }
+    if (kept.row.finished_at !== null) kept.log.pack();
     for (const line of write.journal ?? []) kept.journal = append(kept.journal, line);
     if (write.history || write.resources || write.state !== undefined) this.#extend(kept, write);
-    if (write.ended !== undefined) this.#count(row, write.ended);
+    if (write.ended) this.#figures.set(row.agent_name, withEnded(this.#figures.get(row.agent_name), row, write.ended));
     return 'taken';
   }
 
-  /** Whether the condition of a write holds; see `Write.when`. */
+  /** Whether the condition of a write does not hold. */
   #isBusy({ run_id, session_id }: RunRow, when: When): boolean {
-    return (this.#sessions.get(session_id)?.runs ?? []).some((id) => {
-      if (id === run_id || this.#runs.get(id)?.row.finished_at !== null) return false;
-      return when === 'alone' || (when === 'first' ? id < run_id : id > run_id);
-    });
+    const others = this.#sessions.get(session_id)?.unfinished;
+    const [first, last] = [others?.first?.row.run_id ?? run_id, others?.last?.row.run_id ?? run_id];
+    return (when !== 'last' && first < run_id) || (when !== 'first' && last > run_id);
   }
 
-  #session(session_id: string): KeptSession {
+  #begin({ row, input }: Write): Kept {
+    const { session_id, run_id, created_at } = row;
     let session = this.#sessions.get(session_id);
     if (session === undefined) {
-      session = { runs: [], history: [], resources: [], state: null };
+      session = new KeptSession(session_id);
       this.#sessions.set(session_id, session);
+    } else if (session.runs.size === 0) {
+      this.#idle.delete(session);
     }
-    return session;
+    if (created_at > session.used) session.used = created_at;
+    const before = { ...row, due: null, finished_at: null };
+    const kept: Kept = { row: before, input, log: new MemoryLog(this.#arena), session, journal: [], resources: [] };
+    this.#runs.set(run_id, kept);
+    this.#byId.add(kept);
+    this.#unfinished.add(kept);
+    session.runs.add(kept);
+    session.unfinished ??= new Sorted(byId);
+    session.unfinished.add(kept);
+    return kept;
+  }
+
+  /** A row that differs in more than its end; the lists that are sorted by something of it have to know. */
+  #change(kept: Kept, row: RunRow): void {
+    if (kept.row.due !== row.due && kept.row.due !== null) this.#due.delete(kept);
+    const isDue = kept.row.due !== row.due && row.due !== null;
+    kept.row = row;
+    if (isDue) this.#due.add(kept);
+    if (row.finished_at === null) return;
+    kept.input = undefined;
+    this.#ended.add(kept);
+    this.#unfinished.delete(kept);
+    const { session } = kept;
+    session.unfinished?.delete(kept);
+    if (session.unfinished?.size === 0) session.unfinished = undefined;
+  }
+
+  #remember(key: Key, known: Key | undefined): void {
+    if (known !== undefined) this.#keysByAge.delete(known);
+    this.#keys.set(nameOf(key), key);
+    this.#keysByAge.add(key);
   }
 
   #extend(kept: Kept, { history, state, resources }: Write): void {
     const { session } = kept;
     for (const resource of resources ?? []) {
       this.#resources.set(resource.resource_id, resource);
-      session.resources = append(session.resources, resource.resource_id);
+      session.resources.add(resource.resource_id);
       if (resource.run_id !== null) kept.resources = append(kept.resources, resource.resource_id);
     }
-    for (const url of history ?? []) {
-      // What the run itself has said is new; to look for it would cost the more the longer the session is.
-      const isOwn = resources?.some(({ resource_id }) => url.endsWith(resource_id)) === true;
-      if (isOwn || !session.history.includes(url)) session.history = append(session.history, url);
-    }
-    if (state !== undefined) session.state = state;
+    for (const url of history ?? []) session.history.add(url);
+    if (state !== undefined) this.#setState(session, state);
   }
 
-  #count(row: RunRow, ended: { tokens: number; seconds: number }): void {
-    this.#figures.set(row.agent_name, withEnded(this.#figures.get(row.agent_name), row, ended));
+  /** What was the state before goes; not what another session keeps, nor a message, which a client may have named. */
+  #setState(session: KeptSession, state: string): void {
+    const before = session.state;
+    session.state = state;
+    if (before === null || before === state || !before.startsWith(prefix)) return;
+    const old = this.#resources.get(before.slice(prefix.length));
+    if (old?.run_id === null && old.session_id === session.session_id) this.#forget(session, old.resource_id);
   }
 }
 
-function takeOut(list: string[] | undefined, id: string): void {
-  const at = list?.indexOf(id) ?? -1;
-  if (at >= 0) list?.splice(at, 1);
+const prefix = '/resources/';
+const urlOf = (resource_id: string): string => `${prefix}${resource_id}`;
+
+/** A key in its scope. */
+const nameOf = ({ scope, key }: { scope: string; key: string }): string => JSON.stringify([scope, key]);
+
+/** The rows of the first runs, for as long as that holds. */
+function rows(runs: Iterable<Kept> | undefined, limit: number, holds?: (kept: Kept) => boolean): RunRow[] {
+  const found: RunRow[] = [];
+  for (const kept of runs ?? []) {
+    if (found.length === limit || holds?.(kept) === false) break;
+    found.push(kept.row);
+  }
+  return found;
 }
