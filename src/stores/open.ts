@@ -8,9 +8,10 @@ const kinds = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
  * `memory:`; `sqlite:PATH` (a relative path is relative to here);
  * `redis://USER:PASSWORD@HOST:PORT/NUMBER?prefix=rivulet`, with `rediss://` for TLS;
  * `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=rivulet`.
+ * `warn` is told of settings of the server that may lose what it has answered.
  * @throws Error that says what is wrong with the URL, or why it cannot be opened
  */
-export async function openStore(text: string): Promise<Store> {
+export async function openStore(text: string, warn?: (text: string) => void): Promise<Store> {
   const found = await opening(text, async () => readStoreUrl(text));
   switch (found?.kind) {
     case 'memory': {
@@ -23,7 +24,7 @@ export async function openStore(text: string): Promise<Store> {
     }
     case 'redis': {
       const { RedisStore } = await import('./redis.ts');
-      return opening(text, () => RedisStore.open(found.url, found.prefix));
+      return opening(text, () => RedisStore.open(found.url, found.prefix, warn));
     }
     case 'postgres': {
       const { PostgresStore } = await import('./postgres.ts');

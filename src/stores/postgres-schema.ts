@@ -1,12 +1,17 @@
 import { Client, type ClientConfig, escapeIdentifier } from 'pg';
-import { steps } from './postgres-steps.ts';
+import { clearFunctions } from './postgres-clear.ts';
+import { tables } from './postgres-tables.ts';
+import { takeFunctions } from './postgres-take.ts';
+
+/** Of the tables and functions. A later version adds a step that leads from the one before to it. */
+const version = 1;
 
 /**
- * Brings a schema to the newest version, all steps in one transaction; makes it where there is none. Several processes
- * may do so at once: one works, the others wait and find it done.
+ * Makes a schema with its tables and functions where there is none, in one transaction. Several processes may do so at
+ * once: one works, the others wait and find it done.
  * @throws Error for a schema of a newer Rivulet, and a database that is not in UTF-8
  */
-export async function migrate(config: ClientConfig, schema: string): Promise<void> {
+export async function makeSchema(config: ClientConfig, schema: string): Promise<void> {
   // A connection of its own, which may take its time.
   const client = new Client(config);
   await client.connect();
@@ -26,7 +31,7 @@ export async function migrate(config: ClientConfig, schema: string): Promise<voi
     if (rows[0]?.schema == null) await client.query(`CREATE SCHEMA ${name}`);
     await client.query(`SET LOCAL search_path TO ${name}`);
     if (rows[0]?.version == null) await client.query('CREATE TABLE version (version integer NOT NULL)');
-    await upgrade(client, schema);
+    await fill(client, schema);
     await client.query('COMMIT');
   } finally {
     // Where the transaction was not committed, it ends with the connection.
@@ -34,15 +39,15 @@ export async function migrate(config: ClientConfig, schema: string): Promise<voi
   }
 }
 
-async function upgrade(client: Client, schema: string): Promise<void> {
+async function fill(client: Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM version');
-  const version = rows[0]?.version ?? 0;
-  if (version > steps.length) {
+  const found = rows[0]?.version;
+  if (found === version) return;
+  if (found !== undefined) {
     throw new Error(
-      `the schema ${schema} was written by a newer Rivulet (version ${version}, this one knows ${steps.length})`,
+      `the schema ${schema} was written by a newer Rivulet (version ${found}, this one knows ${version})`,
     );
   }
-  for (const step of steps.slice(version)) await client.query(step);
-  if (version === 0) await client.query('INSERT INTO version VALUES ($1)', [steps.length]);
-  else await client.query('UPDATE version SET version = $1', [steps.length]);
+  for (const part of [tables, takeFunctions, clearFunctions]) await client.query(part);
+  await client.query('INSERT INTO version VALUES ($1)', [version]);
 }

@@ -1,41 +1,88 @@
-/** The function that takes the writes of a commit, as it is since version 2. */
-export const take = `
-  -- As before, and refuses what wants to be alone in its session and is not. Only a commit with such writes is taken in
-  -- its own order, as one may end what another waits for; so it locks rows by name before it begins.
-  CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS boolean[]
+/** What a commit calls. The writes come as JSON, see `describe`; bodies[n] are the events of the nth write. */
+export const takeFunctions = `
+  CREATE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
+
+  -- Takes a commit once, however often it comes: nth is its number.
+  CREATE FUNCTION keep(who text, nth bigint, writes json, bodies text[]) RETURNS text[]
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE
+    known record;
+    answer text[];
+  BEGIN
+    -- The commit may have come before, over a connection that was lost, and may still be at work: what it has kept
+    -- is seen only by a statement that begins when it is done.
+    PERFORM pg_advisory_xact_lock(hashtextextended(who, 0));
+    SELECT number, outcomes INTO known FROM commits WHERE writer = who;
+    IF known.number = nth THEN RETURN known.outcomes; END IF;
+    IF known.number > nth THEN RAISE EXCEPTION 'a commit that is out of date'; END IF;
+    answer := take(writes, bodies);
+    IF known.number IS NULL THEN
+      INSERT INTO commits (writer, number, outcomes, at) VALUES (who, nth, answer, now());
+    ELSE
+      UPDATE commits SET number = nth, outcomes = answer, at = now() WHERE writer = who;
+    END IF;
+    RETURN answer;
+  END $$;
+
+  -- Whether the condition of a write on the unfinished runs of its session does not hold. The oldest and the youngest
+  -- of them decide; the index has both at its ends.
+  CREATE FUNCTION is_busy(session text, run text, condition text) RETURNS boolean
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE
+    oldest text;
+    youngest text;
+  BEGIN
+    SELECT min(run_id), max(run_id) INTO oldest, youngest FROM runs WHERE session_id = session AND finished_at IS NULL;
+    RETURN coalesce(
+      (condition <> 'last' AND oldest < run COLLATE "C") OR (condition <> 'first' AND youngest > run COLLATE "C"),
+      false
+    );
+  END $$;
+
+  -- The writes of a commit, all in one transaction. Answers for each what became of it.
+  -- Rows are locked by name, and those that nodes share come last: two nodes that locked the same ones in another
+  -- order would wait for each other. Only a commit with conditions on sessions is taken in its own order, as one write
+  -- may end what another waits for; so it locks what it needs by name before it begins.
+  CREATE FUNCTION take(writes json, bodies text[]) RETURNS text[]
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     w record;
-    taken boolean[] := array_fill(false, ARRAY[cardinality(bodies)]);
-    said boolean := false;
-    ended boolean := false;
-    sessions bigint[];
+    outcomes text[] := array_fill('fenced'::text, ARRAY[cardinality(bodies)]);
+    has_conditions boolean := strpos(writes::text, '"when":') > 0;
+    has_sessions boolean := false;
+    has_ended boolean := false;
+    conditional bigint[];
     known text[];
-    ordered boolean := strpos(writes::text, '"alone":true') > 0;
   BEGIN
-    IF ordered THEN
-      SELECT array_agg(DISTINCT hashtextextended('session ' || session_id, 1)) FILTER (WHERE alone),
+    IF has_conditions THEN
+      SELECT array_agg(DISTINCT hashtextextended('session ' || session_id, 1)) FILTER (WHERE "when" IS NOT NULL),
           array_agg(run_id) FILTER (WHERE expect > 0)
-        INTO sessions, known
-        FROM json_to_recordset(writes) AS (session_id text, run_id text, expect integer, alone boolean);
+        INTO conditional, known
+        FROM json_to_recordset(writes) AS (session_id text, run_id text, expect integer, "when" text);
       -- One at a time in a session, whatever node it comes from. Each statement sees what was committed before it
-      -- began, so whoever has waited here sees below what the other has kept.
-      PERFORM pg_advisory_xact_lock(session) FROM unnest(sessions) AS session ORDER BY session;
+      -- began, so those below see what was kept by the node that this one has waited for.
+      PERFORM pg_advisory_xact_lock(session) FROM unnest(conditional) AS session ORDER BY session;
       PERFORM FROM runs WHERE run_id = ANY (known) ORDER BY run_id FOR NO KEY UPDATE;
     END IF;
     FOR w IN
       SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
         run_id text, agent_name text, session_id text, owner text, epoch integer, status text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
-        snapshot integer, expect integer, "from" integer, grown boolean, alone boolean, input text, journal text,
+        snapshot integer, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, tokens float8
-      )) WITH ORDINALITY ORDER BY CASE WHEN NOT ordered THEN run_id COLLATE "C" END, ordinality
+      )) WITH ORDINALITY
+      ORDER BY CASE WHEN NOT has_conditions THEN run_id COLLATE "C" END, ordinality
     LOOP
-      IF w.alone THEN
-        CONTINUE WHEN EXISTS (
-          SELECT FROM runs
-          WHERE session_id = w.session_id AND run_id <> w.run_id AND finished_at IS NULL AND queued_at IS NULL
-        );
+      IF w.key IS NOT NULL AND EXISTS (
+        SELECT FROM keys
+        WHERE scope = w.key ->> 'scope' AND key = w.key ->> 'key' AND created_at >= w.key ->> 'fresh'
+      ) THEN
+        outcomes[w.ordinality] := 'key_used';
+        CONTINUE;
+      END IF;
+      IF w."when" IS NOT NULL AND is_busy(w.session_id, w.run_id, w."when") THEN
+        outcomes[w.ordinality] := 'session_busy';
+        CONTINUE;
       END IF;
       IF w.key IS NOT NULL THEN
         INSERT INTO keys (scope, key, hash, run_id, after, created_at)
@@ -43,7 +90,11 @@ export const take = `
           ON CONFLICT (scope, key) DO UPDATE SET hash = excluded.hash, run_id = excluded.run_id,
             after = excluded.after, created_at = excluded.created_at
           WHERE keys.created_at < w.key ->> 'fresh';
-        CONTINUE WHEN NOT FOUND;
+        -- Another node has brought it at the same time.
+        IF NOT FOUND THEN
+          outcomes[w.ordinality] := 'key_used';
+          CONTINUE;
+        END IF;
       END IF;
       -- The fence: only the execution of this epoch, only at the end of the log, and never after the end.
       IF w.input IS NOT NULL THEN
@@ -65,9 +116,9 @@ export const take = `
         DELETE FROM keys WHERE scope = w.key ->> 'scope' AND key = w.key ->> 'key';
         CONTINUE;
       END IF;
-      taken[w.ordinality] := true;
-      said := said OR w.history IS NOT NULL OR w.state IS NOT NULL;
-      ended := ended OR w.tokens IS NOT NULL;
+      outcomes[w.ordinality] := 'taken';
+      has_sessions := has_sessions OR w.history IS NOT NULL OR w.state IS NOT NULL;
+      has_ended := has_ended OR w.tokens IS NOT NULL;
       IF bodies[w.ordinality] <> '' THEN
         INSERT INTO events (run_id, last, first, body)
           VALUES (w.run_id, w.last, w.expect + 1, bodies[w.ordinality]);
@@ -79,39 +130,55 @@ export const take = `
         INSERT INTO resources SELECT * FROM json_populate_recordset(NULL::resources, w.resources);
       END IF;
     END LOOP;
-    IF said THEN
-      FOR w IN
-        SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
-          session_id text, owner text, created_at text, history json, state text
-        )) WITH ORDINALITY
-        WHERE taken[ordinality] AND (history IS NOT NULL OR state IS NOT NULL)
-        ORDER BY session_id COLLATE "C", ordinality
-      LOOP
-        -- Updated in any case: the lock gives the history one order.
-        INSERT INTO sessions (session_id, owner, state, created_at)
-          VALUES (w.session_id, w.owner, w.state, w.created_at)
-          ON CONFLICT (session_id) DO UPDATE SET state = coalesce(excluded.state, sessions.state);
-        INSERT INTO history (session_id, url)
-          SELECT w.session_id, url FROM json_array_elements_text(w.history) WITH ORDINALITY AS added (url, position)
-          WHERE NOT EXISTS (
-            SELECT FROM history known
-            WHERE known.session_id = w.session_id AND left(known.url, 500) = left(added.url, 500)
-              AND known.url = added.url
-          ) ORDER BY added.position;
-      END LOOP;
-    END IF;
-    IF ended THEN
-      INSERT INTO figures (agent_name, completed, failed, tokens, seconds)
-        SELECT agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),
-          sum(tokens), sum(seconds)
-        FROM ROWS FROM (json_to_recordset(writes) AS (agent_name text, status text, tokens float8, seconds float8))
-          WITH ORDINALITY
-        WHERE taken[ordinality] AND tokens IS NOT NULL
-        GROUP BY agent_name ORDER BY agent_name COLLATE "C"
-        ON CONFLICT (agent_name) DO UPDATE SET completed = figures.completed + excluded.completed,
-          failed = figures.failed + excluded.failed, tokens = figures.tokens + excluded.tokens,
-          seconds = figures.seconds + excluded.seconds;
-    END IF;
-    RETURN taken;
+    IF has_sessions THEN PERFORM add_to_sessions(writes, outcomes); END IF;
+    IF has_ended THEN PERFORM add_to_figures(writes, outcomes); END IF;
+    RETURN outcomes;
   END $$;
+
+  -- What the writes that were taken add to their sessions.
+  CREATE FUNCTION add_to_sessions(writes json, outcomes text[]) RETURNS void
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE
+    w record;
+    before text;
+  BEGIN
+    FOR w IN
+      SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, owner text, history json, state text))
+        WITH ORDINALITY
+      WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
+      ORDER BY session_id COLLATE "C", ordinality
+    LOOP
+      -- The lock on the row gives the history one order.
+      INSERT INTO sessions (session_id, owner) VALUES (w.session_id, w.owner) ON CONFLICT DO NOTHING;
+      SELECT state INTO before FROM sessions WHERE session_id = w.session_id FOR UPDATE;
+      INSERT INTO history (session_id, digest, url)
+        SELECT w.session_id, digest(url), url
+        FROM json_array_elements_text(w.history) WITH ORDINALITY AS added (url, position)
+        ORDER BY added.position
+        ON CONFLICT DO NOTHING;
+      CONTINUE WHEN w.state IS NULL OR w.state = before;
+      UPDATE sessions SET state = w.state WHERE session_id = w.session_id;
+      -- Removed only where it was a state of this session: the URL may be that of a message, or of another session.
+      DELETE FROM resources
+        WHERE resource_id = substr(before, 12) AND before LIKE '/resources/%'
+          AND session_id = w.session_id AND run_id IS NULL;
+    END LOOP;
+  END $$;
+
+  -- What the runs that have ended add to the sums of their agents. A sum of floats that overflows is an error, so it is
+  -- done with a part of them (which is exact, for a power of two) and kept below the largest.
+  CREATE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
+  LANGUAGE sql SET search_path FROM CURRENT AS $$
+    INSERT INTO figures (agent_name, completed, failed, tokens, seconds)
+      SELECT agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),
+        least(sum(tokens / 1024), 1.7e305) * 1024, least(sum(seconds / 1024), 1.7e305) * 1024
+      FROM ROWS FROM (json_to_recordset(writes) AS (agent_name text, status text, tokens float8, seconds float8))
+        WITH ORDINALITY
+      WHERE outcomes[ordinality] = 'taken' AND tokens IS NOT NULL
+      GROUP BY agent_name ORDER BY agent_name COLLATE "C"
+      ON CONFLICT (agent_name) DO UPDATE SET completed = figures.completed + excluded.completed,
+        failed = figures.failed + excluded.failed,
+        tokens = least(figures.tokens / 1024 + excluded.tokens / 1024, 1.7e305) * 1024,
+        seconds = least(figures.seconds / 1024 + excluded.seconds / 1024, 1.7e305) * 1024
+  $$;
 `;

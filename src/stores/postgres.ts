@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
-import { DatabaseError, Pool, type QueryResultRow } from 'pg';
+import { DatabaseError, Pool, type QueryResult, type QueryResultRow } from 'pg';
 import type {
   AgentFigures,
   Batch,
@@ -8,6 +8,7 @@ import type {
   Moved,
   Outcome,
   Resource,
+  Retention,
   RunFilter,
   RunRow,
   SessionRow,
@@ -17,16 +18,29 @@ import type {
 import type { Message } from '../schema/message.ts';
 import { Deliveries } from './deliveries.ts';
 import { within } from './outage.ts';
-import { type Parcel, parcels, sessionOf } from './parcels.ts';
-import { postgresAway } from './postgres-away.ts';
+import { postgresVerdict } from './postgres-away.ts';
+import { connection } from './postgres-connection.ts';
 import { Listener } from './postgres-listen.ts';
 import { Notifier } from './postgres-notify.ts';
-import { migrate } from './postgres-schema.ts';
+import { makeSchema } from './postgres-schema.ts';
 import { type Statements, statements } from './postgres-statements.ts';
 import { Watchers } from './watchers.ts';
+import { sessionOf, storable } from './write-values.ts';
 
-/** How many runs, keys or rows of events one sweep takes; a row is at most about 64 KiB. */
+/** How many runs, keys or rows of events one sweep takes. */
 const sweepRows = 100;
+
+/** How many sessions; each has resources. */
+const sweepSessions = 10;
+
+/**
+ * Milliseconds that a statement may take in the server. The server gives up first, so that it is known what came of it.
+ * A commit with more characters than `usualChars` may take one more for each KiB: 100 MiB have 110 seconds.
+ */
+const patience = 8_000;
+const usualChars = 4 * 1024 * 1024;
+/** So much later, the answer counts as lost. */
+const answerTime = 2_000;
 
 /** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
 const pageBytes = 16 * 1024;
@@ -56,7 +70,7 @@ export class PostgresStore implements Store {
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
   readonly #name = randomUUID();
-  readonly #deliveries = new Deliveries((parcel, number) => this.#take(parcel, number), postgresAway);
+  readonly #deliveries = new Deliveries((writes, number) => this.#take(writes, number), postgresVerdict);
   readonly #notifier: Notifier;
   readonly #watchers: Watchers;
   #closed: Promise<void> | undefined;
@@ -64,9 +78,8 @@ export class PostgresStore implements Store {
   private constructor(url: string, schema: string) {
     const config = {
       ...connection(url),
-      // The server gives up first, so that it is known what came of it.
-      statement_timeout: 8_000,
-      query_timeout: 10_000,
+      statement_timeout: patience,
+      query_timeout: patience + answerTime,
       stream: () => this.#socket(),
     };
     this.#writer = new Pool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
@@ -83,13 +96,12 @@ export class PostgresStore implements Store {
 
   /** `postgres://`; the tables are in a schema of that name. @throws Error where it is of a newer Rivulet */
   static async open(url: string, schema: string): Promise<PostgresStore> {
-    await migrate({ ...connection(url), connectionTimeoutMillis: 3_000 }, schema);
+    await makeSchema({ ...connection(url), connectionTimeoutMillis: 3_000 }, schema);
     return new PostgresStore(url, schema);
   }
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    const taken = await this.#deliveries.commit(parcels(writes, describe));
-    return taken.map((one) => (one ? 'taken' : 'fenced'));
+    return this.#deliveries.commit(writes);
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -126,7 +138,7 @@ export class PostgresStore implements Store {
   }
 
   async count(session_id: string): Promise<number> {
-    return (await this.unfinished(session_id, '', 2 ** 31 - 1)).length;
+    return (await this.#one<{ count: number }>(this.#sql.count, session_id))?.count ?? 0;
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
@@ -138,7 +150,9 @@ export class PostgresStore implements Store {
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
-    return Promise.all(resource_ids.map((id) => this.#one<Resource & QueryResultRow>(this.#sql.resource, id)));
+    const found = await this.#all<Resource & QueryResultRow>(this.#sql.resources, resource_ids);
+    const byId = new Map(found.map((one) => [one.resource_id, one]));
+    return resource_ids.map((id) => byId.get(id));
   }
 
   async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
@@ -146,22 +160,21 @@ export class PostgresStore implements Store {
   }
 
   async remove(run_id: string): Promise<boolean> {
-    await this.#change(this.#sql.removeRun, run_id);
-    return true;
+    return this.#removed(this.#sql.removeRun, run_id);
   }
 
   async removeSession(session_id: string): Promise<boolean> {
-    await this.#change(this.#sql.removeSession, session_id);
-    return true;
+    return this.#removed(this.#sql.removeSession, session_id);
   }
 
-  async sweep(before: { runs?: string; keys: string }): Promise<boolean> {
+  async sweep({ runs, keys, sessions }: Retention): Promise<boolean> {
     const sql = this.#sql;
-    const logs = await this.#change(sql.clearLogs, sweepRows);
-    const runs = before.runs === undefined ? 0 : await this.#change(sql.retire, before.runs, sweepRows);
-    const keys = await this.#change(sql.clearKeys, before.keys, sweepRows);
-    await this.#change(sql.clearWriters);
-    return logs + runs + keys > 0;
+    const logs = await this.#cleared(sql.clearLogs, sweepRows);
+    const ended = runs === undefined ? 0 : await this.#cleared(sql.clearRuns, runs, sweepRows);
+    const used = await this.#cleared(sql.clearKeys, keys, sweepRows);
+    const left = sessions === undefined ? 0 : await this.#cleared(sql.clearSessions, sessions, sweepSessions);
+    await this.#all(sql.clearWriters);
+    return logs + ended + used + left > 0;
   }
 
   async watch(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>> {
@@ -183,13 +196,36 @@ export class PostgresStore implements Store {
     await done;
   }
 
-  async #take({ writes, bodies, rows }: Parcel, number: number): Promise<boolean[]> {
-    const text = this.#sql.keep(bodies.length);
-    const values = [this.#name, number, writes, ...bodies];
-    const found = await again(() => this.#writer.query<{ taken: boolean[] }>(text, values));
-    const { taken = [] } = found.rows[0] ?? {};
-    this.#notifier.tell(rows.filter((_, index) => taken[index]));
-    return taken;
+  async #take(writes: readonly Write[], number: number): Promise<Outcome[]> {
+    const described = JSON.stringify(writes.map(describe));
+    // Events stay outside of the JSON: to escape them once more, and to undo that, takes half of the time of a commit.
+    const bodies = writes.map(({ lines }) => lines.join('\n'));
+    const chars = bodies.reduce((sum, { length }) => sum + length, described.length);
+    const query = { text: this.#sql.keep(bodies.length), values: [this.#name, number, described, ...bodies] };
+    const found = await again(() =>
+      chars > usualChars ? this.#large(query, patience + chars / 1024) : this.#writer.query<Kept>(query),
+    );
+    const { outcomes = [] } = found.rows[0] ?? {};
+    this.#notifier.tell(writes.filter((_, index) => outcomes[index] === 'taken').map(({ row }) => row));
+    return outcomes;
+  }
+
+  /** In a transaction, which has a time-out of its own. */
+  async #large(query: { text: string; values: unknown[] }, milliseconds: number): Promise<QueryResult<Kept>> {
+    const client = await this.#writer.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query(`SET LOCAL statement_timeout = ${Math.ceil(milliseconds)}`);
+      const timed = { ...query, query_timeout: milliseconds + answerTime };
+      const found = await client.query<Kept>(timed);
+      await client.query('COMMIT');
+      client.release();
+      return found;
+    } catch (error) {
+      // The transaction ends with the connection.
+      client.release(true);
+      throw error;
+    }
   }
 
   #socket(): Socket {
@@ -199,21 +235,35 @@ export class PostgresStore implements Store {
   }
 
   async #all<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row[]> {
-    return (await this.#reader.query<Row>(text, [...values])).rows;
+    return (await this.#reader.query<Row>(text, values.map(askable))).rows;
   }
 
   async #one<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row | undefined> {
     return (await this.#all<Row>(text, ...values))[0];
   }
 
-  /** Answers how many rows it was about. */
-  async #change(text: string, ...values: readonly unknown[]): Promise<number> {
-    return (await again(() => this.#reader.query(text, [...values]))).rowCount ?? 0;
+  async #removed(text: string, id: string): Promise<boolean> {
+    const row = await again(() => this.#one<{ removed: boolean }>(text, id));
+    return row?.removed === true;
+  }
+
+  /** Answers how much it has found. */
+  async #cleared(text: string, ...values: readonly unknown[]): Promise<number> {
+    const row = await again(() => this.#one<{ found: number }>(text, ...values));
+    return row?.found ?? 0;
   }
 }
 
-/** What every connection has, unless the URL says otherwise. */
-const connection = (url: string) => ({ connectionString: url, application_name: 'rivulet', keepAlive: true });
+/** What the function `keep` answers. */
+interface Kept {
+  readonly outcomes: Outcome[];
+}
+
+/** A value to look for, as the server accepts it: no text with a zero is kept, so it finds nothing. */
+function askable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(askable);
+  return typeof value === 'string' ? storable(value) : value;
+}
 
 async function again<T>(transaction: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -233,7 +283,7 @@ function describe(write: Write): object {
     ...row,
     expect,
     grown: write.grown,
-    alone: write.when === undefined ? undefined : true,
+    when: write.when,
     from: write.from ?? row.epoch,
     ...(expect === 0 && write.input !== undefined && { input: JSON.stringify(write.input) }),
     journal: write.journal?.join('\n'),

@@ -1,11 +1,18 @@
-import type { Key, Write } from '../core/store.ts';
-import { sessionOf } from './parcels.ts';
+import type { Key, Outcome, Write } from '../core/store.ts';
+import { sessionOf } from './write-values.ts';
 
 /** Of an Idempotency-Key, among all of them. */
 export const keyName = ({ scope, key }: Pick<Key, 'scope' | 'key'>): string => JSON.stringify([scope, key]);
 
 /** In milliseconds; no time is before everything. */
 export const time = (text: string | undefined): number => Date.parse(text ?? '') || 0;
+
+/** The same for a time that a list is ordered by. @throws RangeError where it is none */
+function instant(text: string | null): number | undefined {
+  const found = text === null ? undefined : Date.parse(text);
+  if (Number.isNaN(found)) throw new RangeError(`"${text}" is no time`);
+  return found;
+}
 
 /** A write as its script reads it. What is undefined is left out; what is compared there is text here. */
 export function describe(write: Write): object {
@@ -20,14 +27,13 @@ export function describe(write: Write): object {
       row: JSON.stringify(row),
       epoch: String(row.epoch),
       status,
-      queued: row.queued_at === null ? undefined : true,
-      ended: row.finished_at === null ? undefined : time(row.finished_at),
-      due: row.due === null ? undefined : time(row.due),
+      ended: instant(row.finished_at),
+      due: instant(row.due),
       input: expect === 0 && write.input !== undefined ? JSON.stringify(write.input) : undefined,
     }),
     agent: agent_name,
     session: session_id,
-    alone: write.when === undefined ? undefined : true,
+    when: write.when,
     journal: write.journal?.join('\n'),
     ...sessionOf(write),
     resources: write.resources?.map((one) => ({
@@ -48,6 +54,15 @@ export function describe(write: Write): object {
     }),
   };
 }
+
+/** What the script's letters mean. */
+export const outcomes: Readonly<Record<string, Outcome>> = {
+  t: 'taken',
+  f: 'fenced',
+  k: 'key_used',
+  s: 'session_busy',
+  r: { rejected: new Error('the log of the run is damaged') },
+};
 
 function keyText({ fresh: _, ...key }: Key & { fresh: string }): string {
   return JSON.stringify(key);

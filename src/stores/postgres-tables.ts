@@ -1,0 +1,111 @@
+/**
+ * The tables. Texts are compared by byte ("C"), in every table alike, so that an index of one serves a look from another:
+ * an id of version 7 is then ordered by time, and so is an ISO date.
+ */
+export const tables = `
+  CREATE TABLE runs (
+    run_id text COLLATE "C" PRIMARY KEY,
+    agent_name text COLLATE "C" NOT NULL,
+    session_id text COLLATE "C" NOT NULL,
+    owner text COLLATE "C",
+    epoch integer NOT NULL,
+    status text COLLATE "C" NOT NULL,
+    created_at text COLLATE "C" NOT NULL,
+    finished_at text COLLATE "C",
+    tier text COLLATE "C" NOT NULL,
+    attempts integer NOT NULL,
+    queued_at text COLLATE "C",
+    due text COLLATE "C",
+    on_disconnect text COLLATE "C" NOT NULL,
+    last integer NOT NULL,
+    snapshot integer NOT NULL,
+    input text NOT NULL
+  -- Room for the next version of each row on its page: then the growth of a log touches no index.
+  ) WITH (fillfactor = 50);
+  CREATE INDEX runs_of_session ON runs (session_id, run_id);
+  CREATE INDEX runs_of_agent ON runs (agent_name, run_id);
+  CREATE INDEX runs_of_agent_by_status ON runs (agent_name, status, run_id);
+  CREATE INDEX runs_of_status ON runs (status, run_id);
+  CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
+  CREATE INDEX runs_unfinished_of_session ON runs (session_id, run_id) WHERE finished_at IS NULL;
+  CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
+  CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
+
+  -- A row is a batch: the events first..last, one line of JSON each. Found by its last event, so that
+  -- a cursor anywhere is one step down the index.
+  CREATE TABLE events (
+    run_id text COLLATE "C" NOT NULL,
+    last integer NOT NULL,
+    first integer NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (run_id, last)
+  );
+
+  -- A row is what one write added: one line of JSON each.
+  CREATE TABLE journal (
+    run_id text COLLATE "C" NOT NULL,
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    body text NOT NULL,
+    PRIMARY KEY (run_id, position)
+  );
+
+  -- Runs that are gone but for their events and their journal, which are cleared bit by bit.
+  CREATE TABLE removed (run_id text COLLATE "C" PRIMARY KEY);
+
+  -- Idempotency-Keys.
+  CREATE TABLE keys (
+    scope text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    hash text COLLATE "C" NOT NULL,
+    run_id text COLLATE "C" NOT NULL,
+    after integer NOT NULL,
+    created_at text COLLATE "C" NOT NULL,
+    PRIMARY KEY (scope, key)
+  );
+  CREATE INDEX keys_by_age ON keys (created_at);
+
+  CREATE TABLE sessions (
+    session_id text COLLATE "C" PRIMARY KEY,
+    owner text COLLATE "C",
+    state text,
+    -- When the last of its runs ended that was removed since somebody looked; it may have others.
+    idle_since text COLLATE "C"
+  );
+  CREATE INDEX sessions_idle ON sessions (idle_since) WHERE idle_since IS NOT NULL;
+
+  CREATE TABLE history (
+    session_id text COLLATE "C" NOT NULL,
+    -- Of the URL, which may be too long for an index. Each is there once, and to add one reads no other.
+    digest bytea NOT NULL,
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    url text NOT NULL,
+    PRIMARY KEY (session_id, digest)
+  );
+  CREATE INDEX history_in_order ON history (session_id, position);
+
+  CREATE TABLE resources (
+    resource_id text COLLATE "C" PRIMARY KEY,
+    session_id text COLLATE "C" NOT NULL,
+    run_id text COLLATE "C",
+    content_type text NOT NULL,
+    body text NOT NULL
+  );
+  CREATE INDEX resources_of_session ON resources (session_id, run_id);
+
+  CREATE TABLE figures (
+    agent_name text COLLATE "C" PRIMARY KEY,
+    completed integer NOT NULL,
+    failed integer NOT NULL,
+    tokens double precision NOT NULL,
+    seconds double precision NOT NULL
+  );
+
+  -- The last commit of each open store, by its number, and the answer to it.
+  CREATE TABLE commits (
+    writer text COLLATE "C" PRIMARY KEY,
+    number bigint NOT NULL,
+    outcomes text[] NOT NULL,
+    at timestamptz NOT NULL
+  -- There are few rows, and every commit writes one of them again, on the same page.
+  ) WITH (fillfactor = 10);
+`;

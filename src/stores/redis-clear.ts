@@ -1,0 +1,109 @@
+// Scripts that take things away; see `redis-layout.ts` for the names. Each call takes a bounded number of them, some
+// 20 µs each, in which Redis does nothing else. Logs are freed in the background.
+
+/** Takes a run away with its log and its journal; its messages stay in the session. */
+const dropRun = `
+local p = KEYS[1]
+local function drop_run(id)
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session')
+  local agent, status, session = run[1], run[2], run[3]
+  local ended = redis.call('ZSCORE', p .. 'ended', id)
+  local lists = { 'runs', 'unfinished', 'due', 'ended' }
+  if agent then table.insert(lists, 'agent:' .. agent) end
+  if status then table.insert(lists, 'status:' .. status) end
+  if agent and status then table.insert(lists, 'agent-status:' .. agent .. ':' .. status) end
+  if session then
+    table.insert(lists, 'of:' .. session)
+    table.insert(lists, 'unfinished:' .. session)
+  end
+  for _, name in ipairs(lists) do redis.call('ZREM', p .. name, id) end
+  for _, name in ipairs({ 'run:', 'log:', 'journal:', 'made:' }) do redis.call('UNLINK', p .. name .. id) end
+  if session and redis.call('EXISTS', p .. 'session:' .. session, p .. 'kept:' .. session) > 0 then
+    redis.call('ZADD', p .. 'idle', 'GT', ended or 0, session)
+  end
+end
+`;
+
+/** Removes a session at once, and clears up to `most` of its runs and of its resources; the rest is left to sweeps. */
+const dropSession = `${dropRun}
+-- Answers how much it has cleared; with nothing left, the token goes.
+local function clear(token, most)
+  local runs, kept = p .. 'left-runs:' .. token, p .. 'left-kept:' .. token
+  -- Each id is followed by its score.
+  local ids = redis.call('ZPOPMIN', runs, most)
+  for i = 1, #ids, 2 do drop_run(ids[i]) end
+  local resources = redis.call('SPOP', kept, most)
+  for _, id in ipairs(resources) do redis.call('UNLINK', p .. 'resource:' .. id) end
+  if redis.call('EXISTS', runs, kept) == 0 then redis.call('SREM', p .. 'removed', token) end
+  return #ids / 2 + #resources
+end
+
+local function drop_session(session, most)
+  -- A session of this name may be made again before all of this one is cleared.
+  local token = session .. ':' .. table.concat(redis.call('TIME'), '.')
+  for old, new in pairs({ ['of:'] = 'left-runs:', ['kept:'] = 'left-kept:' }) do
+    if redis.call('EXISTS', p .. old .. session) == 1 then
+      redis.call('RENAME', p .. old .. session, p .. new .. token)
+      redis.call('SADD', p .. 'removed', token)
+    end
+  end
+  for _, name in ipairs({ 'session:', 'history:', 'own:' }) do redis.call('UNLINK', p .. name .. session) end
+  redis.call('ZREM', p .. 'idle', session)
+  clear(token, most)
+end
+`;
+
+/** ARGV: a run. Answers 0 where it is not final. */
+export const removeRun = `${dropRun}
+local id = ARGV[1]
+local final = { completed = true, failed = true, cancelled = true }
+local run = redis.call('HMGET', p .. 'run:' .. id, 'status', 'session')
+local status, session = run[1], run[2]
+if status and not final[status] then return 0 end
+for _, one in ipairs(redis.call('SMEMBERS', p .. 'made:' .. id)) do
+  redis.call('UNLINK', p .. 'resource:' .. one)
+  if session then
+    redis.call('SREM', p .. 'kept:' .. session, one)
+    redis.call('ZREM', p .. 'history:' .. session, '/resources/' .. one)
+  end
+end
+drop_run(id)
+return 1
+`;
+
+/** ARGV: a session, and how much is cleared now. Answers 0 where one of its runs is not final. */
+export const removeSession = `${dropSession}
+if redis.call('ZCARD', p .. 'unfinished:' .. ARGV[1]) > 0 then return 0 end
+drop_session(ARGV[1], ARGV[2])
+return 1
+`;
+
+/**
+ * ARGV: the times before which runs, keys and sessions are old, in milliseconds; how many runs and keys are cleared, and
+ * how many sessions are looked at. Answers how much it has found.
+ */
+export const sweep = `${dropSession}
+local function older(list, time, most)
+  return redis.call('ZRANGEBYSCORE', p .. list, '-inf', '(' .. time, 'LIMIT', 0, most)
+end
+local found = 0
+local token = redis.call('SRANDMEMBER', p .. 'removed')
+if token then found = found + 1 + clear(token, ARGV[4]) end
+local runs = older('ended', ARGV[1], ARGV[4])
+for _, id in ipairs(runs) do drop_run(id) end
+local keys = older('keys:age', ARGV[2], ARGV[4])
+for _, name in ipairs(keys) do
+  redis.call('HDEL', p .. 'keys', name)
+  redis.call('ZREM', p .. 'keys:age', name)
+end
+local sessions = older('idle', ARGV[3], ARGV[5])
+for _, session in ipairs(sessions) do
+  if redis.call('EXISTS', p .. 'of:' .. session) == 1 then
+    -- It has other runs, and is noted again when it loses one of them.
+    redis.call('ZREM', p .. 'idle', session)
+  else
+    drop_session(session, ARGV[4])
+  end
+end
+return found + #runs + #keys + #sessions
+`;

@@ -1,0 +1,142 @@
+/**
+ * Takes the writes of a commit. KEYS[1]: the prefix. ARGV: the writer, the number of the commit, the writes as JSON (see
+ * `describe`), and the events of each write. Answers a letter for each: t(aken), f(enced), k(ey used), s(ession busy),
+ * r(ejected).
+ *
+ * A script is atomic, but it is not undone when it fails; so each write is checked before anything of it is written.
+ * Redis refuses a script (memory full, too few replicas) at its first command that writes, and not after that.
+ */
+export const take = `
+local p = KEYS[1]
+local final = { completed = true, failed = true, cancelled = true }
+local has_written = false
+
+-- The condition of a write on the unfinished runs of its session, which are in the order of their ids.
+local function is_busy(w)
+  local unfinished = p .. 'unfinished:' .. w.session
+  local older = w.when ~= 'last' and redis.call('ZLEXCOUNT', unfinished, '-', '(' .. w.run_id) or 0
+  local younger = w.when ~= 'first' and redis.call('ZLEXCOUNT', unfinished, '(' .. w.run_id, '+') or 0
+  return older + younger > 0
+end
+
+local function put_row(w, run, before)
+  local id = w.run_id
+  redis.call('HSET', run, 'row', w.row, 'epoch', w.epoch, 'status', w.status)
+  if w.input then
+    redis.call('HSET', run, 'input', w.input, 'agent', w.agent, 'session', w.session)
+    for _, name in ipairs({ 'runs', 'agent:' .. w.agent, 'of:' .. w.session }) do
+      redis.call('ZADD', p .. name, 0, id)
+    end
+  end
+  if before ~= w.status then
+    for _, list in ipairs({ 'status:', 'agent-status:' .. w.agent .. ':' }) do
+      if before then redis.call('ZREM', p .. list .. before, id) end
+      redis.call('ZADD', p .. list .. w.status, 0, id)
+    end
+  end
+  if w.ended then redis.call('ZADD', p .. 'ended', w.ended, id) end
+  if w.ended or w.input then
+    for _, name in ipairs({ 'unfinished', 'unfinished:' .. w.session }) do
+      if w.ended then redis.call('ZREM', p .. name, id) else redis.call('ZADD', p .. name, 0, id) end
+    end
+  end
+  if w.due then redis.call('ZADD', p .. 'due', w.due, id) else redis.call('ZREM', p .. 'due', id) end
+end
+
+local function put_resource(one)
+  redis.call('SET', p .. 'resource:' .. one.id, one.text)
+  redis.call('SADD', p .. 'kept:' .. one.session, one.id)
+  if one.run then
+    redis.call('SADD', p .. 'made:' .. one.run, one.id)
+  else
+    redis.call('SADD', p .. 'own:' .. one.session, one.id)
+  end
+end
+
+local function put_session(w)
+  local session = p .. 'session:' .. w.session
+  redis.call('HSETNX', session, 'urls', 0)
+  for _, url in ipairs(w.history or {}) do
+    redis.call('ZADD', p .. 'history:' .. w.session, 'NX', redis.call('HINCRBY', session, 'urls', 1), url)
+  end
+  if not w.state then return end
+  local before = redis.call('HGET', session, 'state')
+  redis.call('HSET', session, 'state', w.state)
+  if not before or before == w.state then return end
+  -- Removed only where it was a state of this session: the URL may be that of a message, or of another session.
+  local id = string.match(before, '^/resources/(.*)$')
+  if id and redis.call('SREM', p .. 'own:' .. w.session, id) == 1 then
+    redis.call('SREM', p .. 'kept:' .. w.session, id)
+    redis.call('UNLINK', p .. 'resource:' .. id)
+  end
+end
+
+local function put_figures(w)
+  local sums = p .. 'figures:' .. w.agent
+  if w.figures.ended then redis.call('HINCRBY', sums, w.figures.ended, 1) end
+  for _, name in ipairs({ 'tokens', 'seconds' }) do
+    local sum = tonumber(redis.call('HGET', sums, name) or 0) + tonumber(w.figures[name])
+    -- A sum that overflows stays where it is: nobody could read it.
+    redis.call('HSET', sums, name, string.format('%.17g', math.min(sum, 1.79e308)))
+  end
+end
+
+local function take(w, body)
+  local run = p .. 'run:' .. w.run_id
+  if w.key then
+    local age = redis.call('ZSCORE', p .. 'keys:age', w.key.name)
+    if age and tonumber(age) >= w.key.fresh then return 'k' end
+  end
+  if w.when and is_busy(w) then return 's' end
+  local kept = redis.call('HMGET', run, 'epoch', 'last', 'status')
+  if w.input then
+    if kept[1] then return 'f' end
+  elseif kept[1] ~= w.from or kept[2] ~= w.expect or final[kept[3]] then
+    return 'f'
+  end
+  if body ~= '' then
+    local added = redis.pcall('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body)
+    if type(added) == 'table' and added.err then
+      -- With the first command Redis may refuse all of the commit; later it can only be that this log is damaged.
+      if has_written then return 'r' end
+      return error(added)
+    end
+  end
+  redis.call('HSET', run, 'last', w.last)
+  has_written = true
+  if w.row then put_row(w, run, kept[3]) end
+  if w.journal then redis.call('RPUSH', p .. 'journal:' .. w.run_id, w.journal) end
+  if w.key then
+    redis.call('HSET', p .. 'keys', w.key.name, w.key.text)
+    redis.call('ZADD', p .. 'keys:age', w.key.age, w.key.name)
+  end
+  for _, one in ipairs(w.resources or {}) do put_resource(one) end
+  if w.history or w.state then put_session(w) end
+  if w.figures then put_figures(w) end
+  return 't'
+end
+
+local commit, number = p .. 'commit:' .. ARGV[1], tonumber(ARGV[2])
+local known = redis.call('GET', commit)
+if known then
+  local last, answer = string.match(known, '^(%d+) (%a+)$')
+  -- It has come before, and its answer has not arrived.
+  if tonumber(last) == number then return answer end
+  -- Its answer is not awaited any more: it was sent again long ago, while this copy was on its way.
+  if tonumber(last) > number then return redis.error_reply('ERR a commit that is out of date') end
+end
+local is_json, writes = pcall(cjson.decode, ARGV[3])
+if not is_json then return redis.error_reply('REJECTED ' .. tostring(writes)) end
+local letters, moved = {}, {}
+for i, w in ipairs(writes) do
+  letters[i] = take(w, ARGV[i + 3])
+  if letters[i] == 't' then
+    moved[#moved + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or ' 0 ') .. w.run_id
+  end
+end
+local answer = table.concat(letters)
+redis.call('SET', commit, number .. ' ' .. answer, 'EX', 86400)
+-- A user who may not publish may write all the same.
+if #moved > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(moved, '\\n')) end
+return answer
+`;
