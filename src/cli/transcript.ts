@@ -1,5 +1,6 @@
 import { textOf } from '../client/operators.ts';
 import { isSettled } from '../core/status.ts';
+import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
@@ -27,7 +28,7 @@ export class Transcript {
     } else if ('part' in event) this.#part(event.part);
     else if ('message' in event) this.#message(event.type === 'message.created');
     else if ('generic' in event) this.#screen.note(cut(`event ${JSON.stringify(event.generic)}`));
-    else this.#screen.note(`${event.error.message} (${event.error.code})`, 'red');
+    else this.#screen.note(`${event.error.message} (${kindOf(event.error)})`, 'red');
   }
 
   #message(begins: boolean): void {
@@ -78,12 +79,15 @@ export class Transcript {
     this.#footnotes();
     this.#screen.endLine();
     if (status === 'failed') {
-      const { code = 'server_error', message = 'no reason given' } = error ?? {};
-      this.#screen.note(`The run failed: ${message} (${code})`, 'red');
+      const why = error === undefined ? 'no reason given' : `${error.message} (${kindOf(error)})`;
+      this.#screen.note(`The run failed: ${why}`, 'red');
     }
     if (status === 'cancelled') this.#screen.note('The run was cancelled.', 'yellow');
   }
 }
+
+/** An agent's own code, or the server's reason, where there is one: they say more than the protocol's three codes. */
+const kindOf = ({ code, data }: ErrorBody): string => String(data?.code ?? data?.reason ?? code);
 
 const isData = ({ name, content, content_url }: MessagePart): boolean =>
   name !== undefined || content_url !== undefined || (content ?? '') !== '';

@@ -1,16 +1,15 @@
-import type { ErrorBody } from '../schema/error.ts';
+import type { ErrorBody, ErrorCode } from '../schema/error.ts';
+import { cut, NotJson, reasonOf, toJson } from './json.ts';
 
-const row = <Args extends unknown[]>(status: number, code: string, text: (...args: Args) => string) => ({
+const row = <Args extends unknown[]>(status: number, code: ErrorCode, text: (...args: Args) => string) => ({
   status,
   code,
   text,
 });
 
-const cut = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
-
 /**
  * Every error that Rivulet itself answers: HTTP status, the code on the wire, and the words.
- * The key is what the log and the documentation call it; `docs/errors.md` lists them all.
+ * The key is its `data.reason` on the wire, and its name in the log and the documentation; `docs/errors.md` lists them all.
  */
 export const errorTable = {
   body_not_json: row(400, 'invalid_input', (why: string) => `The body is not JSON: ${why}.`),
@@ -144,30 +143,30 @@ export const errorTable = {
   // The ones below end runs; clients see them in `run.error`, never as a status.
   run_interrupted: row(
     500,
-    'run_interrupted',
+    'server_error',
     () =>
       'The server stopped while this run was going on. Start it again; a durable agent would have gone on by itself.',
   ),
   recovery_exhausted: row(
     500,
-    'recovery_exhausted',
+    'server_error',
     (attempts: number) =>
       `The run was re-entered ${attempts} times and did not get on; its agent may be what stops the server.`,
   ),
   replay_diverged: row(
     500,
-    'replay_diverged',
+    'server_error',
     (position: number | string, expected: string, got: string) =>
       `The run was re-entered, and its agent did not say again what it had said: at ${
         typeof position === 'number' ? `event ${position}` : position
-      }, expected ${cut(expected)}, got ${cut(got)}. Put what may differ into a step.`,
+      }, expected ${cut(expected, 300)}, got ${cut(got, 300)}. Put what may differ into a step.`,
   ),
-  await_timeout: row(500, 'await_timeout', () => 'Nobody answered in time what the run awaited.'),
-  run_timeout: row(500, 'run_timeout', (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
-  silence_timeout: row(500, 'silence_timeout', (seconds: number) => `The agent said nothing for ${seconds} seconds.`),
+  await_timeout: row(500, 'server_error', () => 'Nobody answered in time what the run awaited.'),
+  run_timeout: row(500, 'server_error', (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
+  silence_timeout: row(500, 'server_error', (seconds: number) => `The agent said nothing for ${seconds} seconds.`),
   output_limit: row(
     500,
-    'output_limit',
+    'server_error',
     (what: string, limit: number) =>
       `The agent’s output passed the limit of ${limit} ${what}; emit less, or raise the limit.`,
   ),
@@ -199,7 +198,7 @@ export type ErrorName = keyof typeof errorTable;
 export class RivuletError extends Error {
   readonly kind: ErrorName;
   readonly status: number;
-  readonly code: string;
+  readonly code: ErrorCode;
 
   constructor(kind: ErrorName, message: string, options?: ErrorOptions) {
     super(message, options);
@@ -211,7 +210,7 @@ export class RivuletError extends Error {
 
   /** The body as the wire has it. */
   toJSON(): ErrorBody {
-    return { code: this.code, message: this.message };
+    return { code: this.code, message: this.message, data: { reason: this.kind } };
   }
 }
 
@@ -226,8 +225,9 @@ export function fail<Name extends ErrorName>(
 }
 
 /**
- * Thrown by an agent, or emitted as an Observable’s error, to fail its run with a code of its own.
- * `data` is anything that JSON can say.
+ * Thrown by an agent, or emitted as an Observable’s error, to fail its run with a code of its own. The run's error has
+ * that code as `data.code`, unless it is one of the protocol's three. `data` is anything that JSON can say, at most
+ * 64 Ki characters; what is no object becomes `{ value: … }`.
  */
 export class AgentError extends Error {
   readonly code: string;
@@ -241,30 +241,67 @@ export class AgentError extends Error {
   }
 }
 
+/** Characters of a run error's message, and how much data it carries; the Run has them wherever it goes. */
+const maxMessage = 8 * 1024;
+const dataLimits = { chars: 64 * 1024, values: 10_000 };
+
+const isErrorCode = (code: string): code is ErrorCode =>
+  code === 'server_error' || code === 'invalid_input' || code === 'not_found';
+
 /**
- * What a run’s `error` says of whatever its agent threw. Only errors that carry their own code keep it;
- * duck-typed, because the agent may have loaded another copy of this file.
+ * What a run’s `error` says of what its agent threw: any value at all, so every look at it may throw as well. Only an
+ * AgentError keeps its code; it is known by its name, because the agent may have loaded another copy of this file.
+ * Never throws. The answer is plain JSON.
  */
 export function errorOf(thrown: unknown): ErrorBody {
-  if (thrown instanceof RivuletError) return thrown.toJSON();
-  if (thrown instanceof Error) {
-    const { code, data } = thrown as { code?: unknown; data?: unknown };
-    if (thrown.name === 'AgentError' && typeof code === 'string') {
-      return { code, message: thrown.message, ...(data !== undefined && { data: plain(data) }) };
-    }
-    return { code: 'server_error', message: thrown.message || thrown.name };
+  if (typeof thrown === 'string') return { code: 'server_error', message: cut(thrown, maxMessage) };
+  const [kind, name, message, code] = ['kind', 'name', 'message', 'code'].map((key) => textIn(thrown, key));
+  const said = cut(message || name || 'The agent threw something that is no Error.', maxMessage);
+  if (isOwn(thrown) && kind !== undefined && isErrorName(kind)) {
+    return { code: errorTable[kind].code, message: said, data: { reason: kind } };
   }
-  return {
-    code: 'server_error',
-    message: typeof thrown === 'string' ? thrown : 'The agent threw something that is no Error.',
-  };
+  if (name !== 'AgentError' || code === undefined) return { code: 'server_error', message: said };
+  const data = objectOf(valueIn(thrown, 'data'));
+  if (isErrorCode(code)) return { code, message: said, ...(data && { data }) };
+  return { code: 'server_error', message: said, data: { ...data, code: cut(code, 200) } };
 }
 
-// `data` comes from anywhere: a ring or a BigInt in it must not break the event that carries it.
-function plain(data: unknown): unknown {
+/** The error that an agent threw, from what `errorOf` made of it: for a durable run that is led through its past. */
+export function agentErrorOf({ code, message, data }: ErrorBody): AgentError {
+  const { code: own, ...rest } = data ?? {};
+  if (code !== 'server_error' || typeof own !== 'string') return new AgentError(code, message, data);
+  return new AgentError(own, message, Object.keys(rest).length > 0 ? rest : undefined);
+}
+
+const isErrorName = (name: string): name is ErrorName => Object.hasOwn(errorTable, name);
+
+function isOwn(thrown: unknown): boolean {
   try {
-    return JSON.parse(JSON.stringify(data) ?? 'null');
+    return thrown instanceof RivuletError;
   } catch {
-    return String(data);
+    return false;
+  }
+}
+
+function valueIn(thrown: unknown, key: string): unknown {
+  try {
+    return typeof thrown === 'object' && thrown !== null ? Reflect.get(thrown, key) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textIn(thrown: unknown, key: string): string | undefined {
+  const value = valueIn(thrown, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function objectOf(data: unknown): Record<string, unknown> | undefined {
+  try {
+    const value = toJson(data, dataLimits);
+    if (value === undefined || value === null) return undefined;
+    return typeof value === 'object' && !Array.isArray(value) ? { ...value } : { value };
+  } catch (error) {
+    return { invalid: error instanceof NotJson ? `${error.pathIn('data')} ${error.problem}` : reasonOf(error) };
   }
 }

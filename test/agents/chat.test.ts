@@ -192,7 +192,11 @@ describe('chat, when the model calculates', () => {
     const { status, error } = await run(served, 'Loop');
     expect(served.llm.requests).toHaveLength(8);
     expect(status).toBe('failed');
-    expect(error).toMatchObject({ code: 'llm_error', message: expect.stringContaining('8 times') });
+    expect(error).toMatchObject({
+      code: 'server_error',
+      data: { code: 'llm_error' },
+      message: expect.stringContaining('8 times'),
+    });
   });
 });
 
@@ -202,7 +206,7 @@ describe('chat fails', () => {
     setModel(url);
     const { status, error } = await run(await serve([chat]), 'Anybody?');
     expect(status).toBe('failed');
-    expect(error?.code).toBe('llm_unreachable');
+    expect(error?.data?.code).toBe('llm_unreachable');
     expect(error?.message).toContain(`No LLM answers at ${url}: start Ollama`);
     expect(error?.message).toContain('OPENAI_BASE_URL');
   });
@@ -213,7 +217,7 @@ describe('chat fails', () => {
   ])('with the words of a server that answers %i', async (status, message) => {
     const served = await serveChat(() => ({ status, message }));
     const { error } = await run(served, 'Hello');
-    expect(error?.code).toBe('llm_error');
+    expect(error?.data?.code).toBe('llm_error');
     expect(error?.message).toContain(`${status} ${message}`);
     expect(served.llm.requests).toHaveLength(1);
   });
@@ -228,7 +232,7 @@ describe('chat fails', () => {
     const run_id = await firstToken(served);
     heard.happens();
     const failed = await finished(served, run_id);
-    expect(failed.error?.code).toBe('llm_error');
+    expect(failed.error?.data?.code).toBe('llm_error');
     expect(textOf(failed)).toBe('I was about to');
   });
 });

@@ -179,7 +179,9 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
 
     await server.start();
     const { runs } = await server.get<{ runs: Run[] }>('/runs');
-    expect(runs).toMatchObject([{ status: 'failed', error: { code: 'recovery_exhausted' } }]);
+    expect(runs).toMatchObject([
+      { status: 'failed', error: { code: 'server_error', data: { reason: 'recovery_exhausted' } } },
+    ]);
     expect(runs[0]?.error?.message).toContain('re-entered 3 times');
     // The first time, and three times again.
     expect(server.lines('entered')).toHaveLength(4);
@@ -201,7 +203,10 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     server.write('mood', 'rainy');
     await server.start();
     const run = await server.finished(run_id);
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'replay_diverged' } });
+    expect(run).toMatchObject({
+      status: 'failed',
+      error: { code: 'server_error', data: { reason: 'replay_diverged' } },
+    });
     // Created, in progress, the message, 'always. ', and then the mood.
     expect(run.error?.message).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
     expect(textOf(run)).toBe('always. sunny');
@@ -246,7 +251,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     await server.start();
     expect(await server.get(`/runs/${run_id}`)).toMatchObject({
       status: 'failed',
-      error: { code: 'run_interrupted' },
+      error: { code: 'server_error', data: { reason: 'run_interrupted' } },
     });
   });
 });

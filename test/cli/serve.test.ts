@@ -162,7 +162,10 @@ describe.concurrent('rivulet serve', () => {
     expect(await get(`/runs/${done.run_id}`)).toEqual(done);
     expect((await get(`/sessions/${done.session_id}`)).history).toHaveLength(2);
     expect((await get('/agents/a')).status.success_rate).toBe(100);
-    expect(await get(`/runs/${hung.run_id}`)).toMatchObject({ status: 'failed', error: { code: 'run_interrupted' } });
+    expect(await get(`/runs/${hung.run_id}`)).toMatchObject({
+      status: 'failed',
+      error: { code: 'server_error', data: { reason: 'run_interrupted' } },
+    });
     const { events } = await get(`/runs/${hung.run_id}/events`);
     expect(events.map(({ type }: { type: string }) => type)).toEqual(['run.created', 'run.in-progress', 'run.failed']);
   });

@@ -35,11 +35,21 @@ const events: Record<string, Event> = {
   C: { type: 'run.completed', run: { ...run, status: 'completed', output: [answer], finished_at: time } },
   F: {
     type: 'run.failed',
-    run: { ...run, status: 'failed', error: { code: 'no_luck', message: 'No luck.', data: { dice: 1 } } },
+    run: {
+      ...run,
+      status: 'failed',
+      error: { code: 'server_error', message: 'No luck.', data: { dice: 1, code: 'no_luck' } },
+    },
   },
   X: { type: 'run.cancelled', run: { ...run, status: 'cancelled' } },
 };
-const failed = { name: 'ClientError', code: 'no_luck', message: 'No luck.', status: 200, data: { dice: 1 } };
+const failed = {
+  name: 'ClientError',
+  code: 'server_error',
+  message: 'No luck.',
+  status: 200,
+  data: { dice: 1, code: 'no_luck' },
+};
 
 /** What comes of a run, as diagrams. */
 function expectOf<T>(operator: OperatorFunction<Event, T>, line: string, result: string, values: Record<string, T>) {

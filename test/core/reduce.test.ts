@@ -71,7 +71,7 @@ describe('the reducer', () => {
       { type: 'generic', generic: { a: 1 } },
       created,
       part('c'),
-      { type: 'error', error: { code: 'x', message: 'y' } },
+      { type: 'error', error: { code: 'server_error', message: 'y' } },
     ];
     expect(events.reduce(fold, empty())).toEqual(events.reduce(reduce, empty()));
     expect(events.reduce(reduce, empty()).output).toHaveLength(2);
@@ -85,6 +85,6 @@ describe('the reducer', () => {
   it('leaves the Run alone for generic and error events', () => {
     const run = empty();
     expect(reduce(run, { type: 'generic', generic: {} })).toBe(run);
-    expect(reduce(run, { type: 'error', error: { code: 'a', message: 'b' } })).toBe(run);
+    expect(reduce(run, { type: 'error', error: { code: 'server_error', message: 'b' } })).toBe(run);
   });
 });

@@ -100,7 +100,7 @@ describe('a step', () => {
     );
     const second = await crashed(other, 'go', 1);
     const run = await finished(second.served, second.run.run_id);
-    expect(run.error?.code).toBe('replay_diverged');
+    expect(run.error?.data?.reason).toBe('replay_diverged');
     expect(run.error?.message).toContain('step s#0, expected "life 1", got "life 2"');
   });
 
@@ -164,7 +164,7 @@ describe('a durable run', () => {
     const agent = durable('fickle', () => concat(of(`life ${++life}`), timer(20).pipe(map(() => 'x'))));
     const { served, run, lines } = await crashed(agent, 'go', 1);
     const ended = await finished(served, run.run_id);
-    expect(ended.error?.code).toBe('replay_diverged');
+    expect(ended.error?.data?.reason).toBe('replay_diverged');
     expect(ended.error?.message).toMatch(/at event 4, expected .*life 1.*, got .*life 2/);
     expect((await eventsOf(served, run.run_id)).map((event) => JSON.stringify(event)).slice(0, lines.length)).toEqual(
       lines,
@@ -176,7 +176,10 @@ describe('a durable run', () => {
     let life = 0;
     const agent = durable('brief', () => (++life === 1 ? concat(of('a'), timer(20).pipe(map(() => 'b'))) : []));
     const { served, run } = await crashed(agent, 'go', 1);
-    expect((await finished(served, run.run_id)).error).toMatchObject({ code: 'replay_diverged' });
+    expect((await finished(served, run.run_id)).error).toMatchObject({
+      code: 'server_error',
+      data: { reason: 'replay_diverged' },
+    });
   });
 
   it('is given up after some attempts without getting on', async () => {
@@ -191,7 +194,11 @@ describe('a durable run', () => {
     await serve([agent], { store });
     const served = await serve([agent], { store });
     const run: Run = await (await served.get(`/runs/${run_id}`)).json();
-    expect(run.error).toMatchObject({ code: 'recovery_exhausted', message: expect.stringContaining('3 times') });
+    expect(run.error).toMatchObject({
+      code: 'server_error',
+      data: { reason: 'recovery_exhausted' },
+      message: expect.stringContaining('3 times'),
+    });
   });
 
   it('whose agent is gone fails with the reason, and the server starts', async () => {
@@ -302,7 +309,10 @@ describe('a run that awaits', () => {
       const served = await serve([agent], { limits: { sweepEvery: 2, passivateAfter: 1 } });
       const run: Run = await (await served.post('/runs', ask('hurried'))).json();
       expect(Date.parse(run.await_request?.expires_at ?? '')).toBeGreaterThan(Date.now() - 5_000);
-      expect((await finished(served, run.run_id)).error).toMatchObject({ code: 'await_timeout' });
+      expect((await finished(served, run.run_id)).error).toMatchObject({
+        code: 'server_error',
+        data: { reason: 'await_timeout' },
+      });
     },
   );
 

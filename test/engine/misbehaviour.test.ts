@@ -58,7 +58,7 @@ const cases: [string, AgentRun, string, string][] = [
   [
     'throws an error of its own',
     () => throwError(() => new AgentError('quota', 'used up', { left: 0 })),
-    'quota',
+    'server_error',
     'used up',
   ],
   ['emits a number', () => of<AgentOutput>(5 as never), 'server_error', 'got number'],
@@ -126,7 +126,7 @@ describe('whatever an agent does', () => {
       agent('flood', () => range(0, Number.POSITIVE_INFINITY).pipe(map(String))),
       { limits: { events: 1000 } },
     );
-    expect(result.run.error?.code).toBe('output_limit');
+    expect(result.run.error?.data?.reason).toBe('output_limit');
     expect(result.run.error?.message).toContain('1000 events');
   });
 
@@ -142,7 +142,7 @@ describe('whatever an agent does', () => {
     );
     const { run_id } = await (await served.post('/runs', ask('flood', 'go', { mode: 'async' }))).json();
     expect((await (await served.post('/runs', ask('echo'))).json()).status).toBe('completed');
-    expect((await finished(served, run_id)).error?.code).toBe('output_limit');
+    expect((await finished(served, run_id)).error?.data?.reason).toBe('output_limit');
   });
 
   it('runs once, however many read it', async () => {

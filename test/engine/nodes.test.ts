@@ -114,7 +114,7 @@ describe('several servers of one store', () => {
     await framesUntil(await b.get(`/runs/${one}/events`, { accept: 'text/event-stream' }), ({ id }) => id === 4);
     queue.next = 'a';
     queue.lose('b');
-    expect((await finished(b, other)).error?.code).toBe('run_interrupted');
+    expect((await finished(b, other)).error?.data?.reason).toBe('run_interrupted');
     while (taps.durable.subscriptions < 2) await new Promise((resolve) => setImmediate(resolve));
     taps.durable.push('one ');
     taps.durable.push('two ');

@@ -14,20 +14,23 @@ describe('a run that takes too long', () => {
       limits: { ...quick, runTime: 20 },
     });
     const run: Run = await (await served.post('/runs', ask('busy'))).json();
-    expect(run.error).toMatchObject({ code: 'run_timeout' });
+    expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'run_timeout' } });
   });
 
   it('without a word fails with silence_timeout', async () => {
     const served = await serve([agent('mute', () => concat(of('a'), NEVER))], { limits: { ...quick, silence: 20 } });
     const run: Run = await (await served.post('/runs', ask('mute'))).json();
-    expect(run.error).toMatchObject({ code: 'silence_timeout' });
+    expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'silence_timeout' } });
   });
 
   it('waiting for an answer fails with await_timeout, and its work does not count meanwhile', async () => {
     const served = await serve([askOnce], { limits: { ...quick, runTime: 10, silence: 10, awaitTime: 60 } });
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run.status).toBe('awaiting');
-    expect((await finished(served, run.run_id)).error).toMatchObject({ code: 'await_timeout' });
+    expect((await finished(served, run.run_id)).error).toMatchObject({
+      code: 'server_error',
+      data: { reason: 'await_timeout' },
+    });
   });
 
   it('goes on for ever where the time is zero', async () => {

@@ -202,6 +202,9 @@ describe('a server that closes', () => {
     const reading = frames(response);
     await served.app.close();
     const seen = await reading;
-    expect(seen.at(-1)?.event).toMatchObject({ type: 'run.failed', run: { error: { code: 'run_interrupted' } } });
+    expect(seen.at(-1)?.event).toMatchObject({
+      type: 'run.failed',
+      run: { error: { code: 'server_error', data: { reason: 'run_interrupted' } } },
+    });
   });
 });

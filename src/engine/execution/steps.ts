@@ -1,5 +1,5 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
-import { AgentError, errorOf, fail } from '../../core/errors.ts';
+import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
 import type { Recorder } from './recorder.ts';
 import type { StepEntry } from './replay.ts';
@@ -35,7 +35,7 @@ export class Steps {
       const give = (entry: StepEntry): void => {
         if ('error' in entry) {
           over = true;
-          subscriber.error(new AgentError(entry.error.code, entry.error.message, entry.error.data));
+          subscriber.error(agentErrorOf(entry.error));
         } else if ('done' in entry) {
           over = true;
           subscriber.complete();

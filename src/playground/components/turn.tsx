@@ -25,7 +25,7 @@ export function Turn({ run, followed }: { run: Run; followed: boolean }) {
       {run.await_request !== undefined && <AwaitForm key={run.run_id} run={run} request={run.await_request} />}
       {run.error !== undefined && (
         <p class="problem">
-          <code>{run.error.code}</code> {run.error.message}
+          <code>{String(run.error.data?.code ?? run.error.data?.reason ?? run.error.code)}</code> {run.error.message}
         </p>
       )}
       <footer class="about">

@@ -82,7 +82,7 @@ export function checkOutcome({ run }: Kept, order: Order, cancel: Known['cancel'
   if (cancel === 'none' && status === 'cancelled') throw fault('nobody cancelled it');
   if (status !== 'failed') return;
   if (isDurable(order.kind)) throw fault(`it is durable, and failed: ${JSON.stringify(error)}`);
-  if (error?.code !== 'run_interrupted') throw fault(`it failed: ${JSON.stringify(error)}`);
+  if (error?.data?.reason !== 'run_interrupted') throw fault(`it failed: ${JSON.stringify(error)}`);
 }
 
 /** What clients were told of a run has to be what its log says. */

@@ -25,7 +25,7 @@ export async function verify(ledger: Ledger, nodes: readonly Wire[], whole: bool
     if (kept === undefined) return;
     events += kept.events.length;
     const { run } = kept;
-    const code = run.error === undefined ? '' : `: ${run.error.code}`;
+    const code = run.error === undefined ? '' : `: ${run.error.data?.reason ?? run.error.code}`;
     const outcome = `${known.order.kind} ${run.status}${code}`;
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
     judge(known, kept, ledger.faults);
@@ -82,7 +82,7 @@ function judge(known: Known, { run, events }: Kept, faults: Faults): void {
     return;
   }
   // Who answers a pinned run while its process dies cannot know what came of it.
-  if (run.error?.code !== 'run_interrupted') for (const doubt of known.doubts) faults.add(...doubt);
+  if (run.error?.data?.reason !== 'run_interrupted') for (const doubt of known.doubts) faults.add(...doubt);
   const tokens = tokensOf(events);
   try {
     checkLog({ run, events });
@@ -99,10 +99,10 @@ function judge(known: Known, { run, events }: Kept, faults: Faults): void {
   for (const answer of answers) {
     if (!lines.some((line) => line.endsWith(`"run":${answer}}`))) fault('an answer is not in the log', answer);
   }
-  const code = run.error?.code ?? '';
+  const reason = run.error?.data?.reason;
   const allowed =
     run.status === 'completed' ? cancel !== 'taken' : run.status === 'cancelled' ? cancel !== 'none' : !isDurable(kind);
-  if (!allowed || (run.status === 'failed' && code !== 'run_interrupted'))
+  if (!allowed || (run.status === 'failed' && reason !== 'run_interrupted'))
     fault('a run ended as it should not', `${run.status} ${JSON.stringify(run.error ?? '')}, its cancel was ${cancel}`);
 }
 

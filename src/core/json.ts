@@ -1,0 +1,127 @@
+/** What JSON can say. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** How much of a value is taken: characters of all its texts and keys, and values in it, itself included. */
+export interface JsonLimits {
+  readonly chars: number;
+  readonly values: number;
+}
+
+/** Deeper JSON would overflow the stack of the code that encodes it again. */
+export const maxDepth = 100;
+
+/** The problem of a value that is no JSON, and the field that has it: `input[0].parts` below `where`. */
+export class NotJson extends Error {
+  readonly path: (string | number)[] = [];
+  readonly problem: string;
+
+  constructor(problem: string, cause?: unknown) {
+    super(problem, { cause });
+    this.name = 'NotJson';
+    this.problem = problem;
+  }
+
+  /** The field as people write it. */
+  pathIn(where: string): string {
+    return this.path.reduce<string>((path, key) => path + (typeof key === 'number' ? `[${key}]` : `.${key}`), where);
+  }
+}
+
+/**
+ * A copy of a value, of what JSON can say of it, as JSON.stringify would write it, but with an end: depth, number and
+ * text are bounded, so that neither a ring nor a value that holds itself twice at each level takes the process.
+ * Functions, symbols and BigInts are refused instead of being left out. It runs code of the value's maker: getters,
+ * `toJSON`, traps of a Proxy; whatever they throw becomes a NotJson.
+ * @throws NotJson that names the field
+ */
+export function toJson(value: unknown, limits: JsonLimits): Json | undefined {
+  return new Copier(limits).copy(value, '', maxDepth);
+}
+
+class Copier {
+  #chars: number;
+  #values: number;
+  readonly #limits: JsonLimits;
+
+  constructor(limits: JsonLimits) {
+    this.#limits = limits;
+    this.#chars = limits.chars;
+    this.#values = limits.values;
+  }
+
+  copy(value: unknown, key: string | number, levels: number): Json | undefined {
+    this.#values -= 1;
+    if (this.#values < 0) throw new NotJson(`has more than ${this.#limits.values} values`);
+    switch (typeof value) {
+      case 'string':
+        this.#count(value);
+        return value;
+      case 'number':
+        // JSON has no -0 either.
+        return Number.isFinite(value) ? value + 0 : null;
+      case 'boolean':
+      case 'undefined':
+        return value;
+      case 'object':
+        return value === null ? null : this.#object(value, key, levels);
+      default:
+        throw new NotJson(`is a ${typeof value}, which JSON cannot say`);
+    }
+  }
+
+  #object(value: object, key: string | number, levels: number): Json | undefined {
+    if (levels === 0) throw new NotJson(`is nested deeper than ${maxDepth} levels, or contains itself`);
+    let at: string | number | undefined;
+    try {
+      const toJSON: unknown = Reflect.get(value, 'toJSON');
+      if (typeof toJSON === 'function') return this.copy(toJSON.call(value, String(key)), key, levels - 1);
+      if (value instanceof String || value instanceof Number || value instanceof Boolean) {
+        return this.copy(value.valueOf(), key, levels - 1);
+      }
+      if (Array.isArray(value)) {
+        const copies: Json[] = [];
+        for (at = 0; at < value.length; at += 1) copies.push(this.copy(value[at], at, levels - 1) ?? null);
+        return copies;
+      }
+      const copy: { [key: string]: Json } = {};
+      for (at of Object.keys(value)) {
+        const inner = this.copy(Reflect.get(value, at), at, levels - 1);
+        if (inner === undefined) continue;
+        this.#count(at);
+        put(copy, at, inner);
+      }
+      return copy;
+    } catch (error) {
+      const problem = error instanceof NotJson ? error : new NotJson(`cannot be read: ${reasonOf(error)}`, error);
+      if (at !== undefined) problem.path.unshift(at);
+      throw problem;
+    }
+  }
+
+  #count(text: string): void {
+    this.#chars -= text.length;
+    if (this.#chars < 0) throw new NotJson(`has more than ${this.#limits.chars} characters`);
+  }
+}
+
+function put(target: { [key: string]: Json }, key: string, value: Json): void {
+  // The one key that would be something else than a property.
+  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true });
+  else target[key] = value;
+}
+
+/** The first line of what was thrown, at most 200 characters; for any value, however hostile. */
+export function reasonOf(thrown: unknown): string {
+  try {
+    const text = typeof thrown === 'object' && thrown !== null ? Reflect.get(thrown, 'message') : thrown;
+    const [line = ''] = typeof text === 'string' ? text.split('\n', 1) : [];
+    return cut(line, 200) || 'no reason given';
+  } catch {
+    return 'no reason given';
+  }
+}
+
+/** A text of at most so many characters; what is longer ends with `…`. Never cuts a surrogate pair in two. */
+export function cut(text: string, chars: number): string {
+  return text.length > chars ? `${text.slice(0, chars - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
+}
