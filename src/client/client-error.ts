@@ -1,3 +1,6 @@
+import type { ErrorBody } from '../schema/error.ts';
+import { isError } from './shapes.ts';
+
 export interface ClientErrorFields {
   readonly code: string;
   readonly message: string;
@@ -8,10 +11,10 @@ export interface ClientErrorFields {
 }
 
 /**
- * Whatever goes wrong with a call. `code`, `message` and `data` are the server's where it answered with an Error object.
- * The client's own codes: `network` (no connection, or it broke), `silent` (nothing came for too long), `interrupted` (a
- * stream ended before its run), `headers` (the headers' function threw), `not_understood` (that was no Rivulet),
- * `event_too_large`.
+ * Everything that goes wrong with a call. `code`, `message` and `data` are the server's where it answered with an Error
+ * object. The client's own codes: `network` (no connection, or it broke), `silent` (nothing came for too long),
+ * `interrupted` (a stream ended before its run), `headers` (the headers' function threw), `not_understood` (the answer
+ * is not one of a Rivulet server), `redirected` (the server named another address), `event_too_large`.
  */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
@@ -32,24 +35,37 @@ export class ClientError extends Error {
 
   /** Whether the same call may work a little later. */
   get retryable(): boolean {
-    return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
+    return [0, 408, 429].includes(this.status) || this.status >= 500;
   }
 }
 
-/** What an answer that is not 2xx says; reads its body. Proxies on the way answer HTML, which nobody wants to see. */
-export async function refusal(response: Response): Promise<ClientError> {
-  const { status, statusText, headers } = response;
-  const { code = 'not_understood', message = `${status} ${statusText}`.trim(), data } = errorIn(await response.text());
+/** There was no answer, or it broke off; the same call may work later. */
+export const broken = (code: string, message: string, cause?: unknown): ClientError =>
+  new ClientError({ code, status: 0, message, cause });
+
+/** What answered is not a Rivulet server, or a broken one. */
+export const notUnderstood = (message: string, status = 200): ClientError =>
+  new ClientError({ code: 'not_understood', status, message });
+
+/** The most precise name of an error: its `data.reason`, an agent's own `data.code`, or its code. */
+export function reasonOf({ code, data }: { readonly code: string; readonly data?: unknown }): string {
+  if (typeof data !== 'object' || data === null) return code;
+  if ('reason' in data && typeof data.reason === 'string') return data.reason;
+  return 'code' in data && typeof data.code === 'string' ? data.code : code;
+}
+
+/** The error of an answer that is not 2xx, whose body was read to `text`. Pages of HTML, as proxies send them, are left out. */
+export function refusal({ status, statusText, headers }: Response, text: string): ClientError {
+  const { code = 'not_understood', message = `${status} ${statusText}`.trim(), data } = errorIn(text);
   return new ClientError({ code, message, status, data, retryAfter: millisecondsOf(headers.get('Retry-After')) });
 }
 
-function errorIn(text: string): { code?: string; message?: string; data?: unknown } {
+function errorIn(text: string): Partial<ErrorBody> {
   try {
     const body = JSON.parse(text);
-    return typeof body?.code === 'string' && typeof body.message === 'string' ? body : {};
-  } catch {
-    return {};
-  }
+    if (isError(body)) return body;
+  } catch {}
+  return {};
 }
 
 /** Retry-After is seconds or a date. */
@@ -66,5 +82,5 @@ export function failure(thrown: unknown, signal: AbortSignal | undefined): unkno
   // Node hides why a connection failed in the cause; browsers tell nobody.
   const { message, cause } = thrown instanceof Error ? thrown : { message: String(thrown), cause: undefined };
   const why = cause instanceof Error && cause.message !== '' ? cause.message : message;
-  return new ClientError({ code: 'network', status: 0, message: `No connection: ${why}`, cause: thrown });
+  return broken('network', `No connection: ${why}`, thrown);
 }

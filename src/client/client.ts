@@ -1,12 +1,13 @@
 import { filter, lastValueFrom, map } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { AgentsQuery, AgentsResponse, RunsQuery, RunsResponse } from '../schema/api.ts';
+import type { AgentsQuery, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { Events } from './events.ts';
 import { defaultReconnect, Follower, type FollowOptions, type Reconnect, type Source } from './follow.ts';
-import { Http, type HttpOptions, query } from './http.ts';
+import { Http, type HttpOptions, pathOf, query } from './http.ts';
 import { type Input, type Reply, toMessages, toReply } from './input.ts';
+import { isAgentsPage, isManifest, isRun, isRunsPage, isSession } from './shapes.ts';
 
 export type { AgentManifest } from '../schema/agent.ts';
 export type { Event } from '../schema/event.ts';
@@ -95,12 +96,12 @@ export class Client {
 
   /** Starts a run and resolves to it as it begins; it goes on whether anybody watches or not. */
   start(agent_name: string, input: Input, { signal, ...options }: StartOptions = {}): Promise<Run> {
-    return this.#http.json('POST', 'runs', { ...beginning(agent_name, input, 'async', options), signal });
+    return this.#http.json('POST', 'runs', isRun, { ...beginning(agent_name, input, 'async', options), signal });
   }
 
   /** Answers what a run awaits. Whoever watches the run sees how it goes on. */
-  resume(run_id: string, reply: Reply, { signal, idempotency_key }: OnceOptions = {}): Promise<Run> {
-    return this.#http.json('POST', path('runs', run_id), {
+  async resume(run_id: string, reply: Reply, { signal, idempotency_key }: OnceOptions = {}): Promise<Run> {
+    return this.#http.json('POST', pathOf('runs', run_id), isRun, {
       body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
       headers: { 'Idempotency-Key': idempotency_key },
       signal,
@@ -108,43 +109,43 @@ export class Client {
   }
 
   /** Ends a run; resolves to it as `cancelling`. */
-  cancel(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#http.json('POST', `${path('runs', run_id)}/cancel`, options);
+  async cancel(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#http.json('POST', `${pathOf('runs', run_id)}/cancel`, isRun, options);
   }
 
   /** The run as it is now. */
-  get(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#http.json('GET', path('runs', run_id), options);
+  async get(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#http.json('GET', pathOf('runs', run_id), isRun, options);
   }
 
   /** A page of runs, newest first; `next_cursor` is the `cursor` of the next page. */
   runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
-    return this.#http.json('GET', `runs${query(filter)}`, options);
+    return this.#http.json('GET', `runs${query(filter)}`, isRunsPage, options);
   }
 
   /** Deletes a run that is over, with its events and messages. */
   async remove(run_id: string, options?: CallOptions): Promise<void> {
-    await this.#http.send('DELETE', path('runs', run_id), options);
+    await this.#http.send('DELETE', pathOf('runs', run_id), options);
   }
 
   /** The agents' manifests by name; the first thousand, unless the page says otherwise. */
   async agents(page: AgentsQuery = { limit: 1000 }, options?: CallOptions): Promise<AgentManifest[]> {
-    const { agents } = await this.#http.json<AgentsResponse>('GET', `agents${query(page)}`, options);
+    const { agents } = await this.#http.json('GET', `agents${query(page)}`, isAgentsPage, options);
     return agents;
   }
 
-  agent(name: string, options?: CallOptions): Promise<AgentManifest> {
-    return this.#http.json('GET', path('agents', name), options);
+  async agent(name: string, options?: CallOptions): Promise<AgentManifest> {
+    return this.#http.json('GET', pathOf('agents', name), isManifest, options);
   }
 
   /** The URLs of a session's messages and state. */
-  session(session_id: string, options?: CallOptions): Promise<Session> {
-    return this.#http.json('GET', path('sessions', session_id), options);
+  async session(session_id: string, options?: CallOptions): Promise<Session> {
+    return this.#http.json('GET', pathOf('sessions', session_id), isSession, options);
   }
 
   /** Deletes a session with its messages, its state and its runs, which have to be over. */
   async removeSession(session_id: string, options?: CallOptions): Promise<void> {
-    await this.#http.send('DELETE', path('sessions', session_id), options);
+    await this.#http.send('DELETE', pathOf('sessions', session_id), options);
   }
 
   #follow(source: Source, until: FollowOptions['until'], left: AbortSignal, signal: AbortSignal | undefined) {
@@ -155,8 +156,6 @@ export class Client {
 
 /** @throws TypeError where `url` is none */
 export const createClient = (options: ClientOptions): Client => new Client(options);
-
-const path = (kind: 'runs' | 'agents' | 'sessions', id: string): string => `${kind}/${encodeURIComponent(id)}`;
 
 function beginning(agent_name: string, input: Input, mode: 'stream' | 'async', options: StartOptions) {
   const { session_id, session, idempotency_key, if_busy, on_disconnect } = options;

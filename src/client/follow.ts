@@ -2,9 +2,10 @@ import type { EventSourceMessage } from 'eventsource-parser';
 import { firstValueFrom, fromEvent, takeUntil, timer } from 'rxjs';
 import { isFinal, isSettled } from '../core/status.ts';
 import type { Event } from '../schema/event.ts';
-import { ClientError } from './client-error.ts';
+import { broken, ClientError, notUnderstood } from './client-error.ts';
 import { frames } from './frames.ts';
-import type { Http } from './http.ts';
+import { type Http, pathOf } from './http.ts';
+import { isEvent } from './shapes.ts';
 import { Watchdog } from './watchdog.ts';
 
 export interface Break {
@@ -16,11 +17,13 @@ export interface Break {
 }
 
 export interface Reconnect {
-  /** Attempts in a row that may bring nothing, neither event nor comment, before the error is passed on. Default: any number. */
+  /** Attempts in a row that may bring no event before the error is passed on; comments do not count. Default: any number. */
   readonly retries: number;
+  /** Milliseconds at least between attempts, also where the server asks for less. Default 500. */
+  readonly minDelay: number;
   /** Milliseconds that the back-off grows to, unless the server asks for more. Default 30,000. */
   readonly maxDelay: number;
-  /** Milliseconds without a byte after which a connection is dead. Default 45,000: the server comments every 15,000. */
+  /** Milliseconds without a byte after which a stream is dead. Default 45,000: the server sends a comment every 15,000. */
   readonly silence: number;
   /** Called for each break, to show that the line is down. */
   readonly onBreak: (info: Break) => void;
@@ -28,6 +31,7 @@ export interface Reconnect {
 
 export const defaultReconnect: Reconnect = {
   retries: Number.POSITIVE_INFINITY,
+  minDelay: 500,
   maxDelay: 30_000,
   silence: 45_000,
   onBreak: () => {},
@@ -97,20 +101,15 @@ export class Follower {
   async *#connection(signal: AbortSignal): AsyncGenerator<Event, void, undefined> {
     const watchdog = new Watchdog(signal, this.#reconnect.silence);
     const posted = this.#run_id === undefined;
-    const response = await watchdog.inTime(this.#request(watchdog.signal));
+    const response = await this.#request(watchdog.signal);
     if (response.status === 204) {
       this.#over = true;
       return;
     }
-    const listener = {
-      onRetry: (retry: number) => {
-        this.#retry = retry;
-      },
-      onComment: () => {
-        this.#failures = 0;
-      },
+    const onRetry = (retry: number): void => {
+      this.#retry = retry;
     };
-    for await (const together of frames(response, watchdog, listener)) {
+    for await (const together of frames(response, watchdog, onRetry)) {
       for (const frame of together) {
         const event = this.#accept(frame);
         if (event === undefined) continue;
@@ -119,19 +118,19 @@ export class Follower {
         if (this.#over || (posted && event.type === 'run.awaiting')) return;
       }
     }
-    throw new ClientError({ code: 'interrupted', status: 0, message: 'The stream ended before its run.' });
+    throw broken('interrupted', 'The stream ended before its run.');
   }
 
   // The first event names the run. Until it has come the POST is repeated, under the same Idempotency-Key, which
   // makes one run however often it is sent; so it does not matter whether a break came before or after the answer.
-  #request(signal: AbortSignal): Promise<Response> {
+  async #request(signal: AbortSignal): Promise<Response> {
     const accept = { Accept: 'text/event-stream' };
     if (this.#run_id === undefined && this.#begin !== undefined) {
       const { body, headers } = this.#begin;
       return this.#http.send('POST', 'runs', { body, headers: { ...accept, ...headers }, signal });
     }
     const headers = { ...accept, 'Last-Event-ID': String(this.#last) };
-    return this.#http.send('GET', `runs/${encodeURIComponent(this.#run_id ?? '')}/events`, { headers, signal });
+    return this.#http.send('GET', `${pathOf('runs', this.#run_id ?? '')}/events`, { headers, signal });
   }
 
   /** The event of a frame, or undefined where it was seen before. */
@@ -142,11 +141,11 @@ export class Follower {
       if (event.type === 'error') throw new ClientError({ ...event.error, status: 0 });
       throw notUnderstood('The events of the stream have no ids.');
     }
+    if (!plainDecimal.test(id)) throw notUnderstood(`This is not the id of an event: ${id.slice(0, 100)}`);
     const number = Number(id);
     if (number <= this.#last) return undefined;
     if (number !== this.#last + 1) {
-      const message = `Event ${id} came after event ${this.#last}.`;
-      throw new ClientError({ code: 'interrupted', status: 0, message });
+      throw broken('interrupted', `Event ${id} came after event ${this.#last}.`);
     }
     this.#last = number;
     this.#failures = 0;
@@ -159,19 +158,20 @@ export class Follower {
 
   // Never sooner than the server asks; and not all at once, when it comes back to many who wait.
   #delay({ retryAfter = 0 }: ClientError): number {
-    const first = Math.max(this.#retry ?? 1_000, 1);
-    const backOff = Math.min(first * 2 ** (this.#failures - 1), this.#reconnect.maxDelay);
-    return Math.min(Math.max(backOff, this.#retry ?? 0, retryAfter) * (1 + Math.random() / 2), longest);
+    const { minDelay, maxDelay } = this.#reconnect;
+    const backOff = Math.min((this.#retry || 1_000) * 2 ** (this.#failures - 1), maxDelay);
+    const delay = Math.max(minDelay, this.#retry ?? 0, retryAfter, backOff);
+    return Math.min(delay * (1 + Math.random() / 2), longest);
   }
 }
+
+/** As the server writes ids; Number() would also take `0x10`, `1e3` and nothing at all. */
+const plainDecimal = /^[1-9]\d*$/;
 
 function parse(data: string): Event {
   try {
-    return JSON.parse(data);
-  } catch (cause) {
-    throw notUnderstood(`An event is not JSON: ${data.slice(0, 100)}`, cause);
-  }
+    const event = JSON.parse(data);
+    if (isEvent(event)) return event;
+  } catch {}
+  throw notUnderstood(`This is not an event: ${data.slice(0, 100)}`);
 }
-
-const notUnderstood = (message: string, cause?: unknown): ClientError =>
-  new ClientError({ code: 'not_understood', status: 200, message, cause });

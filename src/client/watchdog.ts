@@ -1,9 +1,9 @@
-import { ClientError, failure } from './client-error.ts';
+import { broken, failure } from './client-error.ts';
 
 /** A timer takes no more, and would fire at once. */
 const longest = 2 ** 31 - 1;
 
-/** Ends a connection that is dead without saying so: a laptop that slept, a router that forgot. */
+/** Ends a connection that is dead without an error: after a laptop slept, or a router lost its state. */
 export class Watchdog {
   readonly #silent = new AbortController();
   readonly #silence: number;
@@ -16,14 +16,18 @@ export class Watchdog {
     this.#silence = Math.min(silence, longest);
   }
 
-  /** Waits for work that the signal ends. Only waiting is timed: who reads slowly has not lost the connection. */
+  /** Waits for work; the signal ends it as well. Only waiting is timed: a slow reader has not lost the connection. */
   async inTime<T>(work: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => {
-      const message = `Nothing came for ${this.#silence} ms, not even a comment.`;
-      this.#silent.abort(new ClientError({ code: 'silent', status: 0, message }));
-    }, this.#silence);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const silent = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = broken('silent', `Nothing came for ${this.#silence} ms.`);
+        this.#silent.abort(error);
+        reject(error);
+      }, this.#silence);
+    });
     try {
-      return await work;
+      return await Promise.race([work, silent]);
     } catch (error) {
       throw failure(error, this.signal);
     } finally {

@@ -35,15 +35,19 @@ export function fold(run: Run, event: Event): Run {
     case 'error':
       return run;
     default:
-      // What is not the end does not repeat the output.
-      return isFinal(event.run.status) ? event.run : { ...event.run, output: run.output };
+      // An event that a newer server added may have no run.
+      return 'run' in event ? runAfter(run, event.run) : run;
   }
 }
+
+/** Only the last event of a run repeats its output; before it, output that is not sent is what there is already. */
+const runAfter = (before: Run, next: Run): Run =>
+  isFinal(next.status) || next.output.length > 0 ? next : { ...next, output: before.output };
 
 /** The pure reducer: (Run, Event) → Run. Copies only what the event touches, so a UI can compare by identity. */
 export function reduce(run: Run, event: Event): Run {
   if (event.type === 'generic' || event.type === 'error') return run;
-  if ('run' in event) return fold(run, event);
+  if ('run' in event) return runAfter(run, event.run);
   const output = run.output.slice();
   const last = output.at(-1);
   if (last !== undefined && event.type === 'message.part') {

@@ -106,7 +106,9 @@ describe('running an agent', () => {
     // Cut before a byte of the answer, in its headers, and in its first event.
     const proxy = await CuttingProxy.open(served.url, [1, 100, 500]);
     onTestFinished(() => proxy.close());
-    const seen = await all(createClient({ url: proxy.url, reconnect: { maxDelay: 1 } }).run('tokens', '20'));
+    const seen = await all(
+      createClient({ url: proxy.url, reconnect: { minDelay: 1, maxDelay: 1 } }).run('tokens', '20'),
+    );
     expect(proxy.cuts).toBe(3);
     const { runs } = await client.runs();
     expect(runs).toHaveLength(1);
@@ -247,7 +249,7 @@ describe('whoever leaves at whichever moment', () => {
       Array.from({ length: 40 }, (_, n) => (n % 3 === 0 ? 30 : 400 + n * 50)),
     );
     onTestFinished(() => proxy.close());
-    const client = createClient({ url: proxy.url, reconnect: { maxDelay: 1 } });
+    const client = createClient({ url: proxy.url, reconnect: { minDelay: 1, maxDelay: 1 } });
     for (let turns = 0; turns < 60; turns += 1) {
       const subscription = client.run('tokens', '200').subscribe();
       for (let n = 0; n < turns; n += 1) await turn();

@@ -3,7 +3,7 @@ import { frames } from '../../src/client/frames.ts';
 import { Watchdog } from '../../src/client/watchdog.ts';
 
 const type = { 'Content-Type': 'text/event-stream; charset=utf-8' };
-const listener = { onRetry: () => {}, onComment: () => {} };
+const onRetry = (): void => {};
 
 /** A body of these chunks, and whether anybody let go of it. */
 function streamed(chunks: Iterable<Uint8Array>, onPull: () => void = () => {}) {
@@ -30,7 +30,7 @@ const watchdog = (silence = 10_000): Watchdog => new Watchdog(new AbortControlle
 
 async function read(response: Response, limit?: number): Promise<{ id?: string | undefined; data: string }[]> {
   const all = [];
-  for await (const together of frames(response, watchdog(), listener, limit)) all.push(...together);
+  for await (const together of frames(response, watchdog(), onRetry, limit)) all.push(...together);
   return all.map(({ id, data }) => ({ id, data }));
 }
 
@@ -70,7 +70,7 @@ describe('the frames of a stream', () => {
     const { response, state } = streamed(endless(), () => {
       pulls += 1;
     });
-    for await (const [frame] of frames(response, watchdog(), listener)) {
+    for await (const [frame] of frames(response, watchdog(), onRetry)) {
       expect(pulls).toBe(Number(frame?.id));
       if (frame?.id === '5') break;
     }

@@ -135,20 +135,32 @@ describe('toRun()', () => {
     expect(last).toBe(second);
   });
 
-  it('costs the same for each token, however long the run is', async () => {
-    const tokens = (count: number): Promise<Run> => {
-      const list = Array.from({ length: count }, (_, n) => part(`t${n} `));
-      return lastValueFrom(from([events.c, events.m, ...list] as Event[]).pipe(toRun()));
-    };
-    const took = async (count: number): Promise<number> => {
-      const start = performance.now();
-      expect((await tokens(count)).output[0]?.parts).toHaveLength(1);
-      return performance.now() - start;
-    };
-    await took(2_000); // so that what is measured is compiled
-    const short = Math.min(await took(2_000), await took(2_000), await took(2_000));
-    const long = Math.min(await took(20_000), await took(20_000));
-    // Ten times the tokens; were each to cost what is there already, it would be a hundred, and seconds.
-    expect(long).toBeLessThan(Math.max(short * 40, 500));
+  it('keeps the output that it has at events that do not repeat it', async () => {
+    const awaiting: Event = { type: 'run.awaiting', run: { ...run, status: 'awaiting' } };
+    const sent = ['c', 'p', 'm', '1', '2', 'M'].map((key) => events[key] as Event);
+    const runs = await lastValueFrom(from([...sent, awaiting, events.p as Event]).pipe(toRun(), toArray()));
+    expect(runs.slice(-2)).toEqual([
+      { ...run, status: 'awaiting', output: [answer] },
+      { ...run, output: [answer] },
+    ]);
+    // A server that repeats the output at each event comes to the same.
+    const whole: Event = { type: 'run.awaiting', run: { ...run, status: 'awaiting', output: [answer] } };
+    expect(await lastValueFrom(from([...sent, whole]).pipe(toRun()))).toEqual(whole.run);
+    // The last event has all of it, also where that is nothing.
+    const cancelled = { ...run, status: 'cancelled' as const };
+    expect(await lastValueFrom(from([...sent, events.X as Event]).pipe(toRun()))).toEqual(cancelled);
+  });
+
+  it('joins the tokens of a long run into one part', async () => {
+    const tokens = Array.from({ length: 20_000 }, (_, n) => part(`t${n} `));
+    const last = await lastValueFrom(from([events.c, events.m, ...tokens] as Event[]).pipe(toRun()));
+    expect(last.output[0]?.parts).toHaveLength(1);
+    expect(last.output[0]?.parts[0]?.content).toHaveLength(tokens.reduce((sum, _, n) => sum + `t${n} `.length, 0));
+  });
+
+  it('goes on after an event of a newer server', async () => {
+    const newer = JSON.parse('{"type":"dream.began"}') as Event;
+    const line = [events.c, events.m, events['1'], newer, events['2']] as Event[];
+    expect((await lastValueFrom(from(line).pipe(toRun()))).output[0]?.parts[0]?.content).toBe('Hi you');
   });
 });

@@ -82,5 +82,5 @@ export const completed = (id: number): string => frame(id, { type: 'run.complete
 /** Keeps breaks, and has no patience. */
 export function hasty(more: { retries?: number; silence?: number } = {}) {
   const breaks: Break[] = [];
-  return { breaks, reconnect: { maxDelay: 1, onBreak: (info: Break) => void breaks.push(info), ...more } };
+  return { breaks, reconnect: { minDelay: 1, maxDelay: 1, onBreak: (info: Break) => void breaks.push(info), ...more } };
 }

@@ -82,6 +82,13 @@ describe('the reducer', () => {
     expect(reduce(empty(), { type: 'run.completed', run })).toBe(run);
   });
 
+  it('keeps its output at a run event that is not the last and does not repeat it', () => {
+    const before = [created, part('a')].reduce(reduce, empty());
+    const awaiting: Event = { type: 'run.awaiting', run: { ...empty(), status: 'awaiting' } };
+    expect(reduce(before, awaiting)).toEqual({ ...before, status: 'awaiting' });
+    expect(fold(structuredClone(before), awaiting)).toEqual({ ...before, status: 'awaiting' });
+  });
+
   it('leaves the Run alone for generic and error events', () => {
     const run = empty();
     expect(reduce(run, { type: 'generic', generic: {} })).toBe(run);

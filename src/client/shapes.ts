@@ -1,0 +1,71 @@
+import { transitions } from '../core/status.ts';
+import type { AgentManifest } from '../schema/agent.ts';
+import type { AgentsResponse, RunsResponse } from '../schema/api.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import type { Event } from '../schema/event.ts';
+import type { Run } from '../schema/run.ts';
+import type { Session } from '../schema/session.ts';
+
+/**
+ * What the client relies on in the server's answers. The schemas of src/schema say more, and would make the client
+ * several times as large; what is not checked here is passed on and never looked into.
+ */
+export type Shape<T> = (value: unknown) => value is T;
+
+type Check = (value: unknown) => boolean;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText: Check = (value) => typeof value === 'string';
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+
+/** Keys that are not named may have any value. */
+function object<T = Record<string, unknown>>(checks: Readonly<Record<string, Check>>): Shape<T> {
+  const entries = Object.entries(checks);
+  return (value): value is T => isObject(value) && entries.every(([key, check]) => check(value[key]));
+}
+
+const part = object({
+  name: optional(isText),
+  content_type: optional(isText),
+  content: optional(isText),
+  content_encoding: optional(isText),
+  content_url: optional(isText),
+  metadata: optional(object({ kind: isText })),
+});
+const message = object({ role: isText, parts: listOf(part) });
+export const isError = object<ErrorBody>({ code: isText, message: isText });
+
+export const isRun = object<Run>({
+  run_id: isText,
+  agent_name: isText,
+  status: (value) => typeof value === 'string' && Object.hasOwn(transitions, value),
+  created_at: isText,
+  output: listOf(message),
+  error: optional(isError),
+  await_request: optional(object({ message, schema: optional(isObject) })),
+});
+export const isRunsPage = object<RunsResponse>({ runs: listOf(isRun), next_cursor: optional(isText) });
+export const isManifest = object<AgentManifest>({ name: isText });
+export const isAgentsPage = object<AgentsResponse>({ agents: listOf(isManifest) });
+export const isSession = object<Session>({ history: listOf(isText) });
+
+/** What events carry, by its key. */
+const carried = { run: isRun, message, part, generic: isObject, error: isError };
+
+/**
+ * An event carries what its type begins with, `message.part` a part; whatever it carries is well formed. Types that a
+ * newer server added are events as well.
+ */
+export const isEvent: Shape<Event> = (value): value is Event => {
+  if (!isObject(value) || typeof value.type !== 'string') return false;
+  const needed = value.type === 'message.part' ? 'part' : value.type.split('.')[0];
+  return Object.entries(carried).every(([key, check]) => (key in value ? check(value[key]) : key !== needed));
+};

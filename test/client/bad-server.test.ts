@@ -1,0 +1,217 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createClient } from 'rivulet/client';
+import { lastValueFrom, toArray } from 'rxjs';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { completed, created, frame, hasty, run_id, script, stays, stream } from './script.ts';
+
+const url = 'http://rivulet.test/';
+const run = { run_id, agent_name: 'a', status: 'in-progress', output: [], created_at: '2026-01-01T00:00:00.000Z' };
+const raw = (data: string, id = '2'): string => `id: ${id}\ndata: ${data}\n\n`;
+
+describe('events that are malformed', () => {
+  it.each([
+    ['null', 'null'],
+    ['a number', '5'],
+    ['a list', '[]'],
+    ['no type', '{}'],
+    ['a run event without a run', '{"type":"run.completed"}'],
+    ['a run that is null', '{"type":"run.completed","run":null}'],
+    ['a run of an unknown status', JSON.stringify({ type: 'run.in-progress', run: { ...run, status: 'dreaming' } })],
+    ['a run without output', JSON.stringify({ type: 'run.in-progress', run: { ...run, output: undefined } })],
+    ['a run whose error is a text', JSON.stringify({ type: 'run.failed', run: { ...run, error: 'no' } })],
+    ['a message event without a message', '{"type":"message.created"}'],
+    ['a message whose parts are no list', '{"type":"message.created","message":{"role":"agent","parts":{}}}'],
+    ['a part that is a text', '{"type":"message.part","part":"Hi"}'],
+    ['a part whose content is a number', '{"type":"message.part","part":{"content":5}}'],
+    ['a part without a part', '{"type":"message.part"}'],
+    ['a generic event without its object', '{"type":"generic","generic":[]}'],
+    ['a run in an event of an unknown type', '{"type":"dream","run":{}}'],
+  ])('end the stream with not_understood, once: %s', async (_what, data) => {
+    const { fetch, requests } = script(stream(created + raw(data)));
+    const events = createClient({ url, fetch, ...hasty() }).watch(run_id);
+    const seen: string[] = [];
+    const error = await events.forEach(({ type }) => void seen.push(type)).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'ClientError', code: 'not_understood', retryable: false });
+    expect(seen).toEqual(['run.created']);
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each(['0x2', '2e0', '+2', ' 2', '2.0', '-1', '0', '', 'two', '٢'])(
+    'have an id that is not plain decimal: %j',
+    async (id) => {
+      const { fetch } = script(stream(created + raw(JSON.stringify({ type: 'generic', generic: {} }), id)));
+      const events = createClient({ url, fetch, ...hasty() }).watch(run_id);
+      await expect(lastValueFrom(events)).rejects.toMatchObject({ code: 'not_understood' });
+    },
+  );
+
+  it('are not those of a newer server, which are passed on', async () => {
+    const newer = raw('{"type":"dream.began","dream":{}}') + raw(JSON.stringify({ type: 'run.dreaming', run }), '3');
+    const { fetch } = script(stream(created + newer + completed(4)));
+    const events = await lastValueFrom(createClient({ url, fetch }).watch(run_id).pipe(toArray()));
+    expect(events.map(({ type }) => type)).toEqual(['run.created', 'dream.began', 'run.dreaming', 'run.completed']);
+  });
+});
+
+describe('answers that are malformed', () => {
+  it.each(['null', '[]', '{}', JSON.stringify({ ...run, status: 'dreaming' }), '{"runs":[null]}', '{"agents":5}'])(
+    'fail with not_understood: %s',
+    async (body) => {
+      const fetch = async (): Promise<Response> => new Response(body);
+      const client = createClient({ url, fetch });
+      for (const call of [
+        client.get(run_id),
+        client.runs(),
+        client.agents(),
+        client.start('a', 'Hi'),
+        client.cancel(run_id),
+      ]) {
+        await expect(call).rejects.toMatchObject({ code: 'not_understood', status: 200 });
+      }
+    },
+  );
+});
+
+describe('a server that asks to be asked at once', () => {
+  it('is asked every half a second and longer, and its comments do not make the client go on for ever', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const answers = Array.from({ length: 20 }, () => stream('retry: 0\n: here\n\n'));
+    const { fetch, requests } = script(...answers);
+    const delays: number[] = [];
+    const onBreak = ({ delay }: { delay: number }): void => {
+      delays.push(delay);
+      // The next attempt waits for this timer, which is set when this function has returned.
+      setImmediate(() => vi.advanceTimersByTime(delay));
+    };
+    const events = createClient({ url, fetch, reconnect: { retries: 6, onBreak } }).watch(run_id);
+    await expect(lastValueFrom(events)).rejects.toMatchObject({ code: 'interrupted' });
+    expect(requests).toHaveLength(7);
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(500);
+    expect(delays.at(-1)).toBeGreaterThanOrEqual(30_000);
+  });
+});
+
+describe('ids that would be other paths', () => {
+  it.each(['..', '.', '', '\ud800'])('are refused without a request: %j', async (id) => {
+    const { fetch, requests } = script();
+    const client = createClient({ url, fetch, ...hasty() });
+    const calls = [
+      client.get(id),
+      client.cancel(id),
+      client.remove(id),
+      client.resume(id, 'yes'),
+      client.session(id),
+      client.removeSession(id),
+      client.agent(id),
+      lastValueFrom(client.watch(id)),
+    ];
+    for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'invalid_input', status: 422 });
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('a server that says nothing', () => {
+  it('is given up after the time-out, which is 30 s', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    // One that does not heed the signal either.
+    const client = createClient({ url, fetch: () => new Promise(() => {}) });
+    const calls = [client.get(run_id), client.agents(), client.remove(run_id), client.start('a', 'Hi')];
+    const ended = Promise.allSettled(calls);
+    for (let n = 0; n < 5; n += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(vi.getTimerCount()).toBe(4);
+    vi.advanceTimersByTime(31_000);
+    for (const one of await ended) {
+      expect(one).toMatchObject({ status: 'rejected', reason: { code: 'silent', status: 0, retryable: true } });
+    }
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is given up in the middle of an answer as well, and while a stream has not begun', async () => {
+    const begun = script(stays('{"run_id":'));
+    await expect(createClient({ url, fetch: begun.fetch, timeout: 5 }).get(run_id)).rejects.toMatchObject({
+      code: 'silent',
+    });
+    const { breaks, reconnect } = hasty({ retries: 1 });
+    const events = createClient({ url, fetch: script().fetch, timeout: 5, reconnect }).watch(run_id);
+    await expect(lastValueFrom(events)).rejects.toMatchObject({ code: 'silent' });
+    expect(breaks).toHaveLength(1);
+  });
+
+  it('has a second more for each 64 kB of a body', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const call = createClient({ url, fetch: () => new Promise(() => {}) }).start('a', 'x'.repeat(640_000));
+    const ended = call.catch((error: unknown) => error);
+    await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(39_000);
+    expect(vi.getTimerCount()).toBe(1);
+    vi.advanceTimersByTime(2_000);
+    expect(await ended).toMatchObject({ code: 'silent' });
+  });
+});
+
+let server: Server;
+let handle: RequestListener;
+let at: string;
+beforeAll(async () => {
+  server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  at = typeof address === 'object' ? `http://127.0.0.1:${address?.port}` : '';
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+describe('a server that is not the one that was meant', () => {
+  it.each([301, 302, 303, 307, 308])('gets nothing by a redirect of status %i', async (status) => {
+    const asked: string[] = [];
+    handle = ({ url: path = '' }, response) => {
+      asked.push(path);
+      const body = 'x'.repeat(1_000);
+      response.writeHead(path === '/elsewhere' ? 200 : status, { location: '/elsewhere' }).end(body);
+    };
+    const client = createClient({ url: at, headers: { 'X-Key': 'secret' }, ...hasty() });
+    const refused = { code: 'redirected', status, retryable: false, message: expect.stringContaining('/elsewhere') };
+    await expect(client.start('a', 'private')).rejects.toMatchObject(refused);
+    await expect(lastValueFrom(client.run('a', 'private'))).rejects.toMatchObject(refused);
+    expect(asked).toEqual(['/runs', '/runs']);
+  });
+
+  it('fills no memory with an error that does not end', async () => {
+    let sent = 0;
+    let gone = (): void => {};
+    const left = new Promise<void>((resolve) => {
+      gone = resolve;
+    });
+    handle = (_request, response) => {
+      response.writeHead(500).on('close', gone);
+      const piece = Buffer.alloc(64 * 1024, 'x');
+      const more = (): void => {
+        while (!response.destroyed && response.write(piece)) sent += piece.length;
+      };
+      response.on('drain', more);
+      more();
+    };
+    await expect(createClient({ url: at }).get(run_id)).rejects.toMatchObject({ status: 500, code: 'not_understood' });
+    // The client lets go of the connection; what lies in the sockets' buffers is all that was ever sent.
+    await left;
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+  });
+});
+
+describe('the stream of a Rivulet server', () => {
+  it('has its retry hint in the block of its first event, and comments of one line', async () => {
+    const text = `retry: 4\n${created}:\n:\n${frame(2, { type: 'generic', generic: {} })}:\n`;
+    const { fetch, requests } = script(stream(text), stream(`retry: 4\n:\n${completed(3)}`));
+    const { breaks, reconnect } = hasty();
+    const events = await lastValueFrom(createClient({ url, fetch, reconnect }).watch(run_id).pipe(toArray()));
+    expect(events.map(({ type }) => type)).toEqual(['run.created', 'generic', 'run.completed']);
+    expect(breaks[0]?.delay).toBeGreaterThanOrEqual(4);
+    expect(requests[1]?.headers.get('Last-Event-ID')).toBe('2');
+  });
+});
