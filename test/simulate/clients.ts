@@ -1,0 +1,210 @@
+import { runEventOf } from '../../src/core/encode.ts';
+import type { RunCreateRequest } from '../../src/schema/api.ts';
+import type { ClientPlan } from './plan.ts';
+import { Random } from './random.ts';
+import { Reader } from './reader.ts';
+import type { Records, Reply, RunRecord } from './records.ts';
+import { agentOf } from './script.ts';
+import type { Answer, World } from './world.ts';
+
+/** How often a request with an Idempotency-Key is sent until it is answered. */
+const attempts = 6;
+
+/** One client and all that it does with its run. */
+export class Client {
+  readonly #world: World;
+  readonly #records: Records;
+  readonly #plan: ClientPlan;
+  readonly #session_id: string;
+  #replies = 0;
+  #readers: Reader[] = [];
+  /** Questions that it has answered, by the number of their event. */
+  readonly #answered = new Set<number>();
+  #open = 0;
+
+  constructor(world: World, records: Records, plan: ClientPlan, random: Random) {
+    this.#world = world;
+    this.#records = records;
+    this.#plan = plan;
+    this.#session_id = random.fork(plan.session === undefined ? plan.name : `session ${plan.session}`).uuid();
+    world.ledger.name(this.#session_id, plan.session === undefined ? `its session` : `session ${plan.session}`);
+    world.clock.at('world', plan.at, () => this.#go(this.#play()));
+  }
+
+  /** Whether it has nothing more to do. */
+  get done(): boolean {
+    return this.#open === 0 && this.#readers.every((reader) => reader.done);
+  }
+
+  get readers(): readonly Reader[] {
+    return this.#readers;
+  }
+
+  /** Runs a part of what it does beside the others. */
+  #go(part: Promise<void>): void {
+    this.#open += 1;
+    part.then(
+      () => {
+        this.#open -= 1;
+      },
+      (error: unknown) => this.#world.ledger.violate('the simulation works', `${this.#plan.name}: ${error instanceof Error ? error.stack : error}`),
+    );
+  }
+
+  async #play(): Promise<void> {
+    const { key, cancelAfter, deletes, readers, mode } = this.#plan;
+    if (this.#plan.ifBusy === 'interrupt') this.#records.interrupted.add(this.#session_id);
+    const made = key?.twice ? await Promise.all([this.#create(), this.#create()]) : [await this.#create()];
+    const begun = made.find((one) => one !== undefined);
+    if (begun === undefined) return;
+    const record = this.#records.of(begun.run_id, this.#plan);
+    if (cancelAfter > 0) this.#go(this.#later(cancelAfter, () => this.#cancel(record)));
+    if (deletes === 'early') this.#go(this.#later(cancelAfter + 200, () => this.#delete(record)));
+    if (mode !== 'async') this.#read(record, begun.after, 'settled', false);
+    this.#read(record, 0, 'final', true);
+    for (let index = 0; index < readers; index += 1) this.#read(record, 0, 'final', false);
+  }
+
+  async #later(ms: number, work: () => Promise<void>): Promise<void> {
+    await this.#world.clock.sleep('world', ms);
+    await work();
+  }
+
+  /** Asks for the run; with a key, until there is an answer. */
+  async #create(): Promise<{ run_id: string; after: number } | undefined> {
+    const { name, script, mode, ifBusy, onDisconnect, key } = this.#plan;
+    const input = JSON.stringify({ client: name, ifBusy, script });
+    const request: RunCreateRequest = {
+      agent_name: agentOf(script),
+      input: [{ parts: [{ content: input }] }],
+      session_id: this.#session_id,
+      mode,
+    };
+    const wishes = { if_busy: ifBusy, on_disconnect: onDisconnect, ...(key && { idempotency_key: name }) };
+    for (let attempt = 0; attempt < (key === undefined ? 1 : attempts); attempt += 1) {
+      const answer = await this.#world.request(name, `create ${ifBusy}`, (node) => node.create(request, wishes));
+      if (answer !== 'unknown' && 'value' in answer) return this.#created(answer.value);
+      if (key === undefined) this.#records.refusedCreates.add(name);
+      if (answer !== 'unknown' && answer.error.status < 500) return undefined;
+      await this.#world.clock.sleep('world', 700);
+    }
+    return undefined;
+  }
+
+  #created({ run_id, after }: { run_id: string; after: number }): { run_id: string; after: number } {
+    const { ledger, server } = this.#world;
+    const { name, key } = this.#plan;
+    ledger.name(run_id, `run of ${name}`);
+    const record = this.#records.of(run_id, this.#plan);
+    record.acknowledged = true;
+    if (!server.rows.has(run_id) && !this.#records.isDeleted(record, this.#session_id))
+      ledger.violate('what is acknowledged is durable', `${run_id} is acknowledged, and the store does not have it`);
+    if (key === undefined) return { run_id, after };
+    const first = this.#records.byKey.get(name) ?? run_id;
+    this.#records.byKey.set(name, first);
+    if (first !== run_id) ledger.violate('one run for a key', `${name} got ${first} and ${run_id}`);
+    return { run_id, after };
+  }
+
+  #read(record: RunRecord, after: number, until: 'settled' | 'final', acts: boolean): void {
+    const { name, dropsAfter } = this.#plan;
+    const reader = new Reader(this.#world, {
+      name: `${name}, reader ${this.#readers.length + 1}`,
+      run_id: record.run_id,
+      after,
+      until,
+      dropsAfter,
+      mayBeGone: () => this.#records.isDeleted(record, this.#session_id),
+      heard: (id, line) => {
+        if (!acts) return;
+        const kind = runEventOf(line);
+        if (kind === 'awaiting') this.#asked(record, id);
+        else if (kind === 'completed' || kind === 'failed' || kind === 'cancelled') this.#go(this.#after(record));
+      },
+    });
+    this.#readers = [...this.#readers, reader];
+  }
+
+  #asked(record: RunRecord, id: number): void {
+    const { answers, thinks } = this.#plan;
+    if (answers === 'never' || this.#answered.has(id)) return;
+    this.#answered.add(id);
+    this.#go(this.#later(thinks, () => this.#answer(record)));
+    if (answers === 'twice') this.#go(this.#later(thinks, () => this.#answer(record)));
+    if (answers === 'race') this.#go(this.#later(thinks, () => this.#cancel(record)));
+  }
+
+  /** Replies; where it is not known whether the reply was taken, sends it again with its key, if it has one. */
+  async #answer(record: RunRecord): Promise<void> {
+    const { name, answers } = this.#plan;
+    this.#replies += 1;
+    const text = `${name}.${this.#replies}`;
+    const reply: Reply = { text, outcome: 'unknown' };
+    record.replies.push(reply);
+    const input = { type: 'message', message: { parts: [{ content: text }] } };
+    const wishes = answers === 'again' ? { idempotency_key: text } : {};
+    for (let attempt = 0; attempt < (answers === 'again' ? 3 : 1); attempt += 1) {
+      const answer = await this.#world.request(name, `resume with "${text}"`, (node) =>
+        node.resume(record.run_id, input, wishes),
+      );
+      this.#resumed(record, reply, answer);
+      if (answers === 'again' && reply.outcome === 'unknown') await this.#world.clock.sleep('world', 500);
+    }
+  }
+
+  #resumed(record: RunRecord, reply: Reply, answer: Answer<{ after: number }>): void {
+    const { ledger } = this.#world;
+    if (answer === 'unknown') return;
+    if ('value' in answer) {
+      const { after } = answer.value;
+      if (typeof reply.outcome === 'object' && reply.outcome.after !== after)
+        ledger.violate('one resume for a key', `"${reply.text}" was taken after event ${reply.outcome.after} and ${after}`);
+      if (reply.outcome === 'refused')
+        ledger.violate('one resume for a key', `"${reply.text}" was refused, and then taken after event ${after}`);
+      reply.outcome = { after };
+    } else if (answer.error.status < 500) {
+      if (typeof reply.outcome === 'object' && !this.#records.isDeleted(record, this.#session_id))
+        ledger.violate('one resume for a key', `"${reply.text}" was taken, and then refused: ${answer.error.message}`);
+      // Sent again, it may be refused because the first one was taken without an answer.
+      else if (this.#plan.answers !== 'again' && reply.outcome === 'unknown') reply.outcome = 'refused';
+    }
+  }
+
+  async #cancel(record: RunRecord): Promise<void> {
+    record.cancelAsked = true;
+    const answer = await this.#world.request(this.#plan.name, 'cancel', (node) => node.cancel(record.run_id));
+    if (answer !== 'unknown' && 'value' in answer) record.cancelAcknowledged = true;
+  }
+
+  /** What it does when it has seen the end. */
+  async #after(record: RunRecord): Promise<void> {
+    const { deletes, name } = this.#plan;
+    const { run_id } = record;
+    const mayBeGone = (): boolean => this.#records.isDeleted(record, this.#session_id);
+    const answer = await this.#world.request(name, 'look at the run', (node) => node.run(run_id));
+    if (answer !== 'unknown' && 'error' in answer && answer.error.status < 500 && !mayBeGone())
+      this.#world.ledger.violate('what is acknowledged is kept', `${run_id}: ${answer.error.message}`);
+    if (answer !== 'unknown' && 'value' in answer) this.#compare(run_id, answer.value);
+    if (deletes === 'run') await this.#delete(record);
+    if (deletes !== 'session') return;
+    this.#records.deletedSessions.add(this.#session_id);
+    await this.#world.request(name, 'delete the session', (node) => node.removeSession(this.#session_id));
+  }
+
+  /** The Run that is answered is that of the final event. */
+  #compare(run_id: string, run: string): void {
+    const last = this.#world.server.logs.get(run_id)?.at(-1) ?? '';
+    if (last.endsWith(`"run":${run}}`)) return;
+    this.#world.ledger.violate('the Run is what its log says', `${run_id} is ${run}, and its log ends ${last}`);
+  }
+
+  async #delete(record: RunRecord): Promise<void> {
+    const { name } = this.#plan;
+    record.deleteAsked = true;
+    const answer = await this.#world.request(name, 'delete', (node) => node.remove(record.run_id));
+    if (answer === 'unknown' || 'error' in answer) return;
+    const look = await this.#world.request(name, 'look for the deleted run', (node) => node.run(record.run_id));
+    if (look !== 'unknown' && 'value' in look)
+      this.#world.ledger.violate('what is deleted is gone', `${record.run_id} is still answered`);
+  }
+}

@@ -1,0 +1,76 @@
+import type { Random } from './random.ts';
+
+/** What may go wrong between a node, the store and the queue, for a time. */
+const conditions = [
+  'stalled', // the store takes nothing and says nothing; then it goes on
+  'refusing', // the store answers every request with an error, and takes nothing
+  'flaky', // the same for half of the requests
+  'answers-late', // a commit is taken at once, and its answer comes when this is over
+  'slow', // each message takes a hundred times as long
+  'deaf', // notifications are lost, and the node is not told so
+  'deaf-told', // notifications are lost; when this is over, the node is told that some may be missing
+  'noisy', // notifications come twice, late and in any order
+  'unleased', // the queue does not hear of the node, and gives its runs to others
+  'offers-refused', // the queue answers with errors, having taken half of the offers
+] as const;
+export type Condition = (typeof conditions)[number];
+
+/** What may happen to a node as a whole. */
+type Blow = 'pause' | 'crash' | 'stop';
+
+export interface Fault {
+  readonly at: number;
+  readonly kind: Condition | Blow;
+  /** Of the nodes that there are then, by number; -1 for all of them. */
+  readonly node: number;
+  /** Milliseconds; of a crash or a stop, until a new node takes the place. */
+  readonly length: number;
+}
+
+export function drawFaults(random: Random, until: number): Fault[] {
+  const faults: Fault[] = [];
+  const count = random.below(8);
+  for (let index = 0; index < count; index += 1) {
+    const kind = random.weighted<Fault['kind']>([
+      [10, random.of(...conditions)],
+      [3, 'pause'],
+      [3, 'crash'],
+      [1, 'stop'],
+    ]);
+    const at = random.between(100, until);
+    const length = random.of(random.between(50, 1_000), random.between(1_000, 6_000), random.between(6_000, 16_000));
+    const node = random.chance(0.3) && kind !== 'stop' && kind !== 'pause' ? -1 : random.below(4);
+    faults.push({ at, kind, node, length });
+  }
+  return faults.sort((a, b) => a.at - b.at);
+}
+
+/** Which conditions are in force, and until when. */
+export class Conditions {
+  readonly #until = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  begin(condition: Condition, node: string, until: number): void {
+    const key = `${condition} ${node}`;
+    this.#until.set(key, Math.max(until, this.#until.get(key) ?? 0));
+  }
+
+  /** Milliseconds until a condition is over; 0 where it is not in force. */
+  left(condition: Condition, node: string): number {
+    return Math.max(0, (this.#until.get(`${condition} ${node}`) ?? 0) - this.#now());
+  }
+
+  has(condition: Condition, node: string): boolean {
+    return this.left(condition, node) > 0;
+  }
+
+  /** Whether anything was wrong for a node within so many milliseconds. */
+  quietFor(node: string, milliseconds: number): boolean {
+    const since = this.#now() - milliseconds;
+    return conditions.every((condition) => (this.#until.get(`${condition} ${node}`) ?? -Infinity) < since);
+  }
+}

@@ -1,0 +1,210 @@
+import { runEventOf } from '../../src/core/encode.ts';
+import { isFinal } from '../../src/core/status.ts';
+import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
+import type { Life, Watch } from './agents.ts';
+import type { Clock, Owner } from './clock.ts';
+import type { Conditions } from './faults.ts';
+import type { Ledger } from './ledger.ts';
+import type { Audit, StoreServer } from './sim-store.ts';
+
+/** Milliseconds in which a node that nothing is wrong with has to hear that a run is no longer its own. */
+const hearingTime = 8_000;
+
+type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
+
+/** Where a run stands in its session, by the order in which the store took things. */
+interface Turn {
+  readonly run_id: string;
+  readonly session_id: string;
+  readonly ifBusy: IfBusy;
+  readonly madeAt: number;
+  begun: boolean;
+}
+
+/**
+ * What has to hold after every step, whatever was done to the nodes: told by the store's server of each write, by the
+ * agents of what they do, and by the readers of what they are shown.
+ */
+export class Invariants implements Audit, Watch {
+  readonly #clock: Clock;
+  readonly #ledger: Ledger;
+  readonly #server: StoreServer;
+  readonly #conditions: Conditions;
+  /** The node whose output a run has under an epoch. */
+  readonly #writers = new Map<string, Owner>();
+  /** The newest epoch under which a node has taken a run over. */
+  readonly #taken = new Map<string, number>();
+  /** Since when a run has its epoch, or is final. */
+  readonly #since = new Map<string, number>();
+  readonly #turns = new Map<string, Turn>();
+  readonly #lives = new Set<Life>();
+  readonly #epochs = new Map<Life, number>();
+  /** Lives whose node has heard that they are fenced, and the step in which it did. */
+  readonly #fenced = new Map<Life, number>();
+  readonly #disturbed = new Map<Owner, number>();
+  #values = 0;
+  /** The client that asked for each run: it is in the run's input. */
+  readonly clients = new Map<string, string>();
+  /** What agents got, by run: tag and text of each reply, and in which life. */
+  readonly replies = new Map<string, { life: number; tag: string; text: string }[]>();
+
+  constructor(clock: Clock, ledger: Ledger, server: StoreServer, conditions: Conditions) {
+    this.#clock = clock;
+    this.#ledger = ledger;
+    this.#server = server;
+    this.#conditions = conditions;
+  }
+
+  committing(): void {}
+
+  taken(node: Owner, write: Write, before: RunRow | undefined): void {
+    const { row, lines } = write;
+    const kinds = lines.map((line) => runEventOf(line) ?? 'output');
+    this.#ledger.say(row.run_id, `${node} writes ${row.status}, epoch ${row.epoch}, to ${row.last}: ${kinds.join(' ')}`);
+    this.#checkRow(write, before);
+    this.#checkWriter(node, write, kinds);
+    if (write.from !== undefined) this.#taken.set(`${node} ${row.run_id}`, row.epoch);
+    if (before === undefined || row.epoch !== before.epoch || isFinal(row.status))
+      this.#since.set(row.run_id, this.#clock.now);
+    this.#checkTurn(write, before);
+  }
+
+  #checkRow({ row, lines, expect }: Write, before: RunRow | undefined): void {
+    const { run_id } = row;
+    const log = this.#server.logs.get(run_id) ?? [];
+    const wrong = (what: string): void => this.#ledger.violate('the log is whole', `${run_id}: ${what}`);
+    if (expect !== (before?.last ?? 0)) wrong(`event ${expect + 1} follows event ${before?.last ?? 0}`);
+    if (row.last !== expect + lines.length || log.length !== row.last)
+      wrong(`the row says ${row.last} events, the log has ${log.length}`);
+    if (before !== undefined && isFinal(before.status)) wrong(`something follows the final event, ${before.status}`);
+    if (before !== undefined && row.epoch < before.epoch) wrong(`epoch ${row.epoch} follows epoch ${before.epoch}`);
+    if (before?.status === 'cancelling' && row.status !== 'cancelling' && row.status !== 'cancelled')
+      this.#ledger.violate('a cancel is kept', `${run_id} goes from cancelling to ${row.status}`);
+    lines.forEach((line, index) => {
+      const kind = runEventOf(line);
+      const final = kind === 'completed' || kind === 'failed' || kind === 'cancelled';
+      if (final && index < lines.length - 1) wrong('something follows the final event');
+      if (final && row.status !== kind) wrong(`the row says ${row.status}, the last event ${kind}`);
+    });
+    if (isFinal(row.status) && (runEventOf(lines.at(-1) ?? '') !== row.status || row.finished_at === null))
+      wrong(`the row is ${row.status} without its event`);
+  }
+
+  /** Of two executions of a run that live at once, one writes: the agent's output under an epoch is one node's. */
+  #checkWriter(node: Owner, { row }: Write, kinds: readonly string[]): void {
+    if (!kinds.includes('output')) return;
+    const key = `${row.run_id} ${row.epoch}`;
+    const writer = this.#writers.get(key) ?? node;
+    this.#writers.set(key, writer);
+    if (writer !== node)
+      this.#ledger.violate('one execution writes', `${row.run_id}: ${writer} and ${node} write under epoch ${row.epoch}`);
+  }
+
+  #checkTurn({ row, input }: Write, before: RunRow | undefined): void {
+    const { run_id, session_id } = row;
+    let turn = this.#turns.get(run_id);
+    if (turn === undefined) {
+      const { client, ifBusy }: { client: string; ifBusy: IfBusy } = JSON.parse(input?.[0]?.parts[0]?.content ?? '{}');
+      this.clients.set(run_id, client);
+      turn = { run_id, session_id, ifBusy, madeAt: this.#clock.steps, begun: false };
+      this.#turns.set(run_id, turn);
+    }
+    const begins = !turn.begun && row.queued_at === null && row.status !== 'cancelling' && !isFinal(row.status);
+    turn.begun ||= row.queued_at === null;
+    if (!begins || turn.ifBusy === 'parallel') return;
+    for (const other of this.#turns.values()) this.#checkPair(turn, other, before === undefined);
+  }
+
+  #checkPair(turn: Turn, other: Turn, atOnce: boolean): void {
+    const row = this.#server.rows.get(other.run_id);
+    if (other === turn || other.session_id !== turn.session_id || row === undefined || isFinal(row.status)) return;
+    const pair = `${turn.run_id} (${turn.ifBusy}) begins, and ${other.run_id} (${other.ifBusy}) is ${row.status}`;
+    const isFirst = other.ifBusy !== 'parallel' || other.madeAt < turn.madeAt;
+    if (other.begun && isFirst) this.#ledger.violate('queued runs do not overlap', pair);
+    if (!other.begun && !atOnce && other.run_id < turn.run_id && other.madeAt < turn.madeAt)
+      this.#ledger.violate('queued runs begin in order', `${pair} and older`);
+  }
+
+  refused(node: Owner, write: Write, outcome: Outcome): void {
+    const { run_id, epoch } = write.row;
+    const why = typeof outcome === 'string' ? outcome : 'rejected';
+    this.#ledger.say(run_id, `${node} hears that its write is ${why} (epoch ${epoch}, after ${write.expect})`);
+    const isWork = write.from === undefined && write.lines.some((line) => runEventOf(line) === undefined);
+    if (outcome !== 'fenced' || !isWork) return;
+    for (const life of this.#lives)
+      if (life.run_id === run_id && life.node === node && !this.#fenced.has(life)) this.#fenced.set(life, this.#clock.steps);
+  }
+
+  removed(what: string): void {
+    const id = what.split(' ')[1];
+    this.#ledger.say('store', `removes ${what}`);
+    for (const row of this.#server.rows.values())
+      if ((row.run_id === id || row.session_id === id) && !isFinal(row.status))
+        this.#ledger.violate('what is going on is not deleted', `${what}: run ${row.run_id} is ${row.status}`);
+  }
+
+  began(life: Life): void {
+    this.#lives.add(life);
+    this.#epochs.set(life, this.#taken.get(`${life.node} ${life.run_id}`) ?? 1);
+    this.#ledger.say(life.run_id, `life ${life.number} of its agent begins on ${life.node}`);
+  }
+
+  ended(life: Life): void {
+    this.#lives.delete(life);
+    this.#ledger.say(life.run_id, `life ${life.number} of its agent is ended on ${life.node}`);
+  }
+
+  worked(life: Life, tag: string): string {
+    this.#ledger.say(life.run_id, `life ${life.number} does ${tag} on ${life.node}`);
+    const where = `${tag} of ${life.run_id}, life ${life.number} on ${life.node}`;
+    if (life.over) this.#ledger.violate('no work begins after the end', `${where}: the run is over there`);
+    if ((this.#fenced.get(life) ?? Infinity) < this.#clock.steps)
+      this.#ledger.violate('no work begins after the end', `${where}: the node knows that it is fenced`);
+    const mark = `[${tag.replace('rest of ', '')}=`;
+    if (life.durable && this.#server.logs.get(life.run_id)?.some((line) => line.includes(mark)))
+      this.#ledger.violate('a durable step is done once', `${where}: its value is in the log`);
+    this.#values += 1;
+    return `v${this.#values}`;
+  }
+
+  replied(life: Life, tag: string, text: string): void {
+    this.#ledger.say(life.run_id, `life ${life.number} gets the reply "${text}" to question ${tag}`);
+    const all = this.replies.get(life.run_id) ?? [];
+    this.replies.set(life.run_id, all);
+    if (all.some((one) => one.life === life.number && one.text === text))
+      this.#ledger.violate('a reply is given once', `${life.run_id} gets "${text}" twice in life ${life.number}`);
+    all.push({ life: life.number, tag, text });
+  }
+
+  /** What a reader is shown, at the moment when it is. */
+  shown(reader: string, run_id: string, seen: number, id: number, line: string): void {
+    const log = this.#server.logs.get(run_id) ?? [];
+    const wrong = (what: string): void => this.#ledger.violate('readers see the log', `${reader} of ${run_id}: ${what}`);
+    if (id !== seen + 1) wrong(`event ${id} follows event ${seen}`);
+    if (id > log.length) wrong(`event ${id} is shown and is not durable`);
+    else if (log[id - 1] !== line) wrong(`event ${id} is ${line}, and in the log ${log[id - 1]}`);
+  }
+
+  /** Something was wrong with a node, apart from the conditions that are in force. */
+  disturbed(node: Owner): void {
+    this.#disturbed.set(node, this.#clock.now);
+  }
+
+  /** A node that is well must not go on for long with a run that is no longer its own. Checked every second. */
+  checkLives(isUp: (node: Owner) => boolean): void {
+    const { now } = this.#clock;
+    for (const life of this.#lives) {
+      const { run_id, node } = life;
+      const row = this.#server.rows.get(run_id);
+      const since = this.#since.get(run_id) ?? now;
+      if (row === undefined || !isUp(node) || now - since < hearingTime) continue;
+      if (now - (this.#disturbed.get(node) ?? -Infinity) < hearingTime || !this.#conditions.quietFor(node, hearingTime)) continue;
+      const epoch = this.#epochs.get(life) ?? 0;
+      if (isFinal(row.status) || row.epoch > epoch)
+        this.#ledger.violate(
+          'a node hears that a run is no longer its own',
+          `life ${life.number} of ${run_id} (epoch ${epoch}) goes on at ${node}; since ${now - since} ms it is ${row.status} under epoch ${row.epoch}`,
+        );
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import type { Clock } from './clock.ts';
+
+/** A promise that was broken. */
+export interface Violation {
+  /** The name of the invariant. */
+  readonly invariant: string;
+  readonly detail: string;
+  /** Virtual milliseconds since the beginning. */
+  readonly at: number;
+}
+
+/** How many events of each actor are kept for a report. */
+const kept = 40;
+
+/** What every actor did last, and the first promise that was broken. */
+export class Ledger {
+  readonly #clock: Clock;
+  readonly #last = new Map<string, string[]>();
+  readonly #names = new Map<string, string>();
+  #count = 0;
+  violation: Violation | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many events were told: the same for the same seed. */
+  get count(): number {
+    return this.#count;
+  }
+
+  say(actor: string, text: string): void {
+    this.#count += 1;
+    const lines = this.#last.get(actor) ?? [];
+    this.#last.set(actor, lines);
+    lines.push(`${(this.#clock.now / 1000).toFixed(3).padStart(8)} s  ${text}`);
+    if (lines.length > kept) lines.shift();
+  }
+
+  /** The first one counts: what follows may only follow from it. */
+  violate(invariant: string, detail: string): void {
+    if (this.violation !== undefined) return;
+    this.violation = { invariant, detail: this.#named(detail), at: this.#clock.now };
+    this.say('invariants', `${invariant}: ${detail}`);
+  }
+
+  /** Reports call a long id by this name. */
+  name(id: string, name: string): void {
+    this.#names.set(id, name);
+  }
+
+  nameOf(id: string): string {
+    return this.#names.get(id) ?? id;
+  }
+
+  /** The last events of each actor, as lines. */
+  lines(): string[] {
+    return [...this.#last].flatMap(([actor, lines]) => [`${actor}:`, ...lines.map((line) => `  ${this.#named(line)}`)]);
+  }
+
+  #named(text: string): string {
+    return text.replaceAll(/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, (id) => this.nameOf(id));
+  }
+}

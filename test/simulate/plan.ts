@@ -1,0 +1,158 @@
+import { drawFaults, type Fault } from './faults.ts';
+import type { Random } from './random.ts';
+import { agentOf, allActs, describe, drawScript, type Script } from './script.ts';
+
+/** What a client does with the run that it asks for. */
+export interface ClientPlan {
+  readonly name: string;
+  readonly at: number;
+  /** Clients of one number share a session; undefined is one of its own. */
+  readonly session: number | undefined;
+  readonly script: Script;
+  readonly mode: 'sync' | 'async' | 'stream';
+  readonly ifBusy: 'parallel' | 'enqueue' | 'reject' | 'interrupt';
+  readonly onDisconnect: 'continue' | 'cancel' | 'grace=1' | 'grace=4';
+  /** With an Idempotency-Key: sent again until it is answered, and how often it is sent at the same time. */
+  readonly key: { readonly twice: boolean } | undefined;
+  /** Milliseconds after which a reader drops its connection, each time; 0 for never. */
+  readonly dropsAfter: number;
+  /** Other readers of the run, at other nodes, from its beginning. */
+  readonly readers: number;
+  /** What is done where the run awaits; `race` sends a cancel at the same time, `twice` two replies. */
+  readonly answers: 'once' | 'twice' | 'again' | 'race' | 'never';
+  /** Milliseconds until the client thinks of an answer. */
+  readonly thinks: number;
+  /** Milliseconds after the creation; 0 for never. */
+  readonly cancelAfter: number;
+  /** What is deleted when the run is final, or while it is not. */
+  readonly deletes: 'nothing' | 'run' | 'session' | 'early';
+}
+
+/** All that a simulation is made of. */
+export interface Plan {
+  readonly seed: number;
+  readonly nodes: number;
+  readonly clients: readonly ClientPlan[];
+  readonly faults: readonly Fault[];
+}
+
+/** Milliseconds in which clients come and faults begin. */
+const busyTime = 25_000;
+
+export function drawPlan(random: Random, seed: number): Plan {
+  const sessions = random.between(1, 2);
+  const clients = Array.from({ length: random.between(2, 9) }, (_, index) =>
+    drawClient(random.fork(`client ${index}`), `client ${index}`, sessions),
+  );
+  return { seed, nodes: random.between(1, 3), clients, faults: drawFaults(random.fork('faults'), busyTime) };
+}
+
+function drawClient(random: Random, name: string, sessions: number): ClientPlan {
+  const shares = random.chance(0.5);
+  return {
+    name,
+    at: random.chance(0.3) ? random.between(0, 500) : random.between(0, busyTime / 2),
+    session: shares ? random.below(sessions) : undefined,
+    script: drawScript(random.fork('script')),
+    mode: random.of('sync', 'async', 'stream'),
+    ifBusy: shares
+      ? random.weighted([
+          [4, 'enqueue'],
+          [1, 'parallel'],
+          [1, 'reject'],
+          [1, 'interrupt'],
+        ])
+      : 'parallel',
+    onDisconnect: random.weighted([
+      [6, 'continue'],
+      [1, 'cancel'],
+      [1, 'grace=1'],
+      [1, 'grace=4'],
+    ]),
+    key: random.chance(0.5) ? { twice: random.chance(0.4) } : undefined,
+    dropsAfter: random.chance(0.4) ? random.between(20, 4_000) : 0,
+    readers: random.below(3),
+    answers: random.weighted([
+      [5, 'once'],
+      [2, 'twice'],
+      [2, 'again'],
+      [2, 'race'],
+      [1, 'never'],
+    ]),
+    thinks: random.of(random.between(0, 20), random.between(20, 1_000), random.between(1_000, 8_000)),
+    cancelAfter: random.chance(0.25) ? random.of(random.between(1, 100), random.between(100, 6_000)) : 0,
+    deletes: random.weighted([
+      [6, 'nothing'],
+      [1, 'run'],
+      [1, 'session'],
+      [1, 'early'],
+    ]),
+  };
+}
+
+/** Every actor and fault that a shrinker may leave out, and the plan without it. */
+export function* smaller(plan: Plan): Generator<Plan> {
+  const without = <T>(list: readonly T[], index: number): T[] => list.filter((_, at) => at !== index);
+  for (const index of plan.clients.keys()) yield { ...plan, clients: without(plan.clients, index) };
+  for (const index of plan.faults.keys()) yield { ...plan, faults: without(plan.faults, index) };
+  for (const [index, client] of plan.clients.entries()) {
+    for (const easier of easierThan(client)) yield { ...plan, clients: plan.clients.with(index, easier) };
+  }
+  if (plan.nodes > 1) yield { ...plan, nodes: plan.nodes - 1 };
+}
+
+function* easierThan(client: ClientPlan): Generator<ClientPlan> {
+  const { script } = client;
+  for (const index of script.acts.keys()) {
+    if (script.acts.length > 1)
+      yield { ...client, script: { ...script, acts: script.acts.filter((_, at) => at !== index) } };
+  }
+  for (const [index, act] of script.acts.entries()) {
+    if (!('acts' in act)) continue;
+    const flat = [...script.acts.slice(0, index), ...act.acts.flat(), ...script.acts.slice(index + 1)];
+    yield { ...client, script: { ...script, acts: flat } };
+  }
+  if (client.readers > 0) yield { ...client, readers: 0 };
+  if (client.dropsAfter > 0) yield { ...client, dropsAfter: 0 };
+  if (client.cancelAfter > 0) yield { ...client, cancelAfter: 0 };
+  if (client.key !== undefined) yield { ...client, key: undefined };
+  if (client.deletes !== 'nothing') yield { ...client, deletes: 'nothing' };
+  if (client.onDisconnect !== 'continue') yield { ...client, onDisconnect: 'continue' };
+  if (client.answers !== 'once') yield { ...client, answers: 'once' };
+  if (client.mode !== 'async') yield { ...client, mode: 'async' };
+}
+
+/** A plan as lines that can be read. */
+export function planLines({ seed, nodes, clients, faults }: Plan): string[] {
+  return [
+    `seed ${seed}: ${nodes} nodes, ${clients.length} clients, ${faults.length} faults`,
+    ...clients.flatMap((client) => [
+      `  ${seconds(client.at)}  ${client.name}: ${wishes(client)}`,
+      `              ${agentOf(client.script)}: ${describe(client.script.acts)}`,
+    ]),
+    ...faults.map(({ at, kind, node, length }) => {
+      const whom = node < 0 ? 'all nodes' : `node ${node} of those that there are`;
+      return `  ${seconds(at)}  fault: ${kind} for ${length} ms, ${whom}`;
+    }),
+  ];
+}
+
+function wishes(client: ClientPlan): string {
+  const { mode, ifBusy, session, onDisconnect, key, dropsAfter, readers, answers, thinks, cancelAfter, deletes } = client;
+  const asks = allActs(client.script.acts).some((act) => act.do === 'ask' || act.do === 'race');
+  return [
+    `${mode}, ${ifBusy}`,
+    session === undefined ? 'own session' : `session ${session}`,
+    onDisconnect !== 'continue' && `on disconnect ${onDisconnect}`,
+    key && `key${key.twice ? ' sent twice at once' : ''}`,
+    dropsAfter > 0 && `drops its connection after ${dropsAfter} ms`,
+    readers > 0 && `${readers} more readers`,
+    asks && `answers ${answers} after ${thinks} ms`,
+    cancelAfter > 0 && `cancels after ${cancelAfter} ms`,
+    deletes !== 'nothing' && `deletes ${deletes}`,
+  ]
+    .filter((wish) => wish !== false && wish !== undefined)
+    .join('; ');
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(3).padStart(8)} s`;

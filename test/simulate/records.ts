@@ -1,0 +1,52 @@
+import type { ClientPlan } from './plan.ts';
+
+/** What clients asked for one run, and what they were told: with it, the end of the run is judged. */
+export interface RunRecord {
+  readonly run_id: string;
+  readonly client: ClientPlan;
+  /** Whether a client was told that the run exists. */
+  acknowledged: boolean;
+  cancelAsked: boolean;
+  cancelAcknowledged: boolean;
+  deleteAsked: boolean;
+  readonly replies: Reply[];
+}
+
+/** A reply that a client sent. */
+export interface Reply {
+  readonly text: string;
+  /** `taken` with the event that it was taken after; `refused` where the client was told that it was not. */
+  outcome: 'unknown' | 'refused' | { readonly after: number };
+}
+
+/** What all clients know. */
+export class Records {
+  readonly runs = new Map<string, RunRecord>();
+  /** Runs of one Idempotency-Key. */
+  readonly byKey = new Map<string, string>();
+  /** Clients whose request to create a run failed, so that the run may be withdrawn, and others that ask to interrupt. */
+  readonly refusedCreates = new Set<string>();
+  readonly interrupted = new Set<string>();
+  readonly deletedSessions = new Set<string>();
+
+  of(run_id: string, client: ClientPlan): RunRecord {
+    let record = this.runs.get(run_id);
+    if (record === undefined) {
+      record = {
+        run_id,
+        client,
+        acknowledged: false,
+        cancelAsked: false,
+        cancelAcknowledged: false,
+        deleteAsked: false,
+        replies: [],
+      };
+      this.runs.set(run_id, record);
+    }
+    return record;
+  }
+
+  isDeleted(record: RunRecord, session_id: string): boolean {
+    return record.deleteAsked || this.deletedSessions.has(session_id);
+  }
+}

@@ -1,0 +1,93 @@
+import type { Random } from './random.ts';
+
+/** What an agent does; drawn from the seed, and sent to it as its input. `tag` is unique in the script. */
+export type Act = { readonly tag: string } & (
+  | { readonly do: 'say' | 'message' | 'generic' | 'state' | 'history' | 'usage' }
+  | { readonly do: 'wait'; readonly ms: number }
+  /** Durable agents do the work once. */
+  | { readonly do: 'step'; readonly ms: number; readonly values: number }
+  /** Seconds until the await fails; 0 for the server's default. */
+  | { readonly do: 'ask'; readonly expires: number }
+  /** An await against a timer. */
+  | { readonly do: 'race'; readonly ms: number }
+  | { readonly do: 'merge' | 'call'; readonly acts: readonly (readonly Act[])[] }
+  | { readonly do: 'throw' | 'never' | 'nonsense' | 'unstorable' }
+  /** Work that unsubscribing does not stop: it asks the context for more when the run may be over. */
+  | { readonly do: 'stray'; readonly ms: number }
+);
+
+/** How the agent is written: as a chain of Observables, or as an async generator. */
+export type Style = 'chain' | 'generator';
+
+export interface Script {
+  readonly style: Style;
+  readonly durable: boolean;
+  readonly acts: readonly Act[];
+}
+
+/** The name of the agent that performs a script. */
+export const agentOf = ({ style, durable }: Script): string => `${style}${durable ? '-durable' : ''}`;
+
+export function drawScript(random: Random): Script {
+  const durable = random.chance(0.55);
+  let tags = 0;
+  const tag = (): string => `${(tags += 1)}`;
+  const ms = (): number => random.of(random.between(1, 20), random.between(20, 800), random.between(800, 5_000));
+  const some = (depth: number, most: number): Act[] => Array.from({ length: random.between(1, most) }, () => draw(depth));
+  const draw = (depth: number): Act => {
+    const kind = random.weighted<Act['do']>([
+      [10, 'say'],
+      [6, 'wait'],
+      [8, 'step'],
+      [5, 'ask'],
+      [1, 'message'],
+      [1, 'generic'],
+      [1, 'state'],
+      [1, 'history'],
+      [1, 'usage'],
+      [1, 'stray'],
+      [depth > 0 ? 1 : 0, 'race'],
+      [depth > 0 ? 1 : 0, 'merge'],
+      [depth > 0 ? 1 : 0, 'call'],
+      [0.3, 'throw'],
+      [0.3, 'never'],
+      [0.15, 'nonsense'],
+      [0.15, 'unstorable'],
+    ]);
+    switch (kind) {
+      case 'wait':
+      case 'race':
+      case 'stray':
+        return { tag: tag(), do: kind, ms: ms() };
+      case 'step':
+        return { tag: tag(), do: kind, ms: random.chance(0.3) ? 0 : ms(), values: random.chance(0.8) ? 1 : random.below(4) };
+      case 'ask':
+        return { tag: tag(), do: kind, expires: random.chance(0.2) ? random.between(2, 8) : 0 };
+      case 'merge':
+        return { tag: tag(), do: kind, acts: [some(depth - 1, 3), some(depth - 1, 3)] };
+      case 'call':
+        return { tag: tag(), do: kind, acts: [some(depth - 1, 3)] };
+      default:
+        return { tag: tag(), do: kind };
+    }
+  };
+  return { style: random.of<Style>('chain', 'generator'), durable, acts: some(2, 7) };
+}
+
+/** Every act of a script, nested ones as well. */
+export function allActs(acts: readonly Act[]): Act[] {
+  return acts.flatMap((act) => ('acts' in act ? [act, ...act.acts.flatMap(allActs)] : [act]));
+}
+
+/** A script as a line that can be read. */
+export function describe(acts: readonly Act[]): string {
+  return acts
+    .map((act) => {
+      const name = `${act.do}#${act.tag}`;
+      if ('acts' in act) return `${name}(${act.acts.map(describe).join(' | ')})`;
+      if (act.do === 'step') return `${name}(${act.ms} ms, ${act.values} values)`;
+      if (act.do === 'ask') return act.expires > 0 ? `${name}(${act.expires} s)` : name;
+      return 'ms' in act ? `${name}(${act.ms} ms)` : name;
+    })
+    .join(', ');
+}

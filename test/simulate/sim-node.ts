@@ -1,0 +1,140 @@
+import type { Agent } from '../../src/core/agent.ts';
+import { settles } from '../../src/engine/log/batch.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import type { Limits } from '../../src/engine/limits.ts';
+import { Registry } from '../../src/engine/registry.ts';
+import type { Begun, Wishes } from '../../src/engine/runs/begun.ts';
+import type { Dispatcher } from '../../src/core/dispatcher.ts';
+import type { Store } from '../../src/core/store.ts';
+import type { RunCreateRequest } from '../../src/schema/api.ts';
+import type { AwaitResumeInput } from '../../src/schema/run.ts';
+import type { Ledger } from './ledger.ts';
+
+/** The times of the simulated nodes: as in production, but shorter, so that all of them pass in a simulation. */
+export const limits = {
+  cancelDeadline: 1_500,
+  runTime: 40_000,
+  awaitTime: 15_000,
+  silence: 12_000,
+  passivateAfter: 3_000,
+  attempts: 50,
+  keepRuns: 0,
+  stopTime: 2_000,
+  sweepEvery: 1_000,
+  lease: 5_000,
+  lookEvery: 2_000,
+  patience: 2_500,
+} satisfies Partial<Limits>;
+
+/** How many runs a node executes at once. */
+export const slots = 4;
+
+/** What a stream tells its client. */
+export interface Listener {
+  line(id: number, line: string): void;
+  /** The stream is at its end, or broke. */
+  end(error?: unknown): void;
+}
+
+/**
+ * One node as its clients reach it: an engine, and what the protocol's routes do with it. All that the simulation
+ * knows of the engine's methods is in this file.
+ */
+export class SimNode {
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #ledger: Ledger;
+
+  constructor(name: string, agents: Agent[], store: Store, dispatcher: Dispatcher, ledger: Ledger, more: Partial<Limits>) {
+    this.name = name;
+    this.#ledger = ledger;
+    const say = (level: string) => (text: string) => ledger.say(name, `${level}: ${text}`);
+    this.#engine = new Engine({
+      registry: new Registry(agents.map((agent) => ({ agent, source: 'the simulation' }))),
+      store,
+      dispatcher,
+      fetchResource: async () => {
+        throw new Error('there are no other servers');
+      },
+      publicUrl: () => 'http://simulated',
+      logFor: (run_id) => {
+        const told = (level: string) => (text: string) => say(level)(`${run_id} ${text}`);
+        return { debug: told('debug'), info: told('info'), warn: told('warn'), error: told('error') };
+      },
+      onFailure: (error) => say('failure')(String(error)),
+      limits: { ...limits, ...more },
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#engine.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#engine.stop();
+  }
+
+  create(request: RunCreateRequest, wishes: Wishes): Promise<Begun> {
+    return this.#engine.create(request, wishes);
+  }
+
+  resume(run_id: string, input: AwaitResumeInput, wishes: Wishes): Promise<Begun> {
+    return this.#engine.resume(run_id, input, wishes);
+  }
+
+  cancel(run_id: string): Promise<string> {
+    return this.#engine.cancel(run_id);
+  }
+
+  run(run_id: string): Promise<string> {
+    return this.#engine.run(run_id);
+  }
+
+  remove(run_id: string): Promise<void> {
+    return this.#engine.remove(run_id);
+  }
+
+  removeSession(session_id: string): Promise<void> {
+    return this.#engine.removeSession(session_id);
+  }
+
+  /** Reads a run after an event, until it is settled or final. Returns what the client's going means. */
+  async read(run_id: string, after: number, until: 'settled' | 'final', listener: Listener): Promise<() => void> {
+    const cursor = await this.#engine.watch(run_id, { after, until });
+    const go = await this.#engine.reader(run_id);
+    let open = true;
+    const close = (gone: boolean): void => {
+      if (!open) return;
+      open = false;
+      cursor.close();
+      go(gone);
+    };
+    const read = (): void => {
+      if (!open) return;
+      try {
+        for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
+          if (batch === 'over') {
+            close(false);
+            listener.end();
+            return;
+          }
+          // A cursor that does not get on would never answer `later`.
+          if (batch.lines.length === 0) {
+            this.#ledger.violate('a cursor gets on', `${run_id} after ${after}: a batch without events`);
+            return;
+          }
+          batch.lines.forEach((line, index) => listener.line(batch.first + index, line));
+        }
+      } catch (error) {
+        close(true);
+        listener.end(error);
+      }
+    };
+    cursor.onReady(read);
+    read();
+    return () => close(true);
+  }
+}
+
+/** Whether a request in sync mode is answered with this event. */
+export const isSettling = settles;

@@ -1,0 +1,192 @@
+import { isFinal } from '../../src/core/status.ts';
+import type { Moved, Outcome, RunRow, Store, Write } from '../../src/core/store.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import type { Clock, Owner } from './clock.ts';
+import type { Conditions } from './faults.ts';
+import type { Random } from './random.ts';
+
+type Watcher = (moves: readonly Moved[] | undefined) => void;
+
+/** What a message that no fault touches takes, in milliseconds. */
+const latency = 1;
+/** A text that the store cannot keep: it rejects a write that has it. */
+export const unstorable = 'UNSTORABLE';
+
+/** Told of everything that the store's server takes, in order. */
+export interface Audit {
+  /** Before a commit is applied. */
+  committing(node: Owner, writes: readonly Write[]): void;
+  taken(node: Owner, write: Write, before: RunRow | undefined): void;
+  /** A node hears that a write of it was not taken. */
+  refused(node: Owner, write: Write, outcome: Outcome): void;
+  removed(what: string): void;
+}
+
+/** How the simulated store can be broken on purpose, to see that the invariants notice; see `mutations.ts`. */
+export type StoreFlaw = 'epochs-ignored' | 'conditions-ignored' | 'keys-ignored' | 'journal-lost' | 'refused-but-taken' | 'lines-lost';
+
+/** The one server of the simulated store: what it has taken is durable, whatever becomes of the nodes. */
+export class StoreServer {
+  readonly inner = new MemoryStore();
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #conditions: Conditions;
+  readonly #watchers = new Map<Watcher, Owner>();
+  readonly #flaw: StoreFlaw | undefined;
+  audit: Audit | undefined;
+  /** Every line that was taken, by run; kept here because a run may be removed. */
+  readonly logs = new Map<string, string[]>();
+  readonly rows = new Map<string, RunRow>();
+
+  constructor(clock: Clock, random: Random, conditions: Conditions, flaw?: StoreFlaw) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#conditions = conditions;
+    this.#flaw = flaw;
+  }
+
+  /** The store as a node has it. */
+  handle(node: Owner): Store {
+    const ask = <T>(work: () => Promise<T>): Promise<T> => this.#ask(node, work);
+    const { inner } = this;
+    return {
+      commit: (writes) => this.#commit(node, writes.map(copy)),
+      run: (id) => ask(() => inner.run(id)),
+      input: (id) => ask(() => inner.input(id)),
+      events: (id, after, limit) => ask(() => inner.events(id, after, Math.min(limit, 7))),
+      journal: (id) => ask(() => (this.#flaw === 'journal-lost' ? Promise.resolve([]) : inner.journal(id))),
+      runs: (filter, before, limit) => ask(() => inner.runs(filter, before, limit)),
+      unfinished: (session, after, limit) => ask(() => inner.unfinished(session, after, limit)),
+      due: (now, limit) => ask(() => inner.due(now, limit)),
+      count: (session) => ask(() => inner.count(session)),
+      key: (scope, key) => ask(() => inner.key(scope, key)),
+      session: (id) => ask(() => inner.session(id)),
+      resources: (ids) => ask(() => inner.resources(ids)),
+      figures: (names) => ask(() => inner.figures(names)),
+      remove: (id) => ask(() => this.#remove(`run ${id}`, () => inner.remove(id), () => this.rows.delete(id))),
+      removeSession: (id) =>
+        ask(() => this.#remove(`session ${id}`, () => inner.removeSession(id), () => this.#forget(id))),
+      sweep: (before) => ask(() => inner.sweep(before)),
+      watch: async (watcher) => {
+        this.#watchers.set(watcher, node);
+        return async () => void this.#watchers.delete(watcher);
+      },
+      close: async () => {},
+    };
+  }
+
+  /** A node that was deaf hears that it may have missed something. */
+  reconnected(node: Owner): void {
+    for (const [watcher, owner] of this.#watchers) if (owner === node) this.#clock.at(node, latency, () => watcher(undefined));
+  }
+
+  async #remove(what: string, remove: () => Promise<boolean>, forget: () => void): Promise<boolean> {
+    const removed = await remove();
+    if (removed) {
+      this.audit?.removed(what);
+      forget();
+    }
+    return removed;
+  }
+
+  #forget(session_id: string): void {
+    for (const [run_id, row] of this.rows) if (row.session_id === session_id) this.rows.delete(run_id);
+  }
+
+  #delay(node: Owner): number {
+    const usual = latency * (0.5 + this.#random.next());
+    // Now and then a message takes long though nothing is wrong.
+    if (this.#random.chance(0.005)) return usual + this.#random.between(100, 1_500);
+    return this.#conditions.has('slow', node) ? usual * 100 : usual;
+  }
+
+  #isRefused(node: Owner): boolean {
+    return this.#conditions.has('refusing', node) || (this.#conditions.has('flaky', node) && this.#random.chance(0.5));
+  }
+
+  #ask<T>(node: Owner, work: () => Promise<T>, answerAfter = () => 0): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const arrive = (): void => {
+        const stalled = this.#conditions.left('stalled', node);
+        if (stalled > 0) {
+          this.#clock.at('world', stalled + this.#random.next(), arrive);
+          return;
+        }
+        const answer = (tell: () => void): void =>
+          void this.#clock.at(node, this.#delay(node) + answerAfter(), tell);
+        if (this.#isRefused(node) && this.#flaw !== 'refused-but-taken')
+          answer(() => reject(new Error('the simulated store refuses')));
+        else if (this.#isRefused(node))
+          void work().then(() => answer(() => reject(new Error('the simulated store refuses'))));
+        else work().then((value) => answer(() => resolve(value)), reject);
+      };
+      this.#clock.at('world', this.#delay(node), arrive);
+    });
+  }
+
+  async #commit(node: Owner, writes: readonly Write[]): Promise<Outcome[]> {
+    const answerAfter = (): number => this.#conditions.left('answers-late', node);
+    const outcomes = await this.#ask(node, () => this.#apply(node, writes), answerAfter);
+    writes.forEach((write, index) => {
+      const outcome = outcomes[index] ?? 'fenced';
+      if (outcome !== 'taken') this.audit?.refused(node, write, outcome);
+    });
+    return outcomes;
+  }
+
+  async #apply(node: Owner, writes: readonly Write[]): Promise<Outcome[]> {
+    this.audit?.committing(node, writes);
+    const outcomes: Outcome[] = [];
+    const moves: Moved[] = [];
+    for (const write of writes) {
+      const before = this.rows.get(write.row.run_id);
+      const outcome = await this.#take(write);
+      outcomes.push(outcome);
+      if (outcome !== 'taken') continue;
+      const { run_id, epoch, last, status } = write.row;
+      this.rows.set(run_id, write.row);
+      const log = this.logs.get(run_id) ?? [];
+      this.logs.set(run_id, log);
+      log.push(...write.lines);
+      this.audit?.taken(node, write, before);
+      moves.push({ run_id, epoch, last, final: isFinal(status) });
+    }
+    if (moves.length > 0) for (const [watcher, owner] of this.#watchers) this.#tell(watcher, owner, moves);
+    return outcomes;
+  }
+
+  async #take(write: Write): Promise<Outcome> {
+    if (write.lines.some((line) => line.includes(unstorable))) return { rejected: new Error('the text cannot be kept') };
+    const { when, key, ...rest } = write;
+    const flawed: Write = {
+      ...rest,
+      ...(when !== undefined && this.#flaw !== 'conditions-ignored' && { when }),
+      ...(key !== undefined && this.#flaw !== 'keys-ignored' && { key }),
+      ...(this.#flaw === 'epochs-ignored' && { from: (await this.inner.run(write.row.run_id))?.epoch ?? write.row.epoch }),
+    };
+    const [outcome = 'fenced'] = await this.inner.commit([flawed]);
+    return outcome;
+  }
+
+  #tell(watcher: Watcher, node: Owner, moves: readonly Moved[]): void {
+    if (this.#conditions.has('deaf', node) || this.#conditions.has('deaf-told', node)) return;
+    const tell = (): void => {
+      this.#clock.at(node, this.#delay(node), () => {
+        if (this.#watchers.has(watcher)) watcher(moves);
+      });
+    };
+    if (!this.#conditions.has('noisy', node)) return tell();
+    for (let times = this.#random.below(3); times > 0; times -= 1)
+      this.#clock.at('world', this.#random.between(0, 3_000), tell);
+  }
+}
+
+/** What a store would send: the engine may go on changing its own. */
+const copy = (write: Write): Write => ({
+  ...write,
+  row: { ...write.row },
+  lines: [...write.lines],
+  ...(write.journal && { journal: [...write.journal] }),
+  ...(write.resources && { resources: [...write.resources] }),
+  ...(write.history && { history: [...write.history] }),
+});

@@ -1,0 +1,142 @@
+import { runEventOf } from '../../src/core/encode.ts';
+import { isFinal } from '../../src/core/status.ts';
+import type { RunRow } from '../../src/core/store.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Run } from '../../src/schema/run.ts';
+import type { Plan } from './plan.ts';
+import type { Records, RunRecord } from './records.ts';
+import { type Act, allActs, type Script } from './script.ts';
+import type { World } from './world.ts';
+
+/** Runs that are open with nothing left that would end them. */
+export function openRuns(world: World, now: string): RunRow[] {
+  const rows = [...world.server.rows.values()].filter((row) => !isFinal(row.status));
+  const waits = (row: RunRow): boolean => row.status === 'awaiting' && (row.due === null || row.due > now);
+  const queues = (row: RunRow): boolean =>
+    row.queued_at !== null && rows.some((other) => other.session_id === row.session_id && other.run_id < row.run_id);
+  return rows.filter((row) => !waits(row) && !queues(row));
+}
+
+/** Judges each run at the end: by its log, and by what its clients were told. */
+export function judge(world: World, plan: Plan, records: Records): void {
+  for (const [run_id, log] of world.server.logs) {
+    const events = log.map((line): Event => JSON.parse(line));
+    const final = events.at(-1);
+    if (final === undefined || !('run' in final) || !isFinal(final.run.status)) continue;
+    const script = scriptOf(world, run_id, plan);
+    const record = records.runs.get(run_id);
+    judgeEnd(world, plan, records, final.run, record, script);
+    if (final.run.status === 'completed') judgeOutput(world, run_id, log, script.acts);
+    if (record !== undefined) judgeReplies(world, record, log, final.run, script.acts);
+  }
+}
+
+function scriptOf(world: World, run_id: string, plan: Plan): Script {
+  const name = world.clientOf.get(run_id);
+  const client = plan.clients.find((one) => one.name === name);
+  if (client === undefined) throw new Error(`nobody asked for run ${run_id}`);
+  return client.script;
+}
+
+const reasonOf = ({ error }: Run): string => {
+  const data: unknown = error?.data;
+  const reason = typeof data === 'object' && data !== null && 'reason' in data ? data.reason : error?.code;
+  return `${String(reason)}: ${error?.message}`;
+};
+
+function judgeEnd(
+  { ledger, clientOf }: World,
+  plan: Plan,
+  records: Records,
+  run: Run,
+  record: RunRecord | undefined,
+  { acts, durable }: Script,
+): void {
+  const { run_id, status, session_id = '' } = run;
+  const kinds = new Set(allActs(acts).map((act) => act.do));
+  const client = plan.clients.find(({ name }) => name === clientOf.get(run_id));
+  if (record?.cancelAcknowledged && status !== 'cancelled')
+    ledger.violate('a cancel is kept', `${run_id} was cancelled, its client was told so, and it is ${status}`);
+  if (status === 'cancelled') {
+    const asked = record?.cancelAsked || client?.onDisconnect !== 'continue' || records.interrupted.has(session_id);
+    const withdrawn = client?.key === undefined && records.refusedCreates.has(client?.name ?? '');
+    if (!asked && !withdrawn) ledger.violate('only who is asked to is cancelled', `${run_id} is cancelled, and nobody asked`);
+  }
+  if (status !== 'failed') return;
+  const reason = reasonOf(run);
+  const own = kinds.has('throw') || kinds.has('nonsense') || kinds.has('unstorable');
+  if (/replay_diverged/.test(reason)) ledger.violate('a replay says the same', `${run_id}: ${reason}`);
+  else if (/await_timeout|silence_timeout|run_timeout/.test(reason)) return;
+  else if (own) return;
+  else if (durable) ledger.violate('a durable run goes on', `${run_id}: ${reason}`);
+  else if (plan.faults.length === 0) ledger.violate('a run fails for a reason', `${run_id}: ${reason}`);
+}
+
+/** What a run that is completed has said: all that its script says, each once, each branch in its order. */
+function judgeOutput({ ledger }: World, run_id: string, log: readonly string[], acts: readonly Act[]): void {
+  const text = partsOf(log);
+  for (const act of allActs(acts)) {
+    const marks = marksOf(act);
+    if (marks.length === 0) continue;
+    const times = marks.reduce((sum, mark) => sum + text.split(mark).length - 1, 0);
+    if (times !== 1)
+      ledger.violate('output is complete and not doubled', `${run_id}: ${act.do}#${act.tag} is in the log ${times} times`);
+  }
+}
+
+/** What an agent has said, without the events that repeat it. */
+const partsOf = (log: readonly string[]): string =>
+  log.filter((line) => line.startsWith('{"type":"message.part"') || line.startsWith('{"type":"generic"')).join('\n');
+
+function marksOf({ do: kind, tag }: Act): string[] {
+  switch (kind) {
+    case 'say':
+    case 'message':
+    case 'state':
+      return [`[${kind} ${tag}]`];
+    case 'history':
+    case 'step':
+      return [`[${kind} ${tag}=`];
+    case 'generic':
+      return [`"tag":"${tag}"`];
+    case 'ask':
+      return [`[reply ${tag}=`];
+    case 'race':
+      return [`[reply ${tag}=`, `[late ${tag}]`];
+    default:
+      return [];
+  }
+}
+
+function judgeReplies(world: World, record: RunRecord, log: readonly string[], run: Run, acts: readonly Act[]): void {
+  const { ledger } = world;
+  const { run_id } = record;
+  const given = world.invariants.replies.get(run_id) ?? [];
+  const parts = partsOf(log);
+  const races = new Set(allActs(acts).flatMap((act) => (act.do === 'race' ? [act.tag] : [])));
+  for (const { text, outcome } of record.replies) {
+    const got = given.filter((one) => one.text === text);
+    const times = parts.split(`=${text}]`).length - 1;
+    if (times > 1) ledger.violate('a reply is given once', `${run_id}: "${text}" is in the log ${times} times`);
+    if (outcome === 'refused' && got.length > 0)
+      ledger.violate('a reply is given once', `${run_id}: "${text}" was refused, and the agent got it`);
+    if (typeof outcome !== 'object') continue;
+    const asked = questionAt(log, outcome.after);
+    const wrong = got.find(({ tag }) => tag !== asked);
+    if (wrong !== undefined)
+      ledger.violate('a reply goes to its question', `${run_id}: "${text}" answers question ${asked}, and ${wrong.tag} got it`);
+    if (run.status === 'completed' && got.length === 0 && !races.has(asked ?? ''))
+      ledger.violate('an acknowledged reply is given', `${run_id}: "${text}", for question ${asked}, never came to its agent`);
+  }
+}
+
+/** The tag of the question that a run asked where its log had so many events. */
+function questionAt(log: readonly string[], after: number): string | undefined {
+  for (let id = after; id > 0; id -= 1) {
+    const line = log[id - 1] ?? '';
+    const kind = runEventOf(line);
+    if (kind === undefined) continue;
+    return kind === 'awaiting' ? /question (\w+)/.exec(line)?.[1] : undefined;
+  }
+  return undefined;
+}

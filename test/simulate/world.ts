@@ -1,0 +1,252 @@
+import { RivuletError } from '../../src/core/errors.ts';
+import { isFinal } from '../../src/core/status.ts';
+import { createAgents } from './agents.ts';
+import { Clock } from './clock.ts';
+import { Conditions, type Fault } from './faults.ts';
+import { Invariants } from './invariants.ts';
+import { Ledger } from './ledger.ts';
+import type { Plan } from './plan.ts';
+import { Random } from './random.ts';
+import { SimQueue } from './sim-dispatcher.ts';
+import { limits, type Listener, SimNode, slots } from './sim-node.ts';
+import { type StoreFlaw, StoreServer } from './sim-store.ts';
+import type { Limits } from '../../src/engine/limits.ts';
+
+/** What a client hears of a request: `unknown` where no answer came, so that it may have been done all the same. */
+export type Answer<T> = { readonly value: T } | { readonly error: RivuletError } | 'unknown';
+
+/** Milliseconds that a message takes between a client and a node. */
+const network = 1;
+/** Milliseconds that a client waits for an answer. */
+const clientPatience = 12_000;
+
+/** How a simulation can be broken on purpose; see `mutations.ts`. */
+export interface Flaws {
+  readonly store?: StoreFlaw;
+  readonly limits?: Partial<Limits>;
+}
+
+/** The nodes, what they share, and what happens to them. */
+export class World {
+  readonly clock = new Clock();
+  readonly ledger = new Ledger(this.clock);
+  readonly conditions = new Conditions(() => this.clock.now);
+  readonly server: StoreServer;
+  readonly invariants: Invariants;
+  readonly random: Random;
+  readonly #queue: SimQueue;
+  readonly #flaws: Flaws;
+  readonly #nodes: SimNode[] = [];
+  readonly #agents;
+  /** Requests that a node has and has not answered. */
+  readonly #pending = new Map<number, { readonly node: string; readonly what: string; readonly at: number }>();
+  /** What breaks the connections of a node. */
+  readonly #connections = new Map<string, Set<() => void>>();
+  #made = 0;
+  #requests = 0;
+  /** Until when nodes are paused or missing. */
+  #calmAt = 0;
+
+  constructor(plan: Plan, flaws: Flaws) {
+    this.random = new Random(plan.seed).fork('world');
+    this.#flaws = flaws;
+    const { clock, conditions } = this;
+    this.server = new StoreServer(clock, this.random.fork('store'), conditions, flaws.store);
+    this.#queue = new SimQueue(clock, this.random.fork('queue'), conditions, limits.lease);
+    this.invariants = new Invariants(clock, this.ledger, this.server, conditions);
+    this.server.audit = this.invariants;
+    this.#agents = createAgents(clock, this.invariants);
+    for (let index = 0; index < plan.nodes; index += 1) this.#join();
+    for (const fault of plan.faults) clock.at('world', fault.at, () => this.#strike(fault));
+    const check = (): void => {
+      this.invariants.checkLives((node) => this.isUp(node));
+      clock.at('world', 1_000, check);
+    };
+    check();
+  }
+
+  /** When the last fault is over. */
+  get calmAt(): number {
+    return this.#calmAt;
+  }
+
+  isUp(node: string): boolean {
+    return this.#nodes.some(({ name }) => name === node) && !this.clock.isPaused(node);
+  }
+
+  /** The client that asked for a run, whether or not it was told of it. */
+  get clientOf(): ReadonlyMap<string, string> {
+    return this.invariants.clients;
+  }
+
+  /** Whether every run is final. */
+  isSettled(): boolean {
+    for (const { status } of this.server.rows.values()) if (!isFinal(status)) return false;
+    return true;
+  }
+
+  /** Requests that a living node has had for too long. */
+  overdue(): string[] {
+    return [...this.#pending.values()]
+      .filter(({ node, at }) => this.isUp(node) && this.clock.now - at > 30_000)
+      .map(({ node, what }) => `${node} does not answer: ${what}`);
+  }
+
+  /** Sends a request to some node. An error that is not one of the table is a violation. */
+  async request<T>(actor: string, what: string, work: (node: SimNode) => Promise<T>): Promise<Answer<T>> {
+    const node = this.#some();
+    if (node === undefined) {
+      await this.clock.sleep('world', 100);
+      return 'unknown';
+    }
+    this.#requests += 1;
+    const number = this.#requests;
+    this.ledger.say(actor, `asks ${node.name}: ${what}`);
+    const answer = await new Promise<Answer<T>>((resolve) => {
+      const answered = (answer: Answer<T>): void => {
+        this.#pending.delete(number);
+        this.clock.at('world', network, () => resolve(answer));
+      };
+      this.clock.at('world', clientPatience, () => resolve('unknown'));
+      const lost = this.#connected(node.name, () => this.clock.at('world', network, () => resolve('unknown')));
+      this.clock.at(node.name, network, () => {
+        this.#pending.set(number, { node: node.name, what: `${actor}: ${what}`, at: this.clock.now });
+        work(node)
+          .then((value) => answered({ value }), (error: unknown) => answered(this.#refusal(what, error)))
+          .finally(lost);
+      });
+    });
+    this.ledger.say(actor, `${what}: ${told(answer)}`);
+    return answer;
+  }
+
+  /**
+   * Opens a stream of a run at some node. Answers how the client drops it. Lines arrive in their order; `end` comes
+   * once, unless the client drops the stream first.
+   */
+  connect(actor: string, run_id: string, after: number, until: 'settled' | 'final', listener: Listener): () => void {
+    const node = this.#some();
+    let open = true;
+    let seen = after;
+    let close = (): void => {};
+    const later = (work: () => void): void => void this.clock.at('world', network, () => open && work());
+    const end = (error?: unknown): void => {
+      open = false;
+      lost();
+      listener.end(error);
+    };
+    const lost = this.#connected(node?.name ?? '', () => later(() => end()));
+    if (node === undefined) {
+      later(() => end());
+      return () => {};
+    }
+    this.ledger.say(actor, `reads ${run_id} after ${after} at ${node.name}`);
+    const drop = (): void => {
+      open = false;
+      lost();
+      this.clock.at(node.name, network, () => close());
+    };
+    this.clock.at(node.name, network, () => {
+      node
+        .read(run_id, after, until, {
+          line: (id, line) => {
+            if (open) this.invariants.shown(actor, run_id, seen, id, line);
+            seen = id;
+            later(() => listener.line(id, line));
+          },
+          end: (error) => {
+            if (error !== undefined) this.#refusal(`stream of ${run_id}`, error);
+            later(() => end(error));
+          },
+        })
+        .then(
+          (stop) => {
+            close = stop;
+            if (!open) stop();
+          },
+          (error: unknown) => {
+            this.#refusal(`stream of ${run_id}`, error);
+            later(() => end(error));
+          },
+        );
+    });
+    return drop;
+  }
+
+  #refusal(what: string, error: unknown): { error: RivuletError } | 'unknown' {
+    if (error instanceof RivuletError) return { error };
+    this.ledger.violate('errors are of the table', `${what}: ${error instanceof Error ? error.stack : String(error)}`);
+    return 'unknown';
+  }
+
+  #some(): SimNode | undefined {
+    return this.#nodes[this.random.below(this.#nodes.length)];
+  }
+
+  #connected(node: string, broken: () => void): () => void {
+    const all = this.#connections.get(node) ?? new Set();
+    this.#connections.set(node, all.add(broken));
+    return () => void all.delete(broken);
+  }
+
+  #join(): void {
+    this.#made += 1;
+    const name = `node ${this.#made}`;
+    const queue = this.#queue.handle(name, slots);
+    this.clock.at(name, 0, () => {
+      const more = this.#flaws.limits ?? {};
+      const node = new SimNode(name, this.#agents, this.server.handle(name), queue, this.ledger, more);
+      this.#nodes.push(node);
+      this.ledger.say(name, 'starts');
+      node.start().catch((error: unknown) => {
+        this.ledger.violate('a node starts', `${name}: ${String(error)}`);
+      });
+    });
+  }
+
+  #strike({ kind, node: index, length }: Fault): void {
+    const struck = index < 0 ? [...this.#nodes] : [this.#nodes[index % Math.max(1, this.#nodes.length)]];
+    this.#calmAt = Math.max(this.#calmAt, this.clock.now + length);
+    for (const node of struck) {
+      if (node === undefined) continue;
+      const { name } = node;
+      this.ledger.say(name, `${kind} for ${length} ms`);
+      if (kind === 'pause') this.#pause(name, length);
+      else if (kind === 'crash') this.#leave(node, length, () => this.#crashed(name));
+      else if (kind === 'stop')
+        this.#leave(node, length, () => this.clock.at(name, 0, () => void node.stop().then(() => this.#crashed(name))));
+      else {
+        this.conditions.begin(kind, name, this.clock.now + length);
+        if (kind === 'deaf-told') this.clock.at('world', length, () => this.server.reconnected(name));
+      }
+    }
+  }
+
+  #pause(name: string, length: number): void {
+    this.clock.pause(name);
+    this.clock.at('world', length, () => {
+      this.invariants.disturbed(name);
+      this.ledger.say(name, 'goes on');
+      this.clock.goOn(name);
+    });
+  }
+
+  /** A node takes no new clients; later another one comes in its place. */
+  #leave(node: SimNode, length: number, how: () => void): void {
+    this.#nodes.splice(this.#nodes.indexOf(node), 1);
+    how();
+    this.clock.at('world', length, () => this.#join());
+  }
+
+  #crashed(name: string): void {
+    this.clock.kill(name);
+    this.#queue.gone(name);
+    for (const broken of this.#connections.get(name) ?? []) broken();
+    this.#connections.delete(name);
+  }
+}
+
+const told = (answer: Answer<unknown>): string => {
+  if (answer === 'unknown') return 'no answer';
+  return 'error' in answer ? `refused, ${answer.error.kind}` : 'done';
+};
