@@ -28,7 +28,7 @@ export const errorTable = {
   content_encoding: row(
     415,
     'invalid_input',
-    (got: string) => `Send the body as it is, without Content-Encoding; got ${cut(got)}.`,
+    (got: string) => `Send the body as it is, without Content-Encoding; got ${cut(got, 300)}.`,
   ),
   media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
   misfit: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
@@ -37,13 +37,13 @@ export const errorTable = {
     421,
     'invalid_input',
     (host: string) =>
-      `This server does not answer to the host ${cut(host)}; send one of its own names, or start it with --allow-host (allowedHosts) and that name.`,
+      `This server does not answer to the host ${cut(host, 300)}; send one of its own names, or start it with --allow-host (allowedHosts) and that name.`,
   ),
   origin_refused: row(
     403,
     'invalid_input',
     (origin: string) =>
-      `Pages of ${cut(origin)} may not call this server; start it with --allow-origin (allowedOrigins) and the page's origin.`,
+      `Pages of ${cut(origin, 300)} may not call this server; start it with --allow-origin (allowedOrigins) and the page's origin.`,
   ),
   session_mismatch: row(
     400,
