@@ -149,7 +149,8 @@ export class Cursor implements Reader {
       const batch = this.#page[this.#next];
       const end = Math.min(this.#end, this.#source.durable);
       if (batch !== undefined && lastOf(batch) > this.#after) {
-        if (batch.first > end) break;
+        // A page may have more than the source knew of when it was looked up.
+        if (batch.first > end || this.#after >= end) break;
         const fresh = part(batch, this.#after, this.#settled ? settledAt(batch, this.#after, end) : end);
         this.#after = lastOf(fresh);
         if (this.#settled && settles(fresh.lines.at(-1))) this.close();

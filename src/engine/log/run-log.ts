@@ -136,7 +136,8 @@ export class RunLog implements Uncommitted, Source {
     if (row.status !== undefined) this.#raiseEpoch();
     else this.#draft();
     this.#changed = true;
-    Object.assign(this.#row, row);
+    // What is awaited no longer counts.
+    Object.assign(this.#row, row, row.status !== undefined && { due: null });
     tell(this.#whenTurned);
   }
 

@@ -88,13 +88,14 @@ export function eventOf(run_id: string, line: string): Event {
 }
 
 /**
- * The write that ends a run which no execution here has: failed with an error, or else cancelled. It raises the epoch,
- * so that an execution elsewhere can write no more. `run` is what the log folds into.
+ * The write that ends a run which no execution here has: failed with an error, or else cancelled; a run that is
+ * `cancelling` ends cancelled in any case. It raises the epoch, so that an execution elsewhere can write no more.
+ * `run` is what the log folds into.
  */
 export function endOf(row: RunRow, run: Run, finished_at: string, error?: ErrorBody): Write {
   const { await_request: _, ...rest } = run;
   const ended: Run =
-    error === undefined
+    error === undefined || row.status === 'cancelling'
       ? { ...rest, status: 'cancelled', finished_at }
       : { ...rest, status: 'failed', finished_at, error };
   const last = row.last + 1;
@@ -112,7 +113,7 @@ export function endOf(row: RunRow, run: Run, finished_at: string, error?: ErrorB
     from: row.epoch,
     expect: row.last,
     lines: [encode({ type: ended.status === 'cancelled' ? 'run.cancelled' : 'run.failed', run: ended })],
-    ...(error !== undefined && { ended: { tokens: 0, seconds: 0 } }),
+    ...(ended.status === 'failed' && { ended: { tokens: 0, seconds: 0 } }),
   };
 }
 

@@ -11,7 +11,7 @@ import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
 import { type Runs, type Source, storedSource } from '../log/source.ts';
-import { readRun } from '../log/stored-run.ts';
+import { foldRow } from '../log/stored-run.ts';
 
 /** A lease of a run, and how it is given back. */
 interface Held {
@@ -100,8 +100,13 @@ export class ActiveRuns implements Runs {
   async find(run_id: string, seen = 0): Promise<Source> {
     const log = this.#executions.get(run_id)?.log;
     if (log?.readers !== undefined && seen <= log.durable) return log;
-    // A reader that has seen more than is here has seen it in another process.
-    return (await this.get(run_id))?.log ?? storedSource(await this.row(run_id));
+    const execution = await this.get(run_id);
+    if (execution !== undefined) {
+      // A reader that has seen more has seen it on another node: that it was taken is on its way to this one.
+      if (seen > execution.log.durable) await this.#commits.kept(execution.log);
+      if (execution.log.readers !== undefined) return execution.log;
+    }
+    return storedSource(await this.row(run_id));
   }
 
   /** @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
@@ -119,7 +124,7 @@ export class ActiveRuns implements Runs {
   async json(run_id: string): Promise<string> {
     const execution = await this.get(run_id);
     if (execution === undefined || execution.replaying)
-      return JSON.stringify(await readRun(this.#store, await this.row(run_id)));
+      return JSON.stringify(await foldRow(this.#store, await this.row(run_id)));
     const run = JSON.stringify(execution.run);
     await this.#commits.kept(execution.log);
     return run;
