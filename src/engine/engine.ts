@@ -122,6 +122,11 @@ export class Engine {
     return this.#services.active.json(run_id);
   }
 
+  /** The Run as JSON, as it was when it began to await. @throws as `run` */
+  runAt(run_id: string, event_id: number): Promise<string> {
+    return this.#services.active.jsonAt(run_id, event_id);
+  }
+
   /**
    * Runs as JSON without their output, newest first, and the cursor for those before them, where there are any. Each
    * takes one read of one event at most, whatever the run has said.

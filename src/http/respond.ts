@@ -4,7 +4,7 @@ import { lastValueFrom } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
-import { settles } from '../engine/log/batch.ts';
+import { lastOf, settles } from '../engine/log/batch.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
 import type { RunStream } from '../engine/log/run-stream.ts';
 import type { Begun } from '../engine/runs/begun.ts';
@@ -71,7 +71,7 @@ export class Responder {
     // A durable run is let go of when the server stops; it settles in the next process.
     if (last === undefined || !settles(last)) throw fail('stopping');
     // The final event carries the whole Run, already as JSON; an event that awaits does not repeat the output.
-    return runEventOf(last) === 'awaiting' ? this.#engine.run(run_id) : runInside(last);
+    return runEventOf(last) === 'awaiting' ? this.#engine.runAt(run_id, lastOf(batch)) : runInside(last);
   }
 }
 

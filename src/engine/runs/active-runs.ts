@@ -130,6 +130,13 @@ export class ActiveRuns implements Runs {
     return run;
   }
 
+  /** The Run as JSON, as it was after an event that awaits, whatever has followed. @throws as `json` */
+  async jsonAt(run_id: string, last: number): Promise<string> {
+    const execution = this.#executions.get(run_id);
+    if (execution?.log.row.last === last && !execution.replaying) return JSON.stringify(execution.run);
+    return JSON.stringify(await foldRow(this.#store, { ...(await this.row(run_id)), last, status: 'awaiting' }));
+  }
+
   on(run_id: string, callback: () => void): () => void {
     this.#changed.on(run_id, callback);
     this.#listening += 1;

@@ -1,0 +1,122 @@
+import { concat, lastValueFrom, map, of, take, toArray } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import type { Cursor } from '../../src/engine/log/cursor.ts';
+import { Registry } from '../../src/engine/registry.ts';
+import type { Agent, Run } from '../../src/index.ts';
+import { openStore } from '../../src/stores/open.ts';
+import { agent, echo, Tap } from '../support/agents.ts';
+import { ask, frames, serve, types } from '../support/serve.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+async function engineOf(agents: Agent[]): Promise<Engine> {
+  const engine = new Engine({
+    registry: new Registry(agents.map((one) => ({ agent: one, source: 'the test' }))),
+    store: await openStore('memory:'),
+    dispatcher: new LocalDispatcher(),
+    fetchResource: () => Promise.reject(new Error('not asked')),
+    publicUrl: () => 'http://127.0.0.1',
+    logFor: () => silent,
+    onFailure: () => {},
+    limits: { stopTime: 0 },
+  });
+  await engine.start();
+  return engine;
+}
+
+const request = (agent_name: string) => ({ agent_name, input: [{ parts: [{ content: 'hi' }] }] });
+const typesOf = (lines: readonly string[]): string[] => types(lines.map((line) => JSON.parse(line)));
+
+/** What a cursor has at hand, until it has to wait or is over. */
+const drain = (cursor: Cursor): string[] => {
+  const found: string[] = [];
+  for (let batch = cursor.read(); batch !== 'later' && batch !== 'over'; batch = cursor.read())
+    found.push(...batch.lines);
+  return found;
+};
+
+describe('the run stream', () => {
+  it('is cold: each subscription gets the history first, then what is live, from its own position', async () => {
+    const tap = new Tap();
+    const engine = await engineOf([tap.agent]);
+    const { run_id } = await engine.create(request('tap'));
+    await tap.started();
+    tap.push('one');
+    const stream = await engine.stream(run_id);
+    const all = (): Promise<string[]> =>
+      lastValueFrom(
+        stream.pipe(
+          map(({ lines }) => lines),
+          toArray(),
+          map((found) => found.flat()),
+        ),
+      );
+    const early = all();
+    await lastValueFrom(stream.pipe(take(1)));
+    tap.push('two');
+    tap.complete();
+    const whole = await early;
+    expect(typesOf(whole)).toEqual([
+      'run.created',
+      'run.in-progress',
+      'message.created',
+      'message.part',
+      'message.part',
+      'message.completed',
+      'run.completed',
+    ]);
+    expect(await all()).toEqual(whole);
+    await engine.stop();
+  });
+
+  it('is an async iterable, and gives writers a pull cursor', async () => {
+    const engine = await engineOf([echo]);
+    const { run_id } = await engine.create(request('echo'));
+    const stream = await engine.stream(run_id);
+    const iterated: string[] = [];
+    for await (const { lines } of stream) iterated.push(...lines);
+    const cursor = stream.cursor();
+    const pulled: string[] = [];
+    while (pulled.length < iterated.length) {
+      pulled.push(...drain(cursor));
+      if (pulled.length < iterated.length) await new Promise<void>((resolve) => cursor.onReady(resolve));
+    }
+    cursor.close();
+    expect(pulled).toEqual(iterated);
+    await engine.stop();
+  });
+
+  it('lets go of the log when a subscriber leaves in the middle of a batch', async () => {
+    const tap = new Tap();
+    const engine = await engineOf([tap.agent]);
+    const { run_id } = await engine.create(request('tap'));
+    await tap.started();
+    const stream = await engine.stream(run_id);
+    const [first] = await lastValueFrom(stream.pipe(take(1), toArray()));
+    expect(first?.first).toBe(1);
+    await engine.stop();
+  });
+});
+
+describe.each(['memory:', 'sqlite::memory:'])(
+  'a repeated request whose run has settled before its end, on %s',
+  (store) => {
+    it('streams up to the await that it was answered with, however the store has merged the events', async () => {
+      const quick = agent('quick', (_, context) =>
+        concat(of('a'), context.await('Well?').pipe(map(() => 'b')), of('c')),
+      );
+      const served = await serve([quick], { store });
+      const headers = { 'idempotency-key': 'k' };
+      const run: Run = await (await served.post('/runs', ask('quick'), headers)).json();
+      expect(run.status).toBe('awaiting');
+      const reply = { await_resume: { type: 'message', message: { parts: [{ content: 'yes' }] } }, mode: 'sync' };
+      expect((await (await served.post(`/runs/${run.run_id}`, reply)).json()).status).toBe('completed');
+      const again = await frames(await served.post('/runs', ask('quick', 'hi', { mode: 'stream' }), headers));
+      expect(types(again.map(({ event }) => event)).at(-1)).toBe('run.awaiting');
+      const sync: Run = await (await served.post('/runs', ask('quick'), headers)).json();
+      expect(sync).toEqual(run);
+    });
+  },
+);

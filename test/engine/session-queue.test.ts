@@ -1,0 +1,155 @@
+import { NEVER, of } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import type { Outcome, Write } from '../../src/core/store.ts';
+import { createServer, type Run } from '../../src/index.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { agent, echo, never, Tap } from '../support/agents.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, finished, type Served, serve } from '../support/serve.ts';
+
+const session_id = '66666666-6666-4666-8666-666666666666';
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const start = async (served: Served, name: string, if_busy: string, text = 'hi'): Promise<Run> =>
+  (await served.post('/runs', ask(name, text, { session_id, mode: 'async' }), { 'if-busy': if_busy })).json();
+
+const statusOf = async (served: Served, { run_id }: Run): Promise<string> =>
+  (await (await served.get(`/runs/${run_id}`)).json()).status;
+
+const until = async (served: Served, run: Run, status: string): Promise<void> => {
+  while ((await statusOf(served, run)) !== status) await turn();
+};
+
+/** Counts what is asked of a store. */
+class CountingStore extends MemoryStore {
+  calls = 0;
+
+  constructor() {
+    super();
+    for (const name of ['run', 'runs', 'unfinished', 'count', 'commit'] as const) {
+      const method: (...args: never[]) => Promise<unknown> = this[name].bind(this);
+      Object.assign(this, {
+        [name]: (...args: never[]) => {
+          this.calls += 1;
+          return method(...args);
+        },
+      });
+    }
+  }
+}
+
+describe('the queue of a session', () => {
+  it('asks the same of the store for the 200th run as for the second', async () => {
+    const store = new CountingStore();
+    const served = await serve([never], { store, limits: { sweepEvery: 0 } });
+    await start(served, 'never', 'enqueue');
+    const costs: number[] = [];
+    for (let n = 0; n < 200; n += 1) {
+      const before = store.calls;
+      await start(served, 'never', 'enqueue');
+      costs.push(store.calls - before);
+    }
+    expect(costs.slice(1)).toEqual(Array(199).fill(costs[1]));
+  });
+
+  it('is full at its limit, which is told with 429', async () => {
+    const served = await serve([never], { limits: { queued: 3 } });
+    for (let n = 0; n < 3; n += 1) expect((await start(served, 'never', 'enqueue')).status).toBe('created');
+    const refused = await served.post('/runs', ask('never', 'hi', { session_id }), { 'if-busy': 'enqueue' });
+    expect([refused.status, (await refused.json()).message]).toEqual([429, expect.stringContaining('3 runs')]);
+    expect((await start(served, 'never', 'parallel')).status).toBe('created');
+  });
+
+  it('goes on although runs that do not wait overlap all the time', async () => {
+    const served = await serve([never, echo]);
+    const first = await start(served, 'never', 'enqueue');
+    const queued = await start(served, 'echo', 'enqueue');
+    await start(served, 'never', 'parallel');
+    await served.post(`/runs/${first.run_id}/cancel`);
+    expect((await finished(served, queued.run_id)).status).toBe('completed');
+  });
+
+  it('gives the session to the last of two runs that interrupt at once', async () => {
+    const served = await serve([never, echo]);
+    const first = await start(served, 'never', 'parallel');
+    const [a, b] = await Promise.all([start(served, 'never', 'interrupt'), start(served, 'never', 'interrupt')]);
+    const [older, newer] = [a, b].sort((x, y) => (x.run_id < y.run_id ? -1 : 1));
+    if (older === undefined || newer === undefined) throw new Error('two runs were made');
+    await until(served, newer, 'in-progress');
+    expect([await statusOf(served, first), await statusOf(served, older)]).toEqual(['cancelled', 'cancelled']);
+  });
+
+  it('begins nothing in a process that is stopping', async () => {
+    const store = new MemoryStore();
+    const begun: string[] = [];
+    const named = agent('named', (input) => {
+      const name = input[0]?.parts[0]?.content ?? '';
+      begun.push(name);
+      return name === 'a' ? NEVER : of(name);
+    });
+    const app = await createServer({ agents: [named], store, limits: { stopTime: 0 } });
+    const post = async (text: string): Promise<Run> => {
+      const payload = ask('named', text, { session_id, mode: 'async' });
+      return (await app.inject({ method: 'POST', url: '/runs', payload, headers: { 'if-busy': 'enqueue' } })).json();
+    };
+    const [a, b] = [await post('a'), await post('b')];
+    await app.close();
+    expect(begun).toEqual(['a']);
+    expect(await store.run(a.run_id)).toMatchObject({ status: 'failed' });
+    expect(await store.run(b.run_id)).toMatchObject({ status: 'created', queued_at: expect.any(String) });
+    const next = await serve([named], { store });
+    expect((await finished(next, b.run_id)).status).toBe('completed');
+    expect(begun).toEqual(['a', 'b']);
+  });
+
+  it('begins the next run later where the store fails at that moment', async () => {
+    class Failing extends MemoryStore {
+      failures = 3;
+
+      override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+        if (writes.every(({ when }) => when !== 'first') || this.failures === 0) return super.commit(writes);
+        this.failures -= 1;
+        throw new Error('disk I/O error');
+      }
+    }
+    const tap = new Tap();
+    const served = await serve([tap.agent, echo], { store: new Failing(), limits: { sweepEvery: 5 } });
+    const first = await start(served, 'tap', 'enqueue');
+    const queued = await start(served, 'echo', 'enqueue');
+    await tap.started();
+    tap.complete();
+    expect((await finished(served, first.run_id)).status).toBe('completed');
+    expect((await finished(served, queued.run_id)).status).toBe('completed');
+  });
+
+  it('is that of all nodes: none begins a run while an older one of the session goes on', async () => {
+    const tap = new Tap();
+    const { node, store } = nodes([tap.agent, echo]);
+    const limits = { lookEvery: 10 };
+    const [one, two] = [await node('a', { limits }), await node('b', { limits })];
+    store.deaf = true;
+    const first = await start(one, 'tap', 'enqueue');
+    await tap.started();
+    const queued = await start(two, 'echo', 'enqueue');
+    expect(await statusOf(one, queued)).toBe('created');
+    tap.complete();
+    await until(two, queued, 'completed');
+    const rows = await Promise.all([first, queued].map(({ run_id }) => store.run(run_id)));
+    expect((rows[0]?.finished_at ?? '') <= (rows[1]?.finished_at ?? '')).toBe(true);
+  });
+});
+
+describe('a cancel on another node whose notification is lost', () => {
+  it('is heard by an agent that says nothing, at the next periodic check', async () => {
+    const tap = new Tap();
+    const { node, store, queue } = nodes([tap.agent]);
+    const [one, two] = [await node('a', { limits: { lookEvery: 10 } }), await node('b')];
+    queue.next = 'a';
+    const run = await start(one, 'tap', 'parallel');
+    await tap.started();
+    store.deaf = true;
+    expect((await two.post(`/runs/${run.run_id}/cancel`)).status).toBe(202);
+    while (tap.unsubscriptions === 0) await turn();
+    expect(await statusOf(one, run)).toBe('cancelled');
+  });
+});
