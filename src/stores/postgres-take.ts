@@ -148,9 +148,10 @@ export const takeFunctions = `
       WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
       ORDER BY session_id COLLATE "C", ordinality
     LOOP
-      -- The lock on the row gives the history one order.
-      INSERT INTO sessions (session_id, owner) VALUES (w.session_id, w.owner) ON CONFLICT DO NOTHING;
-      SELECT state INTO before FROM sessions WHERE session_id = w.session_id FOR UPDATE;
+      -- Updated in any case: the lock on the row gives the history one order, and keeps the session from being removed.
+      INSERT INTO sessions (session_id, owner) VALUES (w.session_id, w.owner)
+        ON CONFLICT (session_id) DO UPDATE SET state = sessions.state
+        RETURNING state INTO before;
       INSERT INTO history (session_id, digest, url)
         SELECT w.session_id, digest(url), url
         FROM json_array_elements_text(w.history) WITH ORDINALITY AS added (url, position)

@@ -3,8 +3,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace } from '../support/servers.ts';
+import { damageContract } from './contract-damage.ts';
 import { opening } from './opened.ts';
-import { append, fresh } from './writes.ts';
+import { append, end, fresh, said } from './writes.ts';
 
 const place = await postgresPlace();
 afterAll(() => place?.remove());
@@ -22,7 +23,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   it('makes its tables once, however many open it at the same time', async () => {
     await Promise.all(Array.from({ length: 5 }, () => open(url)));
     const { rows } = await (await client()).query(`SELECT version FROM ${schema}.version`);
-    expect(rows).toEqual([{ version: 2 }]);
+    expect(rows).toEqual([{ version: 1 }]);
   });
 
   it('does not open the tables of a newer Rivulet, and does not change them', async () => {
@@ -30,9 +31,9 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     const other = await client();
     await other.query(`UPDATE ${schema}.version SET version = 7`);
     await expect(openStore(url)).rejects.toThrow(
-      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows 2)`,
+      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows 1)`,
     );
-    const { rows } = await other.query(`UPDATE ${schema}.version SET version = 2 RETURNING version`);
+    const { rows } = await other.query(`UPDATE ${schema}.version SET version = 1 RETURNING version`);
     expect(rows).toHaveLength(1);
   });
 
@@ -72,11 +73,11 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect((await store.session(first.row.session_id))?.history).toEqual(['/2']);
   });
 
-  it('refuses a parcel that comes when a later one has been taken', async () => {
+  it('refuses a commit that comes when a later one has been taken', async () => {
     await open(url);
     const one = await client();
-    const keep = `SELECT ${schema}.keep('writer', $1, '[]', '{}') AS taken`;
-    for (const number of [1, 2, 2, 5]) expect((await one.query(keep, [number])).rows).toEqual([{ taken: [] }]);
+    const keep = `SELECT ${schema}.keep('writer', $1, '[]', '{}') AS outcomes`;
+    for (const number of [1, 2, 2, 5]) expect((await one.query(keep, [number])).rows).toEqual([{ outcomes: [] }]);
     await expect(one.query(keep, [4])).rejects.toThrow('out of date');
   });
 
@@ -102,6 +103,64 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     for (const session_id of sessions) expect((await store.session(session_id))?.history).toHaveLength(2);
   });
 
+  it('finds nothing under a text that it could not keep', async () => {
+    const store = await open(url);
+    for (const odd of ['a\0', '\ud800']) {
+      expect(await store.run(odd)).toBeUndefined();
+      expect(await store.input(odd)).toBeUndefined();
+      expect(await store.events(odd, 0, 10)).toEqual([]);
+      expect(await store.journal(odd)).toEqual([]);
+      expect(await store.runs({ agent_name: odd }, undefined, 10)).toEqual([]);
+      expect(await store.runs({ session_id: odd }, odd, 10)).toEqual([]);
+      expect(await store.unfinished(odd, odd, 10)).toEqual([]);
+      expect(await store.count(odd)).toBe(0);
+      expect(await store.key(odd, odd)).toBeUndefined();
+      expect(await store.session(odd)).toBeUndefined();
+      expect(await store.resources([odd])).toEqual([undefined]);
+      expect(await store.figures([odd])).toEqual([]);
+      expect(await store.remove(odd)).toBe(true);
+      expect(await store.removeSession(odd)).toBe(true);
+    }
+  });
+
+  it('takes every commit where the default of the user is to serialise transactions', async () => {
+    const role = `${schema}_strict`;
+    const admin = await client();
+    await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER;
+      ALTER ROLE ${role} SET default_transaction_isolation = 'serializable'`);
+    closing({ close: () => admin.query(`DROP ROLE ${role}`) });
+    const theirs = new URL(url);
+    theirs.username = role;
+    theirs.searchParams.set('options', '-c geqo=off');
+    const stores = await Promise.all([1, 2, 3].map(() => open(theirs.href)));
+    const session_id = `strict-${schema}`;
+    const commits = Array.from({ length: 90 }, (_, n) => {
+      const row = fresh({ session_id, agent_name: session_id });
+      const first = append(row, ['1'], said(row, 'question'));
+      const last = end(first.row, 'completed', { ended: { tokens: 1, seconds: 1 } });
+      return stores[n % 3]?.commit([first, last]);
+    });
+    expect(await Promise.all(commits)).toEqual(Array(90).fill(['taken', 'taken']));
+    expect((await stores[0]?.session(session_id))?.history).toHaveLength(90);
+  });
+
+  it('clears logs by their index, however many rows there are', async () => {
+    await open(url);
+    const one = await client();
+    await one.query(`SET search_path TO ${schema};
+      INSERT INTO events SELECT 'other-' || n / 10, n % 10, 1, '{}' FROM generate_series(1, 50000) AS n;
+      INSERT INTO journal (run_id, body) SELECT 'other-' || n / 10, '{}' FROM generate_series(1, 50000) AS n;
+      INSERT INTO removed SELECT 'other-' || n FROM generate_series(1, 5) AS n;
+      ANALYZE events; ANALYZE journal; ANALYZE removed`);
+    const { rows } = await one.query("SELECT prosrc FROM pg_proc WHERE oid = 'clear_logs'::regproc");
+    const plan = await one.query(`EXPLAIN (COSTS OFF) ${rows[0].prosrc.replaceAll('most', '100')}`);
+    const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(text).toContain('events_pkey');
+    expect(text).toContain('journal_pkey');
+    expect(text).not.toMatch(/Seq Scan on (events|journal)/);
+    await one.query("DELETE FROM events; DELETE FROM journal WHERE run_id LIKE 'other-%'; DELETE FROM removed");
+  });
+
   it('holds a few connections, however many read', async () => {
     const store = await open(url, 'application_name=many-readers');
     await Promise.all(Array.from({ length: 200 }, (_, n) => store.run(String(n))));
@@ -110,4 +169,19 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     );
     expect(rows[0].n).toBeLessThan(10);
   });
+});
+
+describe.skipIf(place === undefined)('a store in PostgreSQL of which a run is damaged', () => {
+  const { url = '', name: schema = '' } = place ?? {};
+  damageContract(
+    'postgres, without its input and its log',
+    () => openStore(url),
+    async (run_id) => {
+      const one = new Client(url);
+      await one.connect();
+      await one.query(`UPDATE ${schema}.runs SET input = 'no JSON', status = 'awaiting' WHERE run_id = $1`, [run_id]);
+      await one.query(`DELETE FROM ${schema}.events WHERE run_id = $1`, [run_id]);
+      await one.end();
+    },
+  );
 });

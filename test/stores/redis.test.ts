@@ -2,8 +2,9 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
+import { damageContract } from './contract-damage.ts';
 import { opening } from './opened.ts';
-import { append, end, fresh, said } from './writes.ts';
+import { append, end, fresh, numbered, said } from './writes.ts';
 
 const place = await redisPlace();
 afterAll(() => place?.remove());
@@ -26,10 +27,14 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     await store.commit([first, last]);
     await store.remove(row.run_id);
     await store.removeSession(row.session_id);
-    await store.sweep({ keys: '2026-01-02' });
+    while (await store.sweep({ keys: '2026-01-02' }));
     const redis = client();
     const names = (await redis.keys(`{${name}}:*`)).sort();
-    expect(names).toEqual([expect.stringMatching(/:commit:[\w-]+$/), expect.stringMatching(/:figures:echo$/)]);
+    expect(names).toEqual([
+      expect.stringMatching(/:commit:[\w-]+$/),
+      expect.stringMatching(/:figures:echo$/),
+      expect.stringMatching(/:version$/),
+    ]);
     expect(await redis.ttl(names[0] ?? '')).toBeGreaterThan(86_000);
   });
 
@@ -71,9 +76,99 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await store.events(first.row.run_id, 1, 10)).toEqual([{ first: 2, lines: ['2'] }]);
   });
 
+  it('does not open what a newer Rivulet has written, and does not change it', async () => {
+    await open(url);
+    const redis = client();
+    await redis.set(`{${name}}:version`, 7);
+    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 1)');
+    expect(await redis.getset(`{${name}}:version`, 1)).toBe('7');
+  });
+
+  it('warns of a Redis that may lose what it has answered, and of no other', async ({ skip, onTestFinished }) => {
+    const warned = async (durable: boolean, policy: string): Promise<string[]> => {
+      const server = (await startRedis({ durable })) ?? skip('there is no redis-server to start');
+      onTestFinished(server.stop);
+      const redis = new Redis(server.url);
+      onTestFinished(() => redis.disconnect());
+      await redis.config('SET', 'maxmemory-policy', policy);
+      const texts: string[] = [];
+      await (await openStore(server.url, (text) => texts.push(text))).close();
+      return texts;
+    };
+    expect(await warned(false, 'allkeys-lru')).toEqual([
+      expect.stringContaining('set "appendonly yes"'),
+      expect.stringContaining('maxmemory-policy allkeys-lru'),
+    ]);
+    expect(await warned(true, 'noeviction')).toEqual([]);
+  });
+
+  it('rejects the writes of a run whose log is damaged, and takes all others', async () => {
+    const store = await open(url);
+    const [bad, good] = [append(fresh(), ['1']), append(fresh(), ['1'])];
+    await store.commit([bad, good]);
+    const redis = client();
+    await redis.set(`{${name}}:log:${bad.row.run_id}`, 'no stream');
+    const more = append(bad.row, ['2'], { history: ['/2'] });
+    const damaged = { rejected: expect.any(Error) };
+    expect(await store.commit([more, append(good.row, ['2'])])).toEqual([damaged, 'taken']);
+    expect(await store.commit([append({ ...good.row, last: 2 }, ['3']), more])).toEqual(['taken', damaged]);
+    expect(await store.commit([more])).toEqual([damaged]);
+    expect(await store.run(bad.row.run_id)).toEqual(bad.row);
+    expect(await store.session(bad.row.session_id)).toBeUndefined();
+    expect(numbered(await store.events(good.row.run_id, 0, 10))).toHaveLength(3);
+  });
+
+  it('takes no longer for one call, however many runs a removed session has', async () => {
+    const store = await open(url);
+    const redis = client();
+    /** Microseconds of a call, on average. */
+    const removed = async (runs: number): Promise<number> => {
+      const session_id = `removed-${runs}`;
+      const writes = Array.from({ length: runs }, () => {
+        const row = fresh({ session_id });
+        return append(row, ['1'], said(row, 'question'));
+      });
+      for (let n = 0; n < runs; n += 500) {
+        const part = writes.slice(n, n + 500);
+        await store.commit(part);
+        await store.commit(part.map(({ row }) => end(row, 'completed')));
+      }
+      await redis.config('RESETSTAT');
+      expect(await store.removeSession(session_id)).toBe(true);
+      while (await store.sweep({ keys: '' }));
+      const found = [...(await redis.info('commandstats')).matchAll(/cmdstat_eval(?:sha)?:calls=(\d+),usec=(\d+)/g)];
+      const sum = (index: number): number => found.reduce((before, one) => before + Number(one[index]), 0);
+      return sum(2) / sum(1);
+    };
+    await removed(99);
+    const few = await removed(300);
+    // Were it one script for all of them, it would be as many times longer as there are more runs.
+    expect(await removed(6_000)).toBeLessThan(6 * few);
+  });
+
   it('does not open a database that there is not', async () => {
     const there = new URL(url);
     there.pathname = '/9999';
     await expect(openStore(there.href)).rejects.toThrow(/out of range/);
   });
+});
+
+describe.skipIf(place === undefined)('a store in Redis of which a run is damaged', () => {
+  const { url = '', name = '' } = place ?? {};
+  const kinds: Record<string, (redis: Redis, run: string) => Promise<unknown>> = {
+    'its row': (redis, run) => redis.hset(`${run}`, 'row', 'no JSON'),
+    'all that is known of it': (redis, run) => redis.unlink(run),
+    'its log': (redis, run) => redis.set(run.replace(':run:', ':log:'), 'no stream'),
+  };
+  for (const [what, damage] of Object.entries(kinds)) {
+    damageContract(
+      `redis, without ${what}`,
+      () => openStore(url),
+      async (run_id) => {
+        const redis = new Redis(url);
+        await damage(redis, `{${name}}:run:${run_id}`);
+        await redis.quit();
+      },
+    );
+  }
 });

@@ -1,0 +1,47 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { postgresPlace, redisPlace } from '../support/servers.ts';
+import { opening } from './opened.ts';
+import { append, end, fresh } from './writes.ts';
+
+const megabytes = 100;
+
+for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
+  describe.skipIf(place === undefined)(`a part of ${megabytes} MB: ${name}`, () => {
+    afterAll(() => place?.remove());
+    const { open } = opening();
+
+    it('is kept, or rejected by itself, and other runs go on', { timeout: 240_000 }, async () => {
+      const store = await open(place?.url ?? '');
+      const other = append(fresh(), ['1']);
+      // What no compression makes short.
+      const part = Array.from({ length: (megabytes * 1e6) / 10 }, () => Math.random().toString(36).slice(2, 12)).join(
+        '',
+      );
+      const line = `"${part}"`;
+      const first = append(fresh(), ['1']);
+      await store.commit([first, other]);
+      const large = append(first.row, [line]);
+      const [outcome] = await store.commit([large]);
+      if (outcome === 'taken') {
+        const [batch] = await store.events(first.row.run_id, 1, 1);
+        expect(batch?.lines[0]?.length).toBe(line.length);
+        const body = { content_type: 'application/json', body: line };
+        const resource = { resource_id: large.row.run_id, session_id: large.row.session_id, run_id: null, ...body };
+        const last = end(large.row, 'completed', { resources: [resource], history: ['/resources/large'] });
+        expect(await store.commit([{ ...last, lines: [line] }])).toEqual(['taken']);
+        expect((await store.resources([large.row.run_id]))[0]?.body.length).toBe(line.length);
+      } else {
+        expect(outcome).toMatchObject({ rejected: expect.any(Error) });
+      }
+      expect(await store.commit([append(other.row, ['2'])])).toEqual(['taken']);
+    });
+
+    it('rejects a text that is longer than any can be, and its neighbours go on', { timeout: 240_000 }, async () => {
+      const store = await open(place?.url ?? '');
+      const half = 'x'.repeat(300_000_000);
+      const [outcome] = await store.commit([append(fresh(), [half, half])]);
+      expect(outcome).toMatchObject({ rejected: expect.any(Error) });
+      expect(await store.commit([append(fresh(), ['1'])])).toEqual(['taken']);
+    });
+  });
+}
