@@ -6,24 +6,27 @@ import { fail } from './core/errors.ts';
 import type { Store } from './core/store.ts';
 import { openDispatcher } from './dispatchers/open.ts';
 import { Engine } from './engine/engine.ts';
-import { defaultLimits, type Limits } from './engine/limits.ts';
+import { type Limits, parseLimits } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
 import { acceptJson } from './http/body.ts';
-import { watchConnections } from './http/close-connections.ts';
-import { handleClientError, handleError, handleNotFound } from './http/error-handler.ts';
+import { Connections } from './http/connections.ts';
+import { handleError } from './http/error-handler.ts';
 import { createFetch, type ForeignOptions } from './http/foreign.ts';
 import { healthRoutes } from './http/health.ts';
+import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
+import { wantsStream } from './http/negotiation.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { type NameOptions, refuseForeign } from './http/own-names.ts';
 import { servePlayground } from './http/playground.ts';
 import { Responder } from './http/respond.ts';
+import { refuseUnknown } from './http/routes.ts';
 import { validatorCompiler } from './http/validator.ts';
 import { acp } from './protocols/acp/plugin.ts';
 import { openStore } from './stores/open.ts';
 import { version } from './version.ts';
 
-export interface RivuletOptions extends NameOptions {
+export interface RivuletOptions extends NameOptions, Partial<HttpLimits> {
   /** The agents to host; with a source (a file's path), errors about them name it. Those of a Registry can be replaced. */
   readonly agents: Iterable<Agent | Hosted> | Registry;
   /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
@@ -41,23 +44,13 @@ export interface RivuletOptions extends NameOptions {
   readonly foreign?: ForeignOptions;
   /** What runs may take, and how long. */
   readonly limits?: Partial<Limits>;
-  /** Milliseconds between the comments that keep an idle stream open. Default 15,000. */
-  readonly heartbeat?: number;
-  /** Milliseconds until a stream whose reader takes nothing of what waits is dropped; 0 for never. Default 60,000. */
-  readonly stalledAfter?: number;
-  /** Milliseconds that a client whose stream broke waits before it reconnects. Default 1,000. */
-  readonly retry?: number;
-  /** Bytes of a request's body. Default 10 Mi. */
-  readonly bodyLimit?: number;
-  /** JSON values of a request's body: list items, object members, lists and objects. Default 20,000. */
-  readonly bodyValues?: number;
   /** Serve `/openapi.json` and `/docs`. Default true. */
   readonly docs?: boolean;
   /** Serve the playground at `/`. Default true. */
   readonly playground?: boolean;
 }
 
-export interface ServerOptions extends RivuletOptions {
+export interface ServerOptions extends RivuletOptions, Partial<ConnectionLimits> {
   /** As Fastify's: false (default), true, or pino's options. */
   readonly logger?: FastifyServerOptions['logger'];
 }
@@ -70,48 +63,52 @@ const anyNumber = 1_000_000;
  * `await app.register(rivulet, { prefix: '/acp', agents: [echo] })`.
  * Its error handling, parsers and validators stay inside.
  */
-export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) => {
-  // A store that was passed in is its caller's, and so is who else works with it.
+export const rivulet: FastifyPluginAsync<RivuletOptions> = (app, options) =>
+  host(app, options, new Connections(app.server));
+
+async function host(app: FastifyInstance, options: RivuletOptions, connections: Connections): Promise<void> {
+  const http = httpLimits(options);
+  const limits = parseLimits(options.limits);
+  const registry = options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents));
+  const fetchResource = createFetch(options.foreign ?? {});
+  refuseForeign(app, options);
+  // A store that was passed in is its caller's, and so is who else works with it. One of ours is opened last: what is
+  // wrong with other options would leave it open.
   const url = typeof options.store === 'string' ? options.store : 'memory:';
   const store = typeof options.store === 'object' ? options.store : await openStore(url);
-  const { running, lease } = { ...defaultLimits, ...options.limits };
+  const { running, lease } = limits;
   const onFailure = (err: unknown): void => app.log.error({ err }, 'the store did not answer');
   const onTrouble = (err: unknown): void => app.log.warn({ err }, 'the queue beside the store has trouble');
   const engine = new Engine({
-    registry: options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents)),
+    registry,
     store,
     dispatcher:
       options.dispatcher ?? (await openDispatcher(url, { slots: running || anyNumber, lease, onError: onTrouble })),
     works: options.works ?? true,
-    fetchResource: createFetch(options.foreign ?? {}),
+    fetchResource,
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
     logFor: (run_id) => app.log.child({ run_id }),
     onFailure,
-    ...(options.limits && { limits: options.limits }),
+    limits,
   });
-  const open = new OpenStreams({
-    heartbeat: options.heartbeat ?? 15_000,
-    stalledAfter: options.stalledAfter ?? 60_000,
-  });
-  const streams = { open, retry: options.retry ?? 1_000 };
-  const responder = new Responder(engine, streams);
-  const closeConnections = watchConnections(app.server);
+  const open = new OpenStreams(http);
+  const responder = new Responder(engine, { open, retry: http.retry });
   let stopping = false;
 
   app.setValidatorCompiler(validatorCompiler);
   // Responses are made by us from what the store keeps; a schema could only drop fields from them.
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(handleError);
-  app.setNotFoundHandler(handleNotFound);
-  acceptJson(app, { bodyValues: options.bodyValues ?? 20_000 });
-  refuseForeign(app, options);
+  refuseUnknown(app);
+  acceptJson(app, http);
   app.addHook('onRoute', (route) => {
-    route.bodyLimit ??= options.bodyLimit ?? 10 * 1024 * 1024;
+    route.bodyLimit ??= http.bodyLimit;
   });
   app.addHook('onRequest', async (request, reply) => {
-    if (!stopping) return;
+    const isStream = request.method === 'GET' && wantsStream(request);
+    if (!stopping && !(isStream && open.full)) return;
     // An EventSource takes a 503 for the end, but comes back after a broken connection.
-    if (request.headers.accept?.includes('text/event-stream') && request.method === 'GET') {
+    if (isStream) {
       reply.hijack();
       request.raw.destroy();
       return;
@@ -124,7 +121,7 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   app.addHook('preClose', async () => {
     stopping = true;
     await engine.stop();
-    closeConnections();
+    connections.close();
   });
   app.addHook('onClose', async () => {
     if (store !== options.store) await store.close();
@@ -135,29 +132,41 @@ export const rivulet: FastifyPluginAsync<RivuletOptions> = async (app, options) 
   if (options.playground !== false) await servePlayground(app);
   await app.register(healthRoutes, { engine });
   await app.register(acp, { engine, responder });
-};
+}
 
 /**
  * A server that hosts agents; call `listen` on what it resolves to.
  * @throws Error with one line that says which agent or store is wrong, and why
  */
 export async function createServer({ logger = false, ...options }: ServerOptions): Promise<FastifyInstance> {
+  const { maxConnections, headersTimeout, requestTimeout, idleTimeout } = connectionLimits(options);
+  const checkEvery = Math.min(5_000, headersTimeout, requestTimeout, idleTimeout);
   const app = Fastify({
     logger,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
-    bodyLimit: options.bodyLimit ?? 10 * 1024 * 1024,
+    bodyLimit: httpLimits(options).bodyLimit,
     // Ten seconds by default, and not only for starting: runs get as many when the server stops.
     pluginTimeout: 0,
     // A request that never ends may not hold a socket for ever; streams that we send are not meant.
-    requestTimeout: 60_000,
+    requestTimeout,
+    keepAliveTimeout: idleTimeout,
+    maxRequestsPerSocket: 10_000,
     return503OnClosing: false,
-    // Node would answer these two itself, with an empty body.
-    http: { requireHostHeader: false },
-    clientErrorHandler: handleClientError,
+    http: {
+      // Node would answer a request without Host itself, with an empty body.
+      requireHostHeader: false,
+      headersTimeout: Math.min(headersTimeout, requestTimeout),
+      connectionsCheckingInterval: checkEvery,
+    },
+    clientErrorHandler: (error, socket) => connections.refuse(error, socket),
     frameworkErrors: handleError,
   });
+  const connections = new Connections(app.server);
+  connections.closeIdle(idleTimeout, checkEvery);
+  app.server.maxConnections = maxConnections;
+  // So it would answer an Expect that it does not know.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  await app.register(rivulet, options);
+  await app.register((inner) => host(inner, options, connections));
   return app;
 }
 

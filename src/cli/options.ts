@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { defaultLimits, type Limits } from '../engine/limits.ts';
+import { defaultLimits, type Limits, parseLimits } from '../engine/limits.ts';
 
 const wholeNumber = (least: number, below: number, what: string) => (text: string) => {
   const value = Number(text);
@@ -40,6 +40,11 @@ export function limit(
       );
     if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
     limits[name] = Number(value);
+    try {
+      parseLimits({ [name]: limits[name] });
+    } catch (error) {
+      throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+    }
   }
   return limits;
 }

@@ -121,12 +121,18 @@ export const errorTable = {
     'invalid_input',
     (path: string, got: string, agent: string, takes: string) => `${path}: agent ${agent} takes ${takes}, not ${got}.`,
   ),
+  request_timeout: row(408, 'invalid_input', () => 'The request did not arrive in time; send it again.'),
   header_overflow: row(431, 'invalid_input', () => 'The request’s headers are larger than this server accepts.'),
   rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
   too_busy: row(
     503,
     'server_error',
     (limit: number) => `${limit} runs are at work, which is all that this server takes; try again soon.`,
+  ),
+  too_many_streams: row(
+    503,
+    'server_error',
+    (limit: number) => `${limit} streams are open, which is all that this server takes; try again soon.`,
   ),
   store_away: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
   process_silent: row(

@@ -1,75 +1,48 @@
-import type { Socket } from 'node:net';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../core/errors.ts';
+import type { ErrorBody } from '../schema/error.ts';
 
-/** Whatever was thrown, as an error of the table. What is not the client's doing becomes `unforeseen`. */
-function toRivuletError(error: unknown, request: FastifyRequest): RivuletError {
-  if (error instanceof RivuletError) return error;
-  const { statusCode, message } = asFastifyError(error);
-  if (statusCode === 413) return fail('body_too_large');
-  if (statusCode === 415) return fail('media_type', request.headers['content-type'] ?? 'no content type');
-  if (statusCode === 429) return fail('rate_limited');
-  if (statusCode === 404) return fail('route_unknown', request.method, request.url);
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return fail('bad_request', message);
-  return fail('unforeseen', request.id);
+interface Answer {
+  readonly status: number;
+  readonly body: ErrorBody;
 }
 
-const asFastifyError = (error: unknown): Partial<FastifyError> & { message: string } =>
-  error instanceof Error ? error : { message: 'no reason given' };
+/** The path of a request; its query may hold what belongs neither into an answer nor into a log. */
+export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => url.split('?', 1)[0] ?? '';
+
+/**
+ * What is answered to an error. Errors of Fastify, of its plugins and of an app around this one have a status and keep
+ * it; the message of those that are the client's fault is told as well.
+ */
+function answerTo(error: unknown, request: FastifyRequest): Answer {
+  const known = error instanceof RivuletError ? error : rowFor(statusOf(error), request);
+  if (known !== undefined) return { status: known.status, body: known.toJSON() };
+  const status = statusOf(error);
+  if (status >= 500) return { status, body: fail('unforeseen', request.id).toJSON() };
+  const message = error instanceof Error && error.message !== '' ? error.message : 'The request was refused.';
+  return { status, body: fail('bad_request', message).toJSON() };
+}
+
+/** The status that an error carries, where it is one of an error. */
+function statusOf(error: unknown): number {
+  const status: unknown = error instanceof Error ? Reflect.get(error, 'statusCode') : undefined;
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600 ? status : 500;
+}
+
+/** The row of the table for a status of Fastify's, where it has one. */
+function rowFor(status: number, request: FastifyRequest): RivuletError | undefined {
+  if (status === 404) return fail('route_unknown', request.method, pathOf(request));
+  if (status === 413) return fail('body_too_large');
+  if (status === 415) return fail('media_type', request.headers['content-type'] ?? 'no content type');
+  if (status === 429) return fail('rate_limited');
+  return undefined;
+}
 
 /** Answers every error of a request as an Error object. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const known = toRivuletError(error, request);
-  if (known.status === 503) request.log.warn({ err: known.cause }, known.message);
-  else if (known.status >= 500) request.log.error({ err: error }, known.message);
-  if (known.status === 503) reply.header('Retry-After', '1');
-  reply.code(known.status).type('application/json; charset=utf-8').send(JSON.stringify(known));
-}
-
-/** For paths that do not exist. */
-export function handleNotFound(request: FastifyRequest, reply: FastifyReply): void {
-  handleError(fail('route_unknown', request.method, request.url.split('?', 1)[0] ?? ''), request, reply);
-}
-
-/** For what is not even HTTP: answers on the bare socket, since there is no request yet. */
-export function handleClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const known =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? fail('header_overflow')
-      : fail('bad_request', 'The request is not valid HTTP.');
-  const body = JSON.stringify(known);
-  socket.end(
-    `HTTP/1.1 ${known.status} Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-
-/** Collects the routes registered from now on; `refuse` then makes their other methods answer 405. */
-export function collectMethods(app: FastifyInstance): { refuse(): void } {
-  const taken = new Map<string, Set<string>>();
-  app.addHook('onRoute', ({ routePath, method }) => {
-    const known = taken.get(routePath) ?? new Set();
-    for (const one of [method].flat()) known.add(one);
-    taken.set(routePath, known);
-  });
-  return {
-    refuse() {
-      for (const [url, known] of [...taken]) {
-        const allowed = [...known].join(', ');
-        app.route({
-          url,
-          method: methods.filter((method) => !known.has(method)),
-          schema: { hide: true },
-          handler: (request, reply) => {
-            reply.header('Allow', allowed);
-            throw fail('method_unknown', request.method, request.url, allowed);
-          },
-        });
-      }
-    },
-  };
+  const { status, body } = answerTo(error, request);
+  if (status === 503 && error instanceof RivuletError) request.log.warn({ err: error.cause }, body.message);
+  else if (status >= 500) request.log.error({ err: error }, body.message);
+  if (status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', '1');
+  reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
 }

@@ -1,13 +1,10 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { Crowd } from '../core/crowd.ts';
+import { fail } from '../core/errors.ts';
+import type { HttpLimits } from './limits.ts';
 
-export interface OpenStreamsOptions {
-  /** Milliseconds without a write after which a comment is written. */
-  readonly heartbeat: number;
-  /** Milliseconds in which a socket has taken nothing of what waits for it, until it is dropped; 0 for never. */
-  readonly stalledAfter: number;
-}
+type OpenStreamsOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'>;
 
 interface Stream {
   readonly reply: FastifyReply;
@@ -28,16 +25,27 @@ const looksPerStall = 4;
  * process that was busy or suspended has not let anybody read.
  */
 export class OpenStreams {
+  readonly #most: number;
   readonly #every: number;
   readonly #idleLooks: number;
   readonly #stuckLooks: number;
   readonly #streams = new Crowd<Stream>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ heartbeat, stalledAfter }: OpenStreamsOptions) {
+  constructor({ heartbeat, stalledAfter, maxStreams }: OpenStreamsOptions) {
+    this.#most = maxStreams;
     this.#every = stalledAfter > 0 ? Math.min(heartbeat, stalledAfter / looksPerStall) : heartbeat;
     this.#idleLooks = Math.max(1, Math.round(heartbeat / this.#every));
     this.#stuckLooks = stalledAfter > 0 ? Math.ceil(stalledAfter / this.#every) : Number.POSITIVE_INFINITY;
+  }
+
+  get full(): boolean {
+    return this.#streams.size >= this.#most;
+  }
+
+  /** @throws RivuletError `too_many_streams`, where as many are open as this server takes */
+  admit(): void {
+    if (this.full) throw fail('too_many_streams', this.#most);
   }
 
   /** Returns how to stop looking after this stream. */

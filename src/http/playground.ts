@@ -4,6 +4,7 @@ import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { hasTag, names } from './negotiation.ts';
 
 /** Where the build puts the page: the same folder, seen from the sources and from the build. */
 const built = new URL('../../dist/playground/', import.meta.url);
@@ -81,9 +82,9 @@ async function read(path: string): Promise<File | undefined> {
 
 function send({ headers }: FastifyRequest, reply: FastifyReply, { type, etag, plain, gzipped }: File): FastifyReply {
   reply.headers({ ETag: etag, Vary: 'Accept-Encoding' });
-  if (headers['if-none-match'] === etag) return reply.code(304).send();
+  if (hasTag(headers['if-none-match'], etag)) return reply.code(304).send();
   reply.type(type);
-  return /\bgzip\b/.test(headers['accept-encoding'] ?? '')
+  return names(String(headers['accept-encoding'] ?? ''), 'gzip')
     ? reply.header('Content-Encoding', 'gzip').send(gzipped)
     : reply.send(plain);
 }

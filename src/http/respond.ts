@@ -27,6 +27,11 @@ export class Responder {
     this.#streams = streams;
   }
 
+  /** Call it before a run is made that is to be streamed. @throws RivuletError `too_many_streams` */
+  admit(mode: RunMode): void {
+    if (mode === 'stream') this.#streams.open.admit();
+  }
+
   async begun(reply: FastifyReply, { run_id, run, after }: Begun, mode: RunMode): Promise<FastifyReply> {
     reply.header('Run-ID', run_id);
     switch (mode) {

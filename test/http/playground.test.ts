@@ -85,6 +85,6 @@ describe('the playground over HTTP', () => {
     for (const url of ['/assets/', '/assets/../package.json', '/assets/nothing.js', '/index.html']) {
       expect((await app.inject(url)).statusCode, url).toBe(404);
     }
-    expect((await app.inject({ method: 'POST', url: '/' })).statusCode).toBe(404);
+    expect((await app.inject({ method: 'POST', url: '/' })).statusCode).toBe(405);
   });
 });

@@ -187,7 +187,7 @@ describe('a stream', () => {
     const served = await serve([never]);
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const response = await fetch(`${served.url}/runs/${run_id}/events`, { method: 'HEAD', headers: sse });
-    expect(response.status).toBe(404);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET']);
   });
 });
 

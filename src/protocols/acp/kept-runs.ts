@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../engine/engine.ts';
+import { wantsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { EventsQuery, RunEventsResponse, RunParams, RunsQuery, RunsResponse } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
@@ -90,8 +91,6 @@ export const keptRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responde
     },
   );
 };
-
-const wantsStream = ({ headers }: FastifyRequest): boolean => headers.accept?.includes('text/event-stream') ?? false;
 
 /** The header wins: a browser that reconnects keeps the `?after=` of its first connection. */
 function cursorOf({ headers }: FastifyRequest, query: string | undefined): number {

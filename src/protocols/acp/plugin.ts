@@ -1,6 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Engine } from '../../engine/engine.ts';
-import { collectMethods } from '../../http/error-handler.ts';
 import type { Responder } from '../../http/respond.ts';
 import { agentRoutes } from './agents.ts';
 import { keptRunRoutes } from './kept-runs.ts';
@@ -9,10 +8,8 @@ import { sessionRoutes } from './sessions.ts';
 
 /** The Agent Communication Protocol over an engine; `docs/` and the OpenAPI document say what each call answers. */
 export const acp: FastifyPluginAsync<{ engine: Engine; responder: Responder }> = async (app, options) => {
-  const methods = collectMethods(app);
   await app.register(agentRoutes, options);
   await app.register(runRoutes, options);
   await app.register(keptRunRoutes, options);
   await app.register(sessionRoutes, options);
-  methods.refuse();
 };

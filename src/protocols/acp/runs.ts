@@ -34,6 +34,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
       },
     },
     async ({ body, headers }, reply) => {
+      responder.admit(body.mode ?? 'sync');
       const begun = await engine.create(body, wishesOf(headers));
       reply.header('Location', `${app.prefix}/runs/${begun.run_id}`);
       return responder.begun(reply, begun, body.mode ?? 'sync');
@@ -53,6 +54,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
       },
     },
     async ({ params, body, headers }, reply) => {
+      responder.admit(body.mode);
       const begun = await engine.resume(params.run_id.toLowerCase(), body.await_resume, wishesOf(headers));
       return responder.begun(reply, begun, body.mode);
     },

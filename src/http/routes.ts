@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify';
+import { fail } from '../core/errors.ts';
+import { handleError, pathOf } from './error-handler.ts';
+
+interface Route {
+  readonly path: RegExp;
+  readonly methods: Set<string>;
+}
+
+/**
+ * Answers requests that no route takes: 405 with `Allow` where the path is that of a route registered after this, 404
+ * otherwise. Looks through all routes, some thirty, and only for such requests.
+ */
+export function refuseUnknown(app: FastifyInstance): void {
+  const routes = new Map<string, Route>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const route = routes.get(url) ?? { path: patternOf(url), methods: new Set() };
+    for (const one of [method].flat()) route.methods.add(one);
+    routes.set(url, route);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const path = pathOf(request);
+    const methods = [...routes.values()]
+      .filter((route) => route.path.test(path))
+      .flatMap((route) => [...route.methods]);
+    if (methods.length === 0 || methods.includes(request.method)) {
+      return handleError(fail('route_unknown', request.method, path), request, reply);
+    }
+    const allowed = [...new Set(methods)].join(', ');
+    reply.header('Allow', allowed);
+    handleError(fail('method_unknown', request.method, path, allowed), request, reply);
+  });
+}
+
+/** A route's URL, such as `/runs/:run_id`, as a pattern; a slash at its end is ignored. */
+function patternOf(url: string): RegExp {
+  const parts = url.replace(/\/$/, '').replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${parts.replace(/:\w+/g, '[^/]+').replace(/\*/g, '.*')}/?$`);
+}

@@ -1,0 +1,204 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ServerOptions } from '../../src/index.ts';
+import { agent, echo, never, Tap } from '../support/agents.ts';
+import { ask, finished, type Served, serve } from '../support/serve.ts';
+
+/** A connection of bytes, and what came over it so far. */
+class Wire {
+  readonly socket: Socket;
+  text = '';
+  readonly closed: Promise<void>;
+
+  constructor({ url }: Served) {
+    const { hostname, port } = new URL(url);
+    this.socket = connect(Number(port), hostname);
+    this.socket.setEncoding('utf8').on('data', (chunk) => {
+      this.text += chunk;
+    });
+    // A reset is an end as well.
+    this.socket.on('error', () => {});
+    this.closed = new Promise((resolve) => this.socket.on('close', () => resolve()));
+    onTestFinished(() => void this.socket.destroy());
+  }
+
+  send(...lines: string[]): this {
+    this.socket.write(lines.map((line) => `${line}\r\n`).join(''));
+    return this;
+  }
+
+  async until(what: string | RegExp): Promise<void> {
+    while (!this.text.match(what)) await once(this.socket, 'data');
+  }
+}
+
+const json = (served: Served, body: object, ...headers: string[]): Wire => {
+  const text = JSON.stringify(body);
+  const length = `Content-Length: ${Buffer.byteLength(text)}`;
+  return new Wire(served)
+    .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', length, ...headers, '')
+    .send(text);
+};
+const errorIn = (text: string) => JSON.parse(text.split('\r\n\r\n')[1] ?? '');
+
+describe('what is no HTTP', () => {
+  it('is not answered in the middle of a stream, which ends', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent]);
+    const wire = json(served, ask('tap', 'a', { mode: 'stream' }));
+    await tap.started();
+    tap.push('first');
+    await wire.until('first');
+    wire.send('NONSENSE', '');
+    await wire.closed;
+    expect(wire.text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+    expect(wire.text).not.toContain('not valid HTTP');
+  });
+
+  it('is not answered in the place of a run that is waited for', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent]);
+    const wire = json(served, ask('tap'));
+    await tap.started();
+    wire.send('NONSENSE', '');
+    await wire.closed;
+    expect(wire.text).toBe('');
+    tap.complete();
+  });
+
+  it('is answered where it is the body of a request, and between requests', async () => {
+    const served = await serve([echo]);
+    const body = new Wire(served)
+      .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json')
+      .send('Transfer-Encoding: chunked', '', 'zz', '{}', '0', '');
+    await body.closed;
+    expect(body.text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(errorIn(body.text).message).toContain('not valid HTTP');
+    const later = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost', '');
+    await later.until('{}');
+    later.send('NONSENSE', '');
+    await later.closed;
+    expect(later.text).toMatch(/\{\}HTTP\/1\.1 400 Bad Request\r\n/);
+  });
+
+  it('has a reason phrase of its own where headers are too large', async () => {
+    const served = await serve([echo]);
+    const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost', `X: ${'a'.repeat(70_000)}`, '');
+    await wire.closed;
+    expect(wire.text).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
+    expect(errorIn(wire.text).code).toBe('invalid_input');
+  });
+});
+
+describe('a client that is too slow', () => {
+  const quick = { headersTimeout: 50, requestTimeout: 100, idleTimeout: 100 };
+
+  it('with its headers is answered 408', async () => {
+    const served = await serve([echo], quick);
+    const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost');
+    await wire.closed;
+    expect(wire.text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+    expect(errorIn(wire.text)).toEqual({ code: 'invalid_input', message: expect.stringContaining('in time') });
+  });
+
+  it('with its body is answered 408', async () => {
+    const served = await serve([echo], quick);
+    const wire = new Wire(served)
+      .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 100', '')
+      .send('{');
+    await wire.closed;
+    expect(wire.text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+    expect(wire.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  it('and says nothing at all, is left without an answer, as a browser’s spare connection wants it', async () => {
+    const served = await serve([echo], quick);
+    const wire = new Wire(served);
+    await wire.closed;
+    expect(wire.text).toBe('');
+  });
+
+  it.each([
+    ['after a request', true],
+    ['before any', false],
+  ])('keeps no connection open with line feeds now and then, %s', async (_, used) => {
+    const served = await serve([echo], quick);
+    const wire = new Wire(served);
+    if (used) {
+      wire.send('GET /ping HTTP/1.1', 'Host: localhost', '');
+      await wire.until('{}');
+    }
+    const timer = setInterval(() => wire.send(''), 10);
+    onTestFinished(() => clearInterval(timer));
+    await wire.closed;
+    expect(wire.text).not.toContain('400');
+  });
+
+  it('is another thing than one that reads a stream, or waits for a run', async () => {
+    const tap = new Tap();
+    const served = await serve([never, tap.agent], { ...quick, heartbeat: 20 });
+    const stream = json(served, ask('never', 'a', { mode: 'stream' }));
+    const waiting = json(served, ask('tap'));
+    await tap.started();
+    // Some times the time-out.
+    await stream.until(/(:\n\n?[^:]*){20}/);
+    tap.complete();
+    await waiting.until('completed');
+  });
+});
+
+describe('a server that is full', () => {
+  it('closes connections beyond its limit, and takes others when there is room', async () => {
+    const served = await serve([echo], { maxConnections: 2 });
+    const open = [new Wire(served), new Wire(served)];
+    for (const wire of open) {
+      wire.send('GET /ping HTTP/1.1', 'Host: localhost', '');
+      await wire.until('{}');
+    }
+    await new Wire(served).closed;
+    open[0]?.socket.destroy();
+    await open[0]?.closed;
+    await expect.poll(() => served.get('/ping').then(({ status }) => status, String)).toBe(200);
+  });
+
+  it('makes no run for a stream that it has no room for, and breaks readers’ connections', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent, echo], { maxStreams: 1 });
+    const first = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
+    await tap.started();
+    const refused = await served.post('/runs', ask('echo', 'b', { mode: 'stream' }));
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await refused.json()).message).toContain('1 streams are open');
+    expect((await (await served.get('/runs')).json()).runs).toHaveLength(1);
+    const events = `/runs/${first.headers.get('run-id')}/events`;
+    await expect(served.get(events, { accept: 'text/event-stream' })).rejects.toThrow();
+    expect((await served.get(events)).status).toBe(200);
+    expect((await served.post('/runs', ask('echo'))).status).toBe(200);
+    tap.complete();
+    await first.text();
+    expect((await finished(served, first.headers.get('run-id') ?? '')).status).toBe('completed');
+    expect((await served.post('/runs', ask('echo', 'b', { mode: 'stream' }))).status).toBe(200);
+  });
+});
+
+describe('options', () => {
+  it.each<[Partial<ServerOptions>, string]>([
+    [{ heartbeat: 0 }, 'options.heartbeat: expected integer to be greater or equal to 1'],
+    [{ heartbeat: 2 ** 31 }, 'options.heartbeat: expected integer to be less or equal to 2147483647'],
+    [{ stalledAfter: -1 }, 'options.stalledAfter: expected integer to be greater or equal to 0'],
+    [{ retry: 0.5 }, 'options.retry: expected integer'],
+    [{ bodyLimit: 0 }, 'options.bodyLimit: expected integer to be greater or equal to 1'],
+    [{ maxConnections: 0 }, 'options.maxConnections: expected integer to be greater or equal to 1'],
+    [{ requestTimeout: Number.NaN }, 'options.requestTimeout: expected integer'],
+    [{ limits: { sweepEvery: 0 } }, 'limits.sweepEvery: expected integer to be greater or equal to 1'],
+    [{ limits: { lookEvery: 0 } }, 'limits.lookEvery: expected integer to be greater or equal to 1'],
+    [{ limits: { patience: 0 } }, 'limits.patience: expected integer to be greater or equal to 1'],
+    [{ limits: { lease: 2 ** 31 } }, 'limits.lease: expected integer to be less or equal to 2147483647'],
+    [{ limits: { keepRuns: Number.POSITIVE_INFINITY } }, 'limits.keepRuns: expected integer'],
+    [{ limits: { runTime: -1 } }, 'limits.runTime: expected integer to be greater or equal to 0'],
+    [{ limits: JSON.parse('{"runtime":5}') }, 'limits.runtime: unexpected property'],
+  ])('that mean nothing stop the start, and are named: %j', async (options, says) => {
+    await expect(serve([agent('a', () => 'ok')], options)).rejects.toThrow(says);
+  });
+});
