@@ -17,10 +17,11 @@ import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } 
 import { wantsStream } from './http/negotiation.ts';
 import { OpenStreams } from './http/open-streams.ts';
 import { serveOpenApi } from './http/openapi.ts';
-import { type NameOptions, refuseForeign } from './http/own-names.ts';
+import { type NameOptions, publicPath, refuseForeign } from './http/own-names.ts';
 import { servePlayground } from './http/playground.ts';
 import { Responder } from './http/respond.ts';
 import { refuseUnknown } from './http/routes.ts';
+import { secure } from './http/security-headers.ts';
 import { validatorCompiler } from './http/validator.ts';
 import { acp } from './protocols/acp/plugin.ts';
 import { openStore } from './stores/open.ts';
@@ -71,6 +72,8 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   const limits = parseLimits(options.limits);
   const registry = options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents));
   const fetchResource = createFetch(options.foreign ?? {});
+  const base = publicPath(options) ?? app.prefix;
+  secure(app);
   refuseForeign(app, options);
   // A store that was passed in is its caller's, and so is who else works with it. One of ours is opened last: what is
   // wrong with other options would leave it open.
@@ -128,10 +131,10 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   });
 
   await app.register(FastifySSEPlugin, { retryDelay: false });
-  if (options.docs !== false) await serveOpenApi(app, version());
-  if (options.playground !== false) await servePlayground(app);
+  if (options.docs !== false) await serveOpenApi(app, version(), base);
+  if (options.playground !== false) await servePlayground(app, base);
   await app.register(healthRoutes, { engine });
-  await app.register(acp, { engine, responder });
+  await app.register(acp, { engine, responder, base });
 }
 
 /**

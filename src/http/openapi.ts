@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
+import { docsPolicy } from './security-headers.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /**
  * OpenAPI 3.1 at `/openapi.json` and a page to browse it at `/docs`, from the schemas of the routes
- * that are registered after this.
+ * that are registered after this. `base` is the prefix as clients see it.
  */
-export async function serveOpenApi(app: FastifyInstance, version: string): Promise<void> {
+export async function serveOpenApi(app: FastifyInstance, version: string, base: string): Promise<void> {
   // Imported only where it is served: it is a fifth of the time that a start takes.
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
@@ -28,7 +29,7 @@ export async function serveOpenApi(app: FastifyInstance, version: string): Promi
     transformObject: (document) =>
       'openapiObject' in document ? hoist(document.openapiObject) : document.swaggerObject,
   });
-  await app.register(swaggerUi, { routePrefix: '/docs' });
+  await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: base, staticCSP: docsPolicy });
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
 }
 

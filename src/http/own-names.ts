@@ -18,10 +18,10 @@ const loopback = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
  * this, any web page could use a server on the reader's machine: a page's name may be made to resolve to 127.0.0.1
  * (DNS rebinding), and some requests are sent to other sites without asking them. Programs that are no browsers
  * send no `Origin`. The check runs before the body is read and costs less than a microsecond.
- * @throws Error that names an option which is no host or no origin
+ * @throws Error that names an option which is no URL, host or origin
  */
 export function refuseForeign(app: FastifyInstance, options: NameOptions): void {
-  const publicUrl = options.publicUrl === undefined ? undefined : new URL(options.publicUrl);
+  const publicUrl = publicUrlOf(options);
   const hosts = new Set((options.allowedHosts ?? []).map(hostOption));
   if (publicUrl !== undefined) hosts.add(publicUrl.hostname.toLowerCase());
   const origins = new Set((options.allowedOrigins ?? []).map(originOption));
@@ -37,6 +37,16 @@ export function refuseForeign(app: FastifyInstance, options: NameOptions): void 
       throw fail('origin_refused', 'another site');
     }
   });
+}
+
+/** The path under which clients reach the server, without a slash at its end; undefined without a public URL. */
+export const publicPath = (options: NameOptions): string | undefined =>
+  publicUrlOf(options)?.pathname.replace(/\/+$/, '');
+
+function publicUrlOf({ publicUrl }: NameOptions): URL | undefined {
+  if (publicUrl === undefined) return undefined;
+  if (URL.canParse(publicUrl) && /^https?:/i.test(publicUrl)) return new URL(publicUrl);
+  throw new Error(`publicUrl: expected an http(s) URL such as https://agents.example.com; got "${publicUrl}"`);
 }
 
 /** The one Host header, in lower case; undefined for HTTP/1.0, which may leave it out. @throws RivuletError `bad_request` */

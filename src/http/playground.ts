@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hasTag, names } from './negotiation.ts';
+import { playgroundPolicy } from './security-headers.ts';
 
 /** Where the build puts the page: the same folder, seen from the sources and from the build. */
 const built = new URL('../../dist/playground/', import.meta.url);
@@ -16,18 +17,6 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-// What agents say is shown here, so nothing of it may run or be fetched: no script, frame or request but to this server.
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
 interface File {
   readonly type: string;
   readonly etag: string;
@@ -36,23 +25,22 @@ interface File {
 }
 
 /**
- * The playground at `/` of the prefix: a handful of files, kept in memory and compressed once.
+ * The playground at `/` of the prefix: a handful of files, kept in memory and compressed once. `base` is the prefix as
+ * clients see it.
  * Where the package was not built there is no page, and `/` is a path like any that does not exist.
  */
-export async function servePlayground(app: FastifyInstance): Promise<void> {
+export async function servePlayground(app: FastifyInstance, base: string): Promise<void> {
   const index = await read('index.html');
   if (index === undefined) return;
   const schema = { hide: true };
   const headers = {
-    'Content-Security-Policy': policy,
+    'Content-Security-Policy': playgroundPolicy,
     'Cross-Origin-Opener-Policy': 'same-origin',
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
   };
   app.get('/', { schema }, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
     // The page's files are named relative to it.
-    if (path !== '' && path === app.prefix) return reply.redirect(`${path}/`);
+    if (path !== '' && path === app.prefix) return reply.redirect(`${base}/`);
     // Such as `GET *`, which the router takes for it.
     if (!path.endsWith('/')) return reply.callNotFound();
     return send(request, reply.headers({ ...headers, 'Cache-Control': 'no-cache' }), index);

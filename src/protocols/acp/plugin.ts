@@ -6,8 +6,15 @@ import { keptRunRoutes } from './kept-runs.ts';
 import { runRoutes } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 
+export interface AcpOptions {
+  readonly engine: Engine;
+  readonly responder: Responder;
+  /** The prefix as clients see it, for links. */
+  readonly base: string;
+}
+
 /** The Agent Communication Protocol over an engine; `docs/` and the OpenAPI document say what each call answers. */
-export const acp: FastifyPluginAsync<{ engine: Engine; responder: Responder }> = async (app, options) => {
+export const acp: FastifyPluginAsync<AcpOptions> = async (app, options) => {
   await app.register(agentRoutes, options);
   await app.register(runRoutes, options);
   await app.register(keptRunRoutes, options);

@@ -18,9 +18,9 @@ const modes = {
 };
 
 /** Runs: each answer is a reader of the same log. */
-export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: Responder }> = async (
+export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: Responder; base: string }> = async (
   app,
-  { engine, responder },
+  { engine, responder, base },
 ) => {
   app.post(
     '/runs',
@@ -36,7 +36,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     async ({ body, headers }, reply) => {
       responder.admit(body.mode ?? 'sync');
       const begun = await engine.create(body, wishesOf(headers));
-      reply.header('Location', `${app.prefix}/runs/${begun.run_id}`);
+      reply.header('Location', `${base}/runs/${begun.run_id}`);
       return responder.begun(reply, begun, body.mode ?? 'sync');
     },
   );

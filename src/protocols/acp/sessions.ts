@@ -54,8 +54,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
     },
     async ({ params }, reply) => {
       const { content_type, body } = await engine.resource(params.resource_id.toLowerCase());
-      // What agents and clients stored must not run as a page of this server's.
-      return reply.type(content_type).header('X-Content-Type-Options', 'nosniff').send(body);
+      return reply.type(content_type).send(body);
     },
   );
 };
