@@ -1,9 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Observable, ObservableInput } from 'rxjs';
-import { AgentManifest, AgentName } from '../schema/agent.ts';
+import { AgentManifest, type AgentMetadata, AgentName } from '../schema/agent.ts';
 import type { GenericEvent } from '../schema/event.ts';
+import { utcOf } from '../schema/formats.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
+import { fail } from './errors.ts';
+import { NotJson, toJson } from './json.ts';
 import { compile, type Validator } from './validate.ts';
 
 /** What an agent may emit: text, a part, a whole message, or an event of its own kind. */
@@ -104,15 +107,38 @@ let checkManifest: Validator<AgentManifestInput> | undefined;
  */
 export function defineAgent(manifest: AgentManifestInput, run: AgentRun, options: AgentOptions = {}): Agent {
   checkManifest ??= compile(AgentManifestInput, 'manifest');
+  const { metadata, ...rest } = checkManifest(plain(manifest));
   return Object.freeze({
     manifest: Object.freeze({
       input_content_types: ['*/*'],
       output_content_types: ['*/*'],
-      ...checkManifest(manifest),
+      ...rest,
+      ...(metadata && { metadata: inUtc(metadata) }),
     }),
     run,
     options,
   });
+}
+
+/** Larger manifests than any: each list of agents has all of them. */
+const manifestLimits = { chars: 1024 * 1024, values: 10_000 };
+
+// A copy of what JSON can say: a manifest that it cannot say would fail when it is first asked for.
+function plain(manifest: unknown): unknown {
+  try {
+    return toJson(manifest, manifestLimits);
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    throw fail('misfit', error.pathIn('manifest'), error.problem);
+  }
+}
+
+function inUtc({ created_at, updated_at, ...rest }: AgentMetadata): AgentMetadata {
+  return {
+    ...rest,
+    ...(created_at !== undefined && { created_at: utcOf(created_at) ?? created_at }),
+    ...(updated_at !== undefined && { updated_at: utcOf(updated_at) ?? updated_at }),
+  };
 }
 
 const agentName = new RegExp(AgentName.pattern ?? '');

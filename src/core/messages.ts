@@ -1,14 +1,19 @@
+import { utcOf } from '../schema/formats.ts';
 import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { fail } from './errors.ts';
 import { partProblem } from './parts.ts';
 
-const utc = (time: string): string => (time.endsWith('Z') ? time : new Date(time).toISOString());
-
 const withType = (part: MessagePart): MessagePart =>
   part.content_type === undefined ? { content_type: 'text/plain', ...part } : part;
 
+function utc(time: string, path: string): string {
+  const given = utcOf(time);
+  if (given === undefined) throw fail('misfit', path, 'is no date and time');
+  return given;
+}
+
 /**
- * Completes a message that fits its schema: role, content types, times.
+ * Completes a message that fits its schema: role, content types, times in UTC.
  * @throws RivuletError `misfit` that names the part, where a part contradicts itself.
  */
 export function receiveMessage(input: MessageInput, path: string, now: string): Message {
@@ -21,8 +26,8 @@ export function receiveMessage(input: MessageInput, path: string, now: string): 
     role: 'user',
     ...input,
     parts: input.parts.map(withType),
-    created_at: utc(input.created_at ?? now),
-    completed_at: utc(input.completed_at ?? now),
+    created_at: input.created_at === undefined ? now : utc(input.created_at, `${path}.created_at`),
+    completed_at: input.completed_at === undefined ? now : utc(input.completed_at, `${path}.completed_at`),
   };
 }
 

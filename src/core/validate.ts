@@ -1,6 +1,7 @@
-import { KindGuard, type Static, type TSchema } from '@sinclair/typebox';
+import { KindGuard, type Static, type TSchema, type TString } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
 import { fail } from './errors.ts';
+import { cut } from './json.ts';
 
 /** Checks a value and returns it typed, without the nulls that stand for absent fields. */
 export type Validator<T> = (value: unknown) => T;
@@ -66,6 +67,9 @@ function deepest(error: ValueError): ValueError {
   return best;
 }
 
+const hasShape = ({ pattern, format, description }: TString): boolean =>
+  description !== undefined && (pattern !== undefined || format !== undefined);
+
 function misfit(error: ValueError, where: string) {
   return fail('misfit', pathOf(error.path, where), problemOf(error));
 }
@@ -83,6 +87,10 @@ function pathOf(pointer: string, where: string): string {
 
 function problemOf(error: ValueError): string {
   if (error.message === 'Expected required property') return 'is required';
+  // What a pattern means is said by its schema's description; the pattern itself is for machines.
+  if (KindGuard.IsString(error.schema) && typeof error.value === 'string' && hasShape(error.schema)) {
+    return `expected ${error.schema.description}, got ${JSON.stringify(cut(error.value, 60))}`;
+  }
   const variants: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];
   const literals = variants.flatMap((variant) => (KindGuard.IsLiteral(variant) ? [String(variant.const)] : []));
   if (literals.length > 0 && literals.length === variants.length) return `expected one of ${literals.join(', ')}`;

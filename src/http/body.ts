@@ -9,12 +9,17 @@ interface BodyLimits {
 }
 
 /**
- * Takes JSON bodies and nothing else. An empty one is no body: ACP clients send
- * `Content-Type: application/json` with nothing in it when they cancel.
+ * Takes JSON bodies and nothing else; one without a content type, too, where there is no `Origin` header. An empty one
+ * is no body: ACP clients send `Content-Type: application/json` with nothing in it when they cancel.
  */
 export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
+  // ACP's Python client names no type. A page of another origin can send a body without one as well, unasked, but not
+  // without an Origin.
+  app.addHook('onRequest', async ({ headers }) => {
+    if (headers.origin === undefined) headers['content-type'] ??= 'application/json';
+  });
   app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/i, (request, payload, done) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() !== 'identity') return done(fail('content_encoding', encoding));

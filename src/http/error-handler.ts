@@ -14,7 +14,7 @@ export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => url.spli
  * What is answered to an error. Errors of Fastify, of its plugins and of an app around this one have a status and keep
  * it; the message of those that are the client's fault is told as well.
  */
-function answerTo(error: unknown, request: FastifyRequest): Answer {
+export function answerTo(error: unknown, request: FastifyRequest): Answer {
   const known = error instanceof RivuletError ? error : rowFor(statusOf(error), request);
   if (known !== undefined) return { status: known.status, body: known.toJSON() };
   const status = statusOf(error);

@@ -80,7 +80,8 @@ export class OpenStreams {
   }
 
   #beat(stream: Stream): void {
-    stream.reply.raw.write(':\n\n');
+    // No blank line after it: httpx-sse takes each one for the end of an event.
+    stream.reply.raw.write(':\n');
     stream.idle = 0;
     stream.written = stream.reply.raw.socket?.bytesWritten ?? stream.written;
   }

@@ -2,8 +2,8 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../core/encode.ts';
-import { errorOf } from '../core/errors.ts';
 import type { Cursor } from '../engine/log/cursor.ts';
+import { answerTo } from './error-handler.ts';
 import { onceGone } from './once-gone.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { pump } from './pump.ts';
@@ -43,7 +43,8 @@ export function sendStream(
   raw.on('error', leave);
   // Before the library does: it would send `Cache-Control` in another spelling, and pump an extra stream.
   raw.writeHead(200, headersOf(reply));
-  raw.write(`retry: ${retry}\n\n`);
+  // The first line of the first event's block. A block of its own would be an event without data to httpx-sse.
+  raw.write(`retry: ${retry}\n`);
   // It left while its run was being looked up.
   if (raw.destroyed) {
     gone();
@@ -54,7 +55,7 @@ export function sendStream(
     if (error !== undefined) reply.log.error({ err: error }, 'a stream ended before its run');
     if (raw.destroyed) return;
     if (error === undefined) raw.end();
-    else reply.sse(lastWords(error));
+    else reply.sse(lastWords(error, reply));
   });
 }
 
@@ -71,6 +72,6 @@ function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
 // All that goes by way of the library: frames are written past it, since it would copy each for each reader, twice,
 // where all can share it, and hold 4 KB for each stream, however idle. What goes wrong after the headers is an event
 // without an id, and the end of the stream.
-async function* lastWords(error: unknown): AsyncGenerator<EventMessage> {
-  yield { data: encode({ type: 'error', error: errorOf(error) }) };
+async function* lastWords(error: unknown, { request }: FastifyReply): AsyncGenerator<EventMessage> {
+  yield { data: encode({ type: 'error', error: answerTo(error, request).body }) };
 }

@@ -1,17 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { DateTime, MediaType } from './scalars.ts';
+import { DateTime, Email, MediaType, Uri } from './scalars.ts';
 
 /** RFC 1123 DNS label, 1 to 63 characters, unique in the service. */
 export const AgentName = Type.String({
   minLength: 1,
   maxLength: 63,
   pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
-  description: 'RFC 1123 DNS label',
+  description: 'a DNS label: 1 to 63 lower-case letters, digits and hyphens, with no hyphen at its ends',
 });
 export type AgentName = Static<typeof AgentName>;
 
 export const Person = Type.Object(
-  { name: Type.String(), email: Type.Optional(Type.String()), url: Type.Optional(Type.String()) },
+  { name: Type.String(), email: Type.Optional(Email), url: Type.Optional(Uri) },
   { $id: 'Person', description: 'author or contributor' },
 );
 export type Person = Static<typeof Person>;
@@ -30,7 +30,7 @@ export const Link = Type.Object(
       Type.Literal('homepage'),
       Type.Literal('documentation'),
     ]),
-    url: Type.String(),
+    url: Uri,
   },
   { $id: 'Link' },
 );

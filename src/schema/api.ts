@@ -45,15 +45,15 @@ export const RunResumeRequest = Type.Object(
   {
     run_id: Type.Optional(Uuid),
     await_resume: AwaitResumeInput,
-    mode: RunMode,
+    mode: Type.Optional(RunMode),
   },
-  { $id: 'RunResumeRequest' },
+  { $id: 'RunResumeRequest', description: 'null stands for an absent optional field; mode defaults to sync' },
 );
 export type RunResumeRequest = Static<typeof RunResumeRequest>;
 
 const OnDisconnect = Type.String({
   pattern: '^(continue|cancel|grace=\\d{1,6}(\\.\\d{1,3})?)$',
-  description: 'what the going of the last reader means: continue, cancel or grace=SECONDS',
+  description: 'continue, cancel or grace=SECONDS: what happens to the run when its last reader disconnects',
 });
 
 /** How a run is asked for. Other headers are nobody's business here. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { DateTime, MediaType } from './scalars.ts';
+import { DateTime, MediaType, Uri } from './scalars.ts';
 
 /** Where a stretch of a message's text comes from. Indexes count characters over its text parts. */
 export const CitationMetadata = Type.Object(
@@ -37,8 +37,11 @@ export const MessagePart = Type.Object(
     name: Type.Optional(Type.String({ description: 'makes the part an artifact' })),
     content_type: Type.Optional(MediaType),
     content: Type.Optional(Type.String()),
-    content_encoding: Type.Optional(Type.Union([Type.Literal('plain'), Type.Literal('base64')], { default: 'plain' })),
-    content_url: Type.Optional(Type.String({ minLength: 1 })),
+    content_encoding: Type.Optional(
+      // No `default`: generators of clients would make the field one that every request must have.
+      Type.Union([Type.Literal('plain'), Type.Literal('base64')], { description: 'plain where it is absent' }),
+    ),
+    content_url: Type.Optional(Uri),
     metadata: Type.Optional(PartMetadata),
   },
   { $id: 'MessagePart', additionalProperties: true },
@@ -47,7 +50,7 @@ export type MessagePart = Static<typeof MessagePart>;
 
 export const Role = Type.String({
   pattern: '^(user|agent(\\/[a-zA-Z0-9_\\-]+)?)$',
-  description: 'user or agent/{name}',
+  description: 'user, agent or agent/{name}',
 });
 export type Role = Static<typeof Role>;
 

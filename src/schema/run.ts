@@ -44,10 +44,10 @@ export const AwaitResume = Type.Object(
 );
 export type AwaitResume = Static<typeof AwaitResume>;
 
-/** An AwaitResume as a client sends it; the type is checked against the run, not here. */
+/** An AwaitResume as a client sends it; the type defaults to `message` and is checked against the run, not here. */
 export const AwaitResumeInput = Type.Object(
   {
-    type: Type.String({ minLength: 1 }),
+    type: Type.Optional(Type.String({ minLength: 1, description: 'message where it is absent' })),
     message: Type.Optional(MessageInput),
     id: Type.Optional(
       Type.String({ description: 'the id of the await_request that it answers; default: the open one' }),

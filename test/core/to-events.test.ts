@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentOutput } from '../../src/core/agent.ts';
+import { RivuletError } from '../../src/core/errors.ts';
 import { fold } from '../../src/core/reduce.ts';
 import { closeMessage, createToEvents } from '../../src/core/to-events.ts';
 import type { Event } from '../../src/schema/event.ts';
@@ -94,7 +96,17 @@ describe('what an agent emits', () => {
 
   const ring: { self?: object } = {};
   ring.self = ring;
-  it.each<[string, unknown, string]>([
+  const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const refuse = (): never => {
+    throw new Error('not me\nnor my stack');
+  };
+  // A getter, so that no title shows it: it is 2 to the 64th values.
+  const shared = {
+    toJSON: () => Array.from({ length: 64 }).reduce<unknown>((inner) => ({ a: inner, b: inner }), 'x'),
+  };
+  const whole = (more: object): object => ({ parts: [{ content: 'a' }], ...more });
+  it.each<[string, unknown, string | RegExp]>([
     ['a number', 5, 'got number'],
     ['null', null, 'got null'],
     ['an array', ['a'], 'got an array'],
@@ -105,10 +117,72 @@ describe('what an agent emits', () => {
     ['content that is no text', { content: 5 }, 'part.content: expected string'],
     ['a message with a bad part', { role: 'agent', parts: [{ content: 5 }] }, 'message.parts[0].content'],
     ['generic that is no object', { type: 'generic', generic: 5 }, 'generic.generic: expected object'],
-    ['a ring', { content: 'a', ring }, 'JSON cannot say it'],
-    ['a BigInt', { content: 'a', big: 5n }, 'JSON cannot say it'],
+    ['a ring', { content: 'a', ring }, /output\.ring\.self.*: is nested deeper than 100 levels, or contains itself\.$/],
+    ['a BigInt', { content: 'a', big: [1, 5n] }, 'output.big[1]: is a bigint, which JSON cannot say.'],
+    ['a function', { content: () => 'a' }, 'output.content: is a function, which JSON cannot say.'],
+    ['a symbol', { type: 'generic', generic: { a: Symbol('s') } }, 'output.generic.a: is a symbol'],
+    ['a Date', new Date(0), 'got a Date, not text'],
+    ['an object that is a text to JSON', { toJSON: () => 'text' }, 'got an object that JSON writes as text, not text'],
+    ['an object that is nothing to JSON', { toJSON: () => undefined }, 'got an object that JSON writes as undefined'],
+    ['a toJSON that throws', { content: 'a', more: { toJSON: refuse } }, 'output.more: cannot be read: not me.'],
+    [
+      'a getter that throws',
+      Object.defineProperty({}, 'a', { get: refuse, enumerable: true }),
+      'output.a: cannot be read: not me.',
+    ],
+    ['a Proxy that was revoked', revoked, 'output: cannot be read: '],
+    ['what grows with each level', { content: 'a', more: shared }, 'has more than 1000000 values.'],
+    [
+      'a leap second',
+      whole({ created_at: '2016-12-31T23:59:60Z' }),
+      'message.created_at: expected an ISO 8601 date and time',
+    ],
+    [
+      'a year out of range',
+      whole({ completed_at: '9999-12-31T23:59:59-01:00' }),
+      'message.completed_at: expected an ISO 8601',
+    ],
+    ['a time that is no text', whole({ created_at: 5 }), 'message.created_at: expected string'],
+    [
+      'a relative content_url',
+      { content_url: 'a.png' },
+      'part.content_url: expected an absolute URI, such as https://example.com/a, got "a.png"',
+    ],
   ])('is refused by name where it is nonsense: %s', (_, output, problem) => {
     expect(() => eventsFor(output as AgentOutput)).toThrow(problem);
     expect(() => eventsFor(output as AgentOutput)).toThrow(/^Agent a emitted something that is no output: /);
+    expect(() => eventsFor(output as AgentOutput)).toThrow(RivuletError);
+  });
+
+  it('may have dates, and times of any offset, which become UTC in their own precision', () => {
+    const [created] = eventsFor(
+      whole({ created_at: new Date(0), completed_at: '2026-01-01T01:00:00.123456+02:00' }) as AgentOutput,
+    ).filter(({ type }) => type === 'message.completed');
+    expect(created).toMatchObject({
+      message: { created_at: '1970-01-01T00:00:00.000Z', completed_at: '2025-12-31T23:00:00.123456Z' },
+    });
+  });
+
+  it('is an output or refused as such, whatever it is', () => {
+    const event = fc.record(
+      {
+        content: fc.anything(),
+        parts: fc.anything(),
+        generic: fc.anything(),
+        created_at: fc.anything(),
+        type: fc.constantFrom('generic', 'x'),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.oneof(fc.anything({ withBigInt: true, withNullPrototype: true }), event), (output) => {
+        try {
+          for (const one of eventsFor(output as AgentOutput)) expect(JSON.parse(JSON.stringify(one))).toEqual(one);
+        } catch (error) {
+          expect(error).toMatchObject({ kind: 'output_invalid' });
+        }
+      }),
+      { numRuns: 1_000 },
+    );
   });
 });

@@ -30,8 +30,18 @@ describe('validation', () => {
       { input: [message({ metadata: { kind: 'citation', start_index: 'x' } })] },
       'input[0].parts[0].metadata.start_index: expected integer.',
     ],
-    ['a bad role', { input: [{ role: 'boss', parts: [] }] }, /^input\[0\]\.role: expected string to match/],
-    ['a bad uuid', { session_id: 'abc' }, /^session_id: expected string to match/],
+    [
+      'a bad role',
+      { input: [{ role: 'boss', parts: [] }] },
+      'input[0].role: expected user, agent or agent/{name}, got "boss".',
+    ],
+    ['a bad uuid', { session_id: 'abc' }, /^session_id: expected a UUID, such as [0-9a-f-]{36}, got "abc"\.$/],
+    [
+      'a relative URL',
+      { input: [message({ content: undefined, content_url: '/a' })] },
+      'input[0].parts[0].content_url: expected an absolute URI, such as https://example.com/a, got "/a".',
+    ],
+    ['a long text', { session_id: 'x'.repeat(100) }, `got "${'x'.repeat(59)}…".`],
   ])('names the field: %s', (_, more, text) => {
     const given = JSON.parse(JSON.stringify(request(more)));
     expect(() => check(given)).toThrow(text);

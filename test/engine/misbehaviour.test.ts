@@ -87,7 +87,7 @@ describe('whatever an agent does', () => {
         ),
       ),
     );
-    expect(failed.error).toEqual({ code: 'x', message: 'y', data: { z: 1 } });
+    expect(failed.error).toEqual({ code: 'server_error', message: 'y', data: { z: 1, code: 'x' } });
     expect(textOf(failed)).toBe('so far');
     expect(seen).not.toContain('message.completed');
   });

@@ -43,7 +43,7 @@ describe('curl.sh', () => {
       status: 'completed',
       output: [{ parts: [{ content: 'Take your time' }] }],
     });
-    expect(under('Run and read along')).toMatch(/^retry: \d+\n\nid: 1\ndata: \{"type":"run.created"/);
+    expect(under('Run and read along')).toMatch(/^retry: \d+\nid: 1\ndata: \{"type":"run.created"/);
     expect(under('Run and read along')).toContain('"type":"run.completed"');
   });
 

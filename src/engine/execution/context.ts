@@ -1,10 +1,10 @@
 import { defer, finalize, type Observable, type ObservableInput } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, AwaitOptions } from '../../core/agent.ts';
+import { checkAwait, checkCall } from '../../core/check-output.ts';
 import { checkContentTypes } from '../../core/content-type.ts';
 import { fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
-import { receiveMessage, textMessage } from '../../core/messages.ts';
-import type { Message, MessageInput } from '../../schema/message.ts';
+import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { Abort } from './abort.ts';
@@ -50,7 +50,10 @@ class Powers {
   }
 
   await(request: string | Message | AwaitRequest, options?: AwaitOptions): Observable<AwaitResume> {
-    return defer(() => this.host.ask(awaitRequest(this.host, this.agent_name, request, options)));
+    return defer(() => {
+      const { now, awaitTime } = this.host;
+      return this.host.ask(checkAwait(this.agent_name, request, options ?? {}, { now: now(), awaitTime }));
+    });
   }
 
   step<T>(
@@ -74,7 +77,7 @@ class Powers {
       parent.addEventListener('abort', cascade);
       if (parent.aborted) cascade();
       const context = createContext(host, name, abort, depth + 1);
-      const messages = received(input, host.now());
+      const messages = checkCall(this.agent_name, input, host.now());
       checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
       return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
         finalize(() => {
@@ -145,35 +148,3 @@ class Context implements AgentContext {
 /** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
 export const createContext = (host: ContextHost, agent_name: string, abort: Abort, depth = 0): AgentContext =>
   new Context(new Powers(host, agent_name, abort, depth));
-
-/** What a caller hands over, completed and checked as what a client sends is. */
-function received(input: string | Message | readonly Message[], now: string): Message[] {
-  if (typeof input === 'string') return [textMessage('user', input, now)];
-  const messages = 'parts' in input ? [input] : input;
-  return messages.map((message, index) => receiveMessage(sent(message), `input[${index}]`, now));
-}
-
-/** A message as a client would send it: one that is not complete has no time of completion, rather than null. */
-const sent = (message: Message): MessageInput => ({ ...message, completed_at: message.completed_at ?? undefined });
-
-function awaitRequest(
-  { now, awaitTime }: ContextHost,
-  agent_name: string,
-  request: string | Message | AwaitRequest,
-  { schema, expires_in }: AwaitOptions = {},
-): AwaitRequest {
-  const role = `agent/${agent_name}`;
-  const { message, ...rest } =
-    typeof request === 'string'
-      ? { type: 'message' as const, message: textMessage(role, request, now()) }
-      : 'message' in request
-        ? request
-        : { type: 'message' as const, message: request };
-  const time = expires_in === undefined ? awaitTime : expires_in * 1000;
-  return {
-    ...rest,
-    message: { ...receiveMessage(sent(message), 'await.message', now()), role },
-    ...(schema !== undefined && { schema }),
-    ...(time > 0 && { expires_at: new Date(Date.now() + time).toISOString() }),
-  };
-}

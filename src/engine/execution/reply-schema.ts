@@ -14,7 +14,8 @@ export class Replies {
    * @throws RivuletError `other_await`, `misfit` that names the path
    */
   receive(request: AwaitRequest, input: AwaitResumeInput, now: string): AwaitResume {
-    if (input.type !== request.type) throw fail('other_await', request.type, input.type);
+    const { type = 'message' } = input;
+    if (type !== request.type) throw fail('other_await', request.type, type);
     if (input.message === undefined) throw fail('misfit', 'await_resume.message', 'is required');
     const message = receiveMessage(input.message, 'await_resume.message', now);
     if (request.schema !== undefined) this.#check(request.schema, message);

@@ -54,9 +54,9 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
       },
     },
     async ({ params, body, headers }, reply) => {
-      responder.admit(body.mode);
+      responder.admit(body.mode ?? 'sync');
       const begun = await engine.resume(params.run_id.toLowerCase(), body.await_resume, wishesOf(headers));
-      return responder.begun(reply, begun, body.mode);
+      return responder.begun(reply, begun, body.mode ?? 'sync');
     },
   );
 

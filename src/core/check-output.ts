@@ -1,0 +1,135 @@
+import { GenericEvent } from '../schema/event.ts';
+import { utcOf } from '../schema/formats.ts';
+import { type Message, MessageInput, MessagePart } from '../schema/message.ts';
+import { AwaitRequest } from '../schema/run.ts';
+import type { AwaitOptions } from './agent.ts';
+import { fail, RivuletError } from './errors.ts';
+import { NotJson, toJson } from './json.ts';
+import { receiveMessage, textMessage } from './messages.ts';
+import { partProblem } from './parts.ts';
+import { compile } from './validate.ts';
+
+/** One emission of an agent that is no text: checked, and no longer the agent's own object. */
+export type Emission = GenericEvent | { readonly part: MessagePart } | { readonly whole: Message };
+
+/** Values and characters of one emission; what a run may emit in all is limited where it is recorded. */
+const limits = { values: 1_000_000, chars: 256 * 1024 * 1024 };
+/** Seconds; longer waits would end after the year 9999. */
+const longestWait = 100 * 366 * 24 * 3600;
+
+const validators = () => ({
+  part: compile(MessagePart, 'part'),
+  message: compile(MessageInput, 'message'),
+  generic: compile(GenericEvent, 'generic'),
+  asked: compile(MessageInput, 'await.message'),
+  given: compile(MessageInput, 'input'),
+  schema: compile(AwaitRequest.properties.schema, 'await.schema'),
+});
+let compiled: ReturnType<typeof validators> | undefined;
+const checks = (): ReturnType<typeof validators> => {
+  compiled ??= validators();
+  return compiled;
+};
+
+/** @throws RivuletError `output_invalid` that names the field, for anything that is no output */
+export const checkOutput = (agent: string, output: unknown, now: string): Emission =>
+  named(agent, () => {
+    if (typeof output !== 'object') throw misplaced(typeof output);
+    const data = copyOf(output, 'output');
+    if (!isObject(data)) throw misplaced(kindOf(output, data));
+    if ('generic' in data && data.type === 'generic') return checks().generic(data);
+    if ('parts' in data) {
+      // Whatever its role is here, it is the agent's message.
+      const { role: _, ...rest } = data;
+      return { whole: { ...receiveMessage(checks().message(rest), 'message', now), role: `agent/${agent}` } };
+    }
+    const part = checks().part(data);
+    const problem = isEmpty(data) ? 'an object with no field of a part or message' : partProblem(part);
+    if (problem !== undefined) throw fail('misfit', 'output', problem);
+    return { part: { content_type: 'text/plain', ...part } };
+  });
+
+/**
+ * What an agent awaits, as its run shows it. `awaitTime`: milliseconds until nobody has answered in time, zero for never.
+ * @throws RivuletError `output_invalid` that names the field
+ */
+export const checkAwait = (
+  agent: string,
+  request: unknown,
+  { schema, expires_in }: AwaitOptions,
+  { now, awaitTime }: { now: string; awaitTime: number },
+): AwaitRequest =>
+  named(agent, () => {
+    const given = typeof request === 'string' ? textMessage('agent', request, now) : copyOf(request, 'await');
+    if (!isObject(given)) throw fail('misfit', 'await', 'expected a text, a message or an await request');
+    const { message, expires_at, schema: own, ...rest } = 'message' in given ? given : { message: given };
+    const received = receiveMessage(checks().asked(message), 'await.message', now);
+    const wanted = schema === undefined ? own : copyOf(schema, 'await.schema');
+    const ends = endOf(expires_in, expires_at, awaitTime);
+    return {
+      ...rest,
+      type: 'message',
+      message: { ...received, role: `agent/${agent}` },
+      ...(wanted !== undefined && { schema: checks().schema(wanted) }),
+      ...(ends !== undefined && { expires_at: ends }),
+    };
+  });
+
+/**
+ * The input that an agent gives to another one, completed and checked as a client's is.
+ * @throws RivuletError `output_invalid` that names the field
+ */
+export const checkCall = (agent: string, input: unknown, now: string): Message[] =>
+  named(agent, () => {
+    if (typeof input === 'string') return [textMessage('user', input, now)];
+    const data = copyOf(input, 'input');
+    const messages: readonly unknown[] = Array.isArray(data) ? data : [data];
+    return messages.map((message, index) => receiveMessage(checks().given(message), `input[${index}]`, now));
+  });
+
+function endOf(expires_in: number | undefined, expires_at: unknown, awaitTime: number): string | undefined {
+  if (expires_in === undefined && typeof expires_at === 'string') {
+    const utc = utcOf(expires_at);
+    if (utc === undefined) throw fail('misfit', 'await.expires_at', 'is no date and time');
+    return new Date(utc).toISOString();
+  }
+  if (expires_in !== undefined && !(expires_in >= 0 && expires_in <= longestWait)) {
+    throw fail('misfit', 'await.expires_in', `expected seconds, 0 to ${longestWait}, got ${expires_in}`);
+  }
+  const time = expires_in === undefined ? awaitTime : expires_in * 1000;
+  return time > 0 ? new Date(Date.now() + time).toISOString() : undefined;
+}
+
+function named<T>(agent: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof RivuletError && error.kind === 'misfit')) throw error;
+    throw fail('output_invalid', agent, error.message.replace(/\.$/, ''));
+  }
+}
+
+// A copy, because the agent may go on changing its object, and only what JSON can say gets on.
+function copyOf(value: unknown, where: string): unknown {
+  try {
+    return toJson(value, limits);
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    throw fail('misfit', error.pathIn(where), error.problem);
+  }
+}
+
+const isObject = (data: unknown): data is Record<string, unknown> =>
+  typeof data === 'object' && data !== null && !Array.isArray(data);
+
+const kindOf = (output: unknown, data: unknown): string => {
+  if (output === null) return 'null';
+  if (Array.isArray(output)) return 'an array';
+  return output instanceof Date ? 'a Date' : `an object that JSON writes as ${data}`;
+};
+
+const misplaced = (kind: string): RivuletError =>
+  fail('misfit', 'output', `got ${kind}, not text, a part or a message`);
+
+const partFields = Object.keys(MessagePart.properties);
+const isEmpty = (data: object): boolean => !partFields.some((field) => field in data);

@@ -1,0 +1,120 @@
+import { NEVER } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/index.ts';
+import { agent, echo, never, Tap } from '../support/agents.ts';
+import { readAsPython } from '../support/httpx-sse.ts';
+import { ask, finished, serve } from '../support/serve.ts';
+
+const sse = { accept: 'text/event-stream' };
+
+/** Every event has a number and an object with a type; answers the numbers. */
+const numbersOf = (text: string): number[] =>
+  readAsPython(text).map(({ id, data }) => {
+    expect(JSON.parse(data)).toMatchObject({ type: expect.any(String) });
+    return Number(id);
+  });
+
+describe('a stream, read by ACP’s Python client', () => {
+  it('has no event but those of the run', async () => {
+    const served = await serve([echo]);
+    const live = await (await served.post('/runs', ask('echo', 'a\u2028b\u0085c', { mode: 'stream' }))).text();
+    expect(numbersOf(live)).toEqual([1, 2, 3, 4, 5, 6]);
+    const { run_id } = JSON.parse(readAsPython(live)[0]?.data ?? '').run;
+    const rest = await (await served.get(`/runs/${run_id}/events`, { ...sse, 'last-event-id': '4' })).text();
+    expect(numbersOf(rest)).toEqual([5, 6]);
+  });
+
+  it('has its retry hint in the first event’s block', async () => {
+    const served = await serve([echo], { retry: 250 });
+    const text = await (await served.post('/runs', ask('echo', 'a', { mode: 'stream' }))).text();
+    expect(text).toMatch(/^retry: 250\nid: 1\ndata: /);
+  });
+
+  it('is not ended by the comments that keep an idle one open', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent], { heartbeat: 5 });
+    const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
+    await tap.started();
+    let text = '';
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (text.endsWith(':\n:\n:\n')) tap.push('after a while');
+      if (text.includes('after a while')) tap.complete();
+    }
+    expect(text).toMatch(/\n\n(:\n){3,}id: \d+\n/);
+    expect(numbersOf(text)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('begins with comments where nothing has happened since its cursor', async () => {
+    const served = await serve([never], { heartbeat: 5 });
+    const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
+    const response = await served.get(`/runs/${run_id}/events?after=2`, sse);
+    let text = '';
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (text.endsWith(':\n:\n:\n')) break;
+    }
+    expect(text).toMatch(/^retry: \d+\n(:\n)+$/);
+    expect(readAsPython(text)).toEqual([]);
+  });
+});
+
+describe('a request of ACP’s Python client', () => {
+  const body = JSON.stringify(ask('echo'));
+  // `fetch` would name a type by itself.
+  const post = async (headers: Record<string, string>, method: 'POST' | 'GET' = 'POST') => {
+    const served = await serve([echo]);
+    return served.app.inject({
+      method,
+      url: '/runs',
+      headers,
+      payload: method === 'POST' ? Buffer.from(body) : undefined,
+    });
+  };
+
+  it('needs no content type', async () => {
+    const response = await post({ 'content-length': String(body.length) });
+    expect([response.statusCode, response.json().status]).toEqual([200, 'completed']);
+  });
+
+  it.each([
+    ['of no type, from a page of another origin', { origin: 'https://example.com' }, 'no content type'],
+    ['of no type, from a page without an origin', { origin: 'null' }, 'no content type'],
+    ['of text', { 'content-type': 'text/plain' }, 'text/plain'],
+  ])('is refused with 415 where its body is %s', async (_, headers, got) => {
+    const response = await post({ 'content-length': String(body.length), ...headers });
+    expect([response.statusCode, response.json()]).toEqual([
+      415,
+      { code: 'invalid_input', message: `Send application/json; got ${got}.`, data: { reason: 'media_type' } },
+    ]);
+  });
+});
+
+describe('a stream that fails', () => {
+  it('ends with an error that tells nothing of the store, whose cause is in the log', async () => {
+    const lines: string[] = [];
+    const store = await openStore('memory:');
+    const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
+    const long = agent('long', () => Array.from({ length: 2_000 }, (_, n) => `${n} ${'x'.repeat(200)}`));
+    const served = await serve([long, agent('still', () => NEVER)], { store, logger });
+    const { run_id } = await (await served.post('/runs', ask('long', 'a', { mode: 'async' }))).json();
+    await finished(served, run_id);
+    const { events } = store;
+    store.events = (id, after) =>
+      after === 0
+        ? events.call(store, id, after, 100)
+        : Promise.reject(new Error('cannot open /var/lib/db: postgres://admin:hunter2@db'));
+    const text = await (await served.get(`/runs/${run_id}/events`, sse)).text();
+    const last = JSON.parse(readAsPython(text).at(-1)?.data ?? '');
+    const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err?.message.includes('hunter2'));
+    expect(text).not.toMatch(/hunter2|\/var\/lib/);
+    expect(last).toEqual({
+      type: 'error',
+      error: {
+        code: 'server_error',
+        message: expect.stringContaining(`request ${logged.reqId}`),
+        data: { reason: 'unforeseen' },
+      },
+    });
+  });
+});
