@@ -131,7 +131,10 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   });
 
   await app.register(FastifySSEPlugin, { retryDelay: false });
-  if (options.docs !== false) await serveOpenApi(app, version(), base);
+  if (options.docs !== false) {
+    const agent = registry.list()[0]?.manifest.name ?? 'echo';
+    await serveOpenApi(app, { version: version(), server: options.publicUrl ?? (app.prefix || '/'), base, agent });
+  }
   if (options.playground !== false) await servePlayground(app, base);
   await app.register(healthRoutes, { engine });
   await app.register(acp, { engine, responder, base });

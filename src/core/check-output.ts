@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox';
 import { GenericEvent } from '../schema/event.ts';
 import { utcOf } from '../schema/formats.ts';
 import { type Message, MessageInput, MessagePart } from '../schema/message.ts';
@@ -22,7 +23,7 @@ const validators = () => ({
   message: compile(MessageInput, 'message'),
   generic: compile(GenericEvent, 'generic'),
   asked: compile(MessageInput, 'await.message'),
-  given: compile(MessageInput, 'input'),
+  given: compile(Type.Array(MessageInput), 'input'),
   schema: compile(AwaitRequest.properties.schema, 'await.schema'),
 });
 let compiled: ReturnType<typeof validators> | undefined;
@@ -83,8 +84,8 @@ export const checkCall = (agent: string, input: unknown, now: string): Message[]
   named(agent, () => {
     if (typeof input === 'string') return [textMessage('user', input, now)];
     const data = copyOf(input, 'input');
-    const messages: readonly unknown[] = Array.isArray(data) ? data : [data];
-    return messages.map((message, index) => receiveMessage(checks().given(message), `input[${index}]`, now));
+    const messages = checks().given(Array.isArray(data) ? data : [data]);
+    return messages.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   });
 
 function endOf(expires_in: number | undefined, expires_at: unknown, awaitTime: number): string | undefined {

@@ -7,7 +7,14 @@ import { ErrorBody } from '../schema/error.ts';
 export const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   app.get(
     '/health',
-    { schema: { summary: 'Does the process live?', tags: ['service'], response: { 200: HealthResponse } } },
+    {
+      schema: {
+        operationId: 'getHealth',
+        summary: 'Liveness check',
+        tags: ['service'],
+        response: { 200: HealthResponse },
+      },
+    },
     async () => ({ status: 'ok' as const }),
   );
 
@@ -15,7 +22,8 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async
     '/ready',
     {
       schema: {
-        summary: 'Can it take requests? Not while its store does not answer, or it stops',
+        operationId: 'getReadiness',
+        summary: 'Readiness check: 503 while the store does not answer, or the server stops',
         tags: ['service'],
         response: { 200: HealthResponse, 503: ErrorBody },
       },

@@ -1,13 +1,29 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { ErrorBody } from '../schema/error.ts';
+import { formats } from '../schema/formats.ts';
 import { docsPolicy } from './security-headers.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
+export interface OpenApiOptions {
+  /** Of Rivulet. */
+  readonly version: string;
+  /** Where the calls are, absolute or as a path. */
+  readonly server: string;
+  /** The prefix as clients see it. */
+  readonly base: string;
+  /** Name of an agent that there is, for the example that the page at `/docs` sends. */
+  readonly agent: string;
+}
+
 /**
  * OpenAPI 3.1 at `/openapi.json` and a page to browse it at `/docs`, from the schemas of the routes
- * that are registered after this. `base` is the prefix as clients see it.
+ * that are registered after this.
  */
-export async function serveOpenApi(app: FastifyInstance, version: string, base: string): Promise<void> {
+export async function serveOpenApi(
+  app: FastifyInstance,
+  { version, server, base, agent }: OpenApiOptions,
+): Promise<void> {
   // Imported only where it is served: it is a fifth of the time that a start takes.
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
@@ -23,9 +39,16 @@ export async function serveOpenApi(app: FastifyInstance, version: string, base: 
         version,
         license: { name: 'MIT', identifier: 'MIT' },
       },
+      servers: [{ url: server }],
+      tags: [
+        { name: 'agents', description: 'The agents of this server and their manifests' },
+        { name: 'runs', description: 'Executions of agents: start, follow, resume, cancel, delete' },
+        { name: 'sessions', description: 'Conversations: the messages and the state that runs share' },
+        { name: 'service', description: 'The process itself' },
+      ],
     },
     // The plugin would resolve `$id` by itself, into names like def-0.
-    transform: ({ schema, url }) => ({ schema: named(schema), url }),
+    transform: ({ schema, url }) => ({ schema: named(completed(schema, agent)), url }),
     transformObject: (document) =>
       'openapiObject' in document ? hoist(document.openapiObject) : document.swaggerObject,
   });
@@ -33,16 +56,39 @@ export async function serveOpenApi(app: FastifyInstance, version: string, base: 
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
 }
 
+/** Any call can fail in ways that are not its own: 413, 429, 500, 503. */
+function completed(schema: FastifySchema, agent: string): FastifySchema {
+  // A route may have none, whatever the type says.
+  if (Object(schema) !== schema) return schema;
+  const response = { ...Object(schema.response), default: ErrorBody };
+  if (Object(schema.body).$id !== 'RunCreateRequest') return { ...schema, response };
+  const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'Hello' }] }];
+  return {
+    ...schema,
+    response,
+    body: { ...Object(schema.body), examples: [{ agent_name: agent, input, mode: 'sync' }] },
+  };
+}
+
 const nameKey = 'x-schema-name';
 
 /** A copy, through JSON since TypeBox keeps symbols on its schemas, in which `$id` is put away under another key. */
 const named = <T>(schema: T): T => (schema === undefined ? schema : JSON.parse(JSON.stringify(schema), rename));
 
+const formatNames: Readonly<Record<string, string>> = formats;
+
 function rename(this: unknown, _key: string, value: Json): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || typeof value.$id !== 'string')
-    return value;
-  const { $id, ...rest } = value;
-  return { ...rest, [nameKey]: $id };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const { $id, format, anyOf, ...rest } = value;
+  const literals = Array.isArray(anyOf) ? anyOf.map((variant) => Object(variant).const) : [];
+  const isEnum = literals.length > 0 && literals.every((literal) => typeof literal === 'string');
+  return {
+    ...rest,
+    // Generators of clients make better types of an enum than of as many constants.
+    ...(isEnum ? { type: 'string', enum: literals } : anyOf !== undefined && { anyOf }),
+    ...(format !== undefined && { format: formatNames[String(format)] ?? format }),
+    ...(typeof $id === 'string' && { [nameKey]: $id }),
+  };
 }
 
 /** Moves every schema that has a name to `components/schemas`, and refers to it where it stood. */

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AgentManifest } from './agent.ts';
 import { Event } from './event.ts';
 import { MessageInput } from './message.ts';
-import { AwaitResumeInput, Run, RunMode, RunStatus } from './run.ts';
+import { AwaitResumeInput, RunMode, RunStatus, RunSummary } from './run.ts';
 import { Uuid } from './scalars.ts';
 import { SessionInput } from './session.ts';
 
@@ -47,7 +47,11 @@ export const RunResumeRequest = Type.Object(
     await_resume: AwaitResumeInput,
     mode: Type.Optional(RunMode),
   },
-  { $id: 'RunResumeRequest', description: 'null stands for an absent optional field; mode defaults to sync' },
+  {
+    $id: 'RunResumeRequest',
+    description: 'null stands for an absent optional field; mode defaults to sync',
+    examples: [{ await_resume: { message: { parts: [{ content: 'yes' }] } }, mode: 'sync' }],
+  },
 );
 export type RunResumeRequest = Static<typeof RunResumeRequest>;
 
@@ -85,7 +89,7 @@ export type RunsQuery = Static<typeof RunsQuery>;
 
 export const RunsResponse = Type.Object(
   {
-    runs: Type.Array(Run, { description: 'newest first' }),
+    runs: Type.Array(RunSummary, { description: 'newest first' }),
     next_cursor: Type.Optional(Type.String({ description: 'where the next page begins; absent on the last one' })),
   },
   { $id: 'RunsResponse' },

@@ -20,6 +20,6 @@ export const ErrorBody = Type.Object(
       }),
     ),
   },
-  { $id: 'Error' },
+  { $id: 'Error', description: 'what went wrong' },
 );
 export type ErrorBody = Static<typeof ErrorBody>;

@@ -1,13 +1,23 @@
 import { FormatRegistry } from '@sinclair/typebox';
 
 /**
- * Values that a pattern cannot describe. The names are Rivulet's own, because TypeBox has one table of formats for all
+ * Texts whose shape has a name of its own. The names are Rivulet's own, because TypeBox has one table of formats for all
  * code of a process; `/openapi.json` has the names of JSON Schema.
  */
-export const formats = { 'rivulet:date-time': 'date-time', 'rivulet:uri': 'uri' } as const;
+export const formats = {
+  'rivulet:date-time': 'date-time',
+  'rivulet:email': 'email',
+  'rivulet:uri': 'uri',
+  'rivulet:uuid': 'uuid',
+} as const;
 
 FormatRegistry.Set('rivulet:date-time', (text) => utcOf(text) !== undefined);
 FormatRegistry.Set('rivulet:uri', isUri);
+FormatRegistry.Set('rivulet:email', (text) => email.test(text));
+FormatRegistry.Set('rivulet:uuid', (text) => uuid.test(text));
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const email = /^[\w'+-]+(\.[\w'+-]+)*@([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$/i;
 
 const time =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;

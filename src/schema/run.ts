@@ -73,3 +73,10 @@ export const Run = Type.Object(
   { $id: 'Run' },
 );
 export type Run = Static<typeof Run>;
+
+/** A Run in a list. A page of whole runs could have any size, so these have no output. */
+export const RunSummary = Type.Object(
+  { ...Run.properties, output: Type.Array(Message, { maxItems: 0, description: 'empty; GET /runs/{run_id} has it' }) },
+  { $id: 'RunSummary' },
+);
+export type RunSummary = Static<typeof RunSummary>;

@@ -5,7 +5,7 @@ import './formats.ts';
 
 /** A UUID of any version, in any case on input; always lower case on output. */
 export const Uuid = Type.String({
-  pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+  format: 'rivulet:uuid',
   description: 'a UUID, such as 7d9f3c1e-4b5a-4c6d-8e7f-0a1b2c3d4e5f',
 });
 export type Uuid = Static<typeof Uuid>;
@@ -35,7 +35,7 @@ export type HttpUrl = Static<typeof HttpUrl>;
 
 /** An address that mail can be sent to. */
 export const Email = Type.String({
-  pattern: "^[A-Za-z0-9_'+-]+(\\.[A-Za-z0-9_'+-]+)*@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\\.)+[A-Za-z]{2,}$",
+  format: 'rivulet:email',
   maxLength: 254,
   description: 'an e-mail address, such as ada@example.com',
 });

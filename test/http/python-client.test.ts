@@ -1,9 +1,8 @@
-import { NEVER } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/index.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { readAsPython } from '../support/httpx-sse.ts';
-import { ask, finished, serve } from '../support/serve.ts';
+import { ask, serve } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
 
@@ -96,14 +95,14 @@ describe('a stream that fails', () => {
     const store = await openStore('memory:');
     const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
     const long = agent('long', () => Array.from({ length: 2_000 }, (_, n) => `${n} ${'x'.repeat(200)}`));
-    const served = await serve([long, agent('still', () => NEVER)], { store, logger });
-    const { run_id } = await (await served.post('/runs', ask('long', 'a', { mode: 'async' }))).json();
-    await finished(served, run_id);
     const { events } = store;
     store.events = (id, after) =>
-      after === 0
+      after === 0 || after > 1_900
         ? events.call(store, id, after, 100)
         : Promise.reject(new Error('cannot open /var/lib/db: postgres://admin:hunter2@db'));
+    const served = await serve([long], { store, logger });
+    const { run_id } = await (await served.post('/runs', ask('long', 'a', { mode: 'async' }))).json();
+    while ((await (await served.get(`/runs/${run_id}`)).json()).status !== 'completed');
     const text = await (await served.get(`/runs/${run_id}/events`, sse)).text();
     const last = JSON.parse(readAsPython(text).at(-1)?.data ?? '');
     const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err?.message.includes('hunter2'));

@@ -8,7 +8,14 @@ import { ErrorBody } from '../../schema/error.ts';
 export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   app.get(
     '/ping',
-    { schema: { summary: 'Is anybody there?', tags: ['service'], response: { 200: PingResponse } } },
+    {
+      schema: {
+        operationId: 'ping',
+        summary: 'Answer an empty object',
+        tags: ['service'],
+        response: { 200: PingResponse },
+      },
+    },
     async () => ({}),
   );
 
@@ -16,7 +23,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
     '/agents',
     {
       schema: {
-        summary: 'The agents and their manifests, by name',
+        operationId: 'listAgents',
+        summary: 'List the agents and their manifests, by name',
         tags: ['agents'],
         querystring: AgentsQuery,
         response: { 200: AgentsResponse, 422: ErrorBody },
@@ -29,7 +37,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
     '/agents/:name',
     {
       schema: {
-        summary: 'One agent’s manifest',
+        operationId: 'getAgent',
+        summary: 'Read one agent’s manifest',
         tags: ['agents'],
         params: AgentParams,
         response: { 200: AgentManifest, 404: ErrorBody },

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
+import { nameProblem } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { wantsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { EventsQuery, RunEventsResponse, RunParams, RunsQuery, RunsResponse } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
-import { Event } from '../../schema/event.ts';
 import { Run } from '../../schema/run.ts';
 
 /** Runs that there are: listed, read, followed, deleted. */
@@ -18,14 +18,20 @@ export const keptRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responde
     '/runs',
     {
       schema: {
-        summary: 'Runs, newest first; status=awaiting lists what waits for someone',
+        operationId: 'listRuns',
+        summary: 'List runs without their output, newest first',
         tags: ['runs'],
         querystring: RunsQuery,
-        response: { 200: RunsResponse, 422: ErrorBody },
+        response: { 200: RunsResponse, 404: ErrorBody, 422: ErrorBody },
       },
     },
     async ({ query }, reply) => {
       const { limit = 20, cursor, ...filter } = query;
+      const { agent_name } = filter;
+      // As everywhere: a name that cannot exist is an agent that is not found. A store might not even take it.
+      if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
+        throw fail('agent_unknown', agent_name.slice(0, 100));
+      }
       if (filter.session_id !== undefined) filter.session_id = filter.session_id.toLowerCase();
       const { runs, next } = await engine.runs(filter, cursor?.toLowerCase(), limit);
       return sendJson(reply, `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`);
@@ -36,7 +42,8 @@ export const keptRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responde
     '/runs/:run_id',
     {
       schema: {
-        summary: 'A run as it is now',
+        operationId: 'getRun',
+        summary: 'Read a run as it is now',
         tags: ['runs'],
         params: RunParams,
         response: { 200: Run, 404: ErrorBody, 422: ErrorBody },
@@ -51,14 +58,19 @@ export const keptRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responde
       // A HEAD of a stream without an end would never be answered.
       exposeHeadRoute: false,
       schema: {
-        summary: 'The events of a run: so far, or with Accept: text/event-stream from a cursor on, live',
+        operationId: 'listRunEvents',
+        summary: 'Read the events of a run: so far, or with Accept: text/event-stream from a cursor on, live',
         tags: ['runs'],
         params: RunParams,
         querystring: EventsQuery,
         response: {
           200: {
             description: 'The events after the cursor',
-            content: { 'application/json': { schema: RunEventsResponse }, 'text/event-stream': { schema: Event } },
+            content: {
+              'application/json': { schema: RunEventsResponse },
+              // A stream as a whole is text; each `data` in it is an Event.
+              'text/event-stream': { schema: { type: 'string', description: 'SSE; `data` of each event is an Event' } },
+            },
           },
           204: { description: 'stream: the run is over and the cursor is at its end', type: 'null' },
           400: ErrorBody,
@@ -79,6 +91,7 @@ export const keptRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responde
     '/runs/:run_id',
     {
       schema: {
+        operationId: 'deleteRun',
         summary: 'Delete a final run, its events and its messages',
         tags: ['runs'],
         params: RunParams,

@@ -5,14 +5,17 @@ import { isOnDisconnect } from '../../engine/runs/disconnect-policy.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { RunCreateRequest, RunHeaders, RunParams, RunResumeRequest } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
-import { Event } from '../../schema/event.ts';
 import { Run } from '../../schema/run.ts';
 
 // What a mode answers; one object, because creating and resuming answer alike.
 const modes = {
   200: {
     description: 'sync: the Run, final or awaiting. stream: its events, until then',
-    content: { 'application/json': { schema: Run }, 'text/event-stream': { schema: Event } },
+    content: {
+      'application/json': { schema: Run },
+      // A stream as a whole is text; each `data` in it is an Event.
+      'text/event-stream': { schema: { type: 'string', description: 'SSE; `data` of each event is an Event' } },
+    },
   },
   202: { description: 'async: the Run as it begins', content: { 'application/json': { schema: Run } } },
 };
@@ -26,6 +29,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     '/runs',
     {
       schema: {
+        operationId: 'createRun',
         summary: 'Run an agent',
         tags: ['runs'],
         headers: RunHeaders,
@@ -45,6 +49,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     '/runs/:run_id',
     {
       schema: {
+        operationId: 'resumeRun',
         summary: 'Answer what an awaiting run asked',
         tags: ['runs'],
         params: RunParams,
@@ -64,6 +69,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     '/runs/:run_id/cancel',
     {
       schema: {
+        operationId: 'cancelRun',
         summary: 'Cancel a run',
         tags: ['runs'],
         params: RunParams,

@@ -7,12 +7,16 @@ import { Session } from '../../schema/session.ts';
 /** Sessions, and the messages and states that their URLs point to. */
 export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   // Two spellings: the public specification says one in its text and the other in its clients.
-  for (const url of ['/sessions/:session_id', '/session/:session_id']) {
+  for (const [url, operationId] of [
+    ['/sessions/:session_id', 'getSession'],
+    ['/session/:session_id', 'getSessionAlias'],
+  ] as const) {
     app.get(
       url,
       {
         schema: {
-          summary: 'A session: the URLs of its messages and of its state',
+          operationId,
+          summary: 'Read a session: the URLs of its messages and of its state',
           tags: ['sessions'],
           params: SessionParams,
           response: { 200: Session, 404: ErrorBody, 422: ErrorBody },
@@ -26,6 +30,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
     '/sessions/:session_id',
     {
       schema: {
+        operationId: 'deleteSession',
         summary: 'Delete a session, its messages, its state and its runs, which have to be final',
         tags: ['sessions'],
         params: SessionParams,
@@ -42,7 +47,8 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
     '/resources/:resource_id',
     {
       schema: {
-        summary: 'A stored message or state',
+        operationId: 'getResource',
+        summary: 'Read a stored message or state',
         tags: ['sessions'],
         params: ResourceParams,
         response: {

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value';
 import { throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { errorTable } from '../../../src/core/errors.ts';
-import { ErrorBody, openStore, type Run } from '../../../src/index.ts';
+import { ErrorBody, ErrorCode, openStore, type Run } from '../../../src/index.ts';
 import { agent, askOnce, echo, never } from '../../support/agents.ts';
 import { ask, finished, type Served, serve } from '../../support/serve.ts';
 
@@ -140,13 +140,38 @@ const cases: Case[] = [
     'not_found',
     /no run/,
   ],
+  ['runs of a name that no agent can have', '/runs?agent_name=%00', undefined, 404, 'not_found', /no agent/],
   [
-    'a resume without a mode',
-    `/runs/${nobody}`,
-    { await_resume: { type: 'message', message: { parts: [] } } },
+    'a leap second',
+    '/runs',
+    ask('echo', '', { input: [{ parts: [], created_at: '2016-12-31T23:59:60Z' }] }),
     422,
     'invalid_input',
-    /^mode: is required/,
+    /^input\[0\]\.created_at: expected an ISO 8601 date and time of the years 1 to 9999, such as [^,]+, got "2016-/,
+  ],
+  [
+    'a time that is after the year 9999 in UTC',
+    '/runs',
+    ask('echo', '', { input: [{ parts: [], completed_at: '9999-12-31T23:59:59-01:00' }] }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.completed_at: expected an ISO 8601 date/,
+  ],
+  [
+    'a relative content_url',
+    '/runs',
+    part({ content: undefined, content_url: '/files/a.png' }),
+    422,
+    'invalid_input',
+    /^input\[0\]\.parts\[0\]\.content_url: expected an absolute URI, .* got "\/files\/a\.png"/,
+  ],
+  [
+    'a session with a history URL that is none',
+    '/runs',
+    ask('echo', 'a', { session: { id: nobody, history: ['http://['] } }),
+    422,
+    'invalid_input',
+    /^session\.history\[0\]: expected an absolute http or https URL/,
   ],
   ['an unknown session', `/sessions/${nobody}`, undefined, 404, 'not_found', /no session/],
   ['an unknown session, spelled the other way', `/session/${nobody}`, undefined, 404, 'not_found', /no session/],
@@ -195,6 +220,8 @@ describe('the error table', () => {
     const body = await response.json();
     expect([response.status, body.code]).toEqual([status, code]);
     expect(body.message).toMatch(says);
+    expect(body.message).not.toContain('^');
+    expect(errorTable).toHaveProperty(body.data.reason);
     expect(Value.Check(ErrorBody, body)).toBe(true);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect((await served.get('/ping')).status).toBe(200);
@@ -235,6 +262,15 @@ describe('the error table', () => {
     const empty = await served.post(`/runs/${waiting.run_id}`, { mode: 'sync', await_resume: { type: 'message' } });
     expect([empty.status, (await empty.json()).message]).toEqual([422, 'await_resume.message: is required.']);
     expect((await served.post(`/runs/${waiting.run_id}`, body('message'))).status).toBe(200);
+  });
+
+  it('takes a resume without mode and type as one in sync mode with a message', async () => {
+    const served = await serve([askOnce]);
+    const { run_id }: Run = await (await served.post('/runs', ask('ask'))).json();
+    const response = await served.post(`/runs/${run_id}`, {
+      await_resume: { message: { parts: [{ content: 'yes' }] } },
+    });
+    expect([response.status, (await response.json()).status]).toEqual([200, 'completed']);
   });
 
   it('answers 409 to a cancel of a final run, and 202 to a cancel with an empty JSON body', async () => {
@@ -290,6 +326,7 @@ describe('the error table', () => {
     expect(JSON.parse(text)).toMatchObject({
       code: 'server_error',
       message: expect.stringContaining(`request ${logged.reqId}`),
+      data: { reason: 'unforeseen' },
     });
   });
 
@@ -319,7 +356,7 @@ describe('the error table', () => {
   it('has only codes and statuses that the contract knows', () => {
     for (const { status, code } of Object.values(errorTable)) {
       expect(status).toBeGreaterThanOrEqual(400);
-      expect(code).toMatch(/^[a-z_]+$/);
+      expect(Value.Check(ErrorCode, code)).toBe(true);
     }
   });
 });

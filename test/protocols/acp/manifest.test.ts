@@ -50,6 +50,15 @@ describe('a manifest', () => {
     expect((await (await served.get('/agents')).json()).agents).toEqual([full]);
   });
 
+  it('has its times in UTC', async () => {
+    const metadata = { created_at: '2026-01-01T01:00:00.5+02:00', updated_at: '2026-01-01T00:00:00Z' };
+    const served = await serve([defineAgent({ name: 'a', description: 'b', metadata }, () => 'ok')]);
+    expect((await (await served.get('/agents/a')).json()).metadata).toEqual({
+      created_at: '2025-12-31T23:00:00.5Z',
+      updated_at: '2026-01-01T00:00:00Z',
+    });
+  });
+
   it('takes everything where no content types are named', async () => {
     const served = await serve([defineAgent({ name: 'a', description: 'b' }, () => 'ok')]);
     expect(await (await served.get('/agents/a')).json()).toEqual({
@@ -86,6 +95,26 @@ describe('a manifest', () => {
       'a link of no known type',
       { name: 'a', description: 'a', metadata: { links: [{ type: 'blog', url: 'x' }] } },
       'manifest.metadata.links[0].type: expected one of',
+    ],
+    [
+      'a URL without a scheme',
+      { name: 'a', description: 'a', metadata: { author: { name: 'A', url: 'example.com' } } },
+      'manifest.metadata.author.url: expected an absolute URI, such as https://example.com/a, got "example.com".',
+    ],
+    [
+      'an e-mail address that is none',
+      { name: 'a', description: 'a', metadata: { contributors: [{ name: 'A', email: 'ada' }] } },
+      'manifest.metadata.contributors[0].email: expected an e-mail address',
+    ],
+    [
+      'a time that is none',
+      { name: 'a', description: 'a', metadata: { created_at: '2026-02-30T00:00:00Z' } },
+      'manifest.metadata.created_at: expected an ISO 8601 date and time',
+    ],
+    [
+      'what JSON cannot say',
+      { name: 'a', description: 'a', metadata: { annotations: { size: 5n } } },
+      'manifest.metadata.annotations.size: is a bigint, which JSON cannot say.',
     ],
   ])('is refused with the field’s name: %s', (_, manifest, says) => {
     expect(() => defineAgent(manifest as AgentManifestInput, () => 'ok')).toThrow(says);

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { checkAwait, checkCall } from '../../src/core/check-output.ts';
+
+const now = '2026-01-01T00:00:00.000Z';
+const text = (content: unknown): object => ({ parts: [{ content }] });
+const awaited = (request: unknown, options: object = {}, awaitTime = 0) =>
+  checkAwait('a', request, options, { now, awaitTime });
+
+describe('what an agent awaits', () => {
+  it('is a text, a message or a whole request, asked by the agent', () => {
+    const message = {
+      role: 'agent/a',
+      parts: [{ content_type: 'text/plain', content: 'Well?' }],
+      created_at: now,
+      completed_at: now,
+    };
+    expect(awaited('Well?')).toEqual({ type: 'message', message });
+    expect(awaited(text('Well?'))).toEqual({ type: 'message', message });
+    expect(awaited({ message: text('Well?'), mine: 1 })).toEqual({ type: 'message', message, mine: 1 });
+    expect(awaited('Well?', { schema: { type: 'string' } })).toMatchObject({ schema: { type: 'string' } });
+  });
+
+  it('ends when its agent says so, in whichever way, or else when the server does', () => {
+    const ends = (request: unknown, options?: object, awaitTime?: number) =>
+      awaited(request, options, awaitTime).expires_at;
+    expect(ends('?')).toBeUndefined();
+    expect(Date.parse(ends('?', {}, 60_000) ?? '') - Date.now()).toBeGreaterThan(50_000);
+    expect(Date.parse(ends('?', { expires_in: 1_000 }, 1) ?? '') - Date.now()).toBeGreaterThan(900_000);
+    expect(ends({ message: text('?'), expires_at: '2030-01-01T02:00:00+02:00' }, {}, 1)).toBe(
+      '2030-01-01T00:00:00.000Z',
+    );
+  });
+
+  const ring: { self?: object } = {};
+  ring.self = ring;
+  it.each<[string, unknown, object, string | RegExp]>([
+    ['a number', 5, {}, 'await: expected a text, a message or an await request.'],
+    ['nothing', null, {}, 'await: expected a text'],
+    ['an object of nothing known', { a: 1 }, {}, 'await.message.parts: is required.'],
+    ['content that is a number', text(5), {}, 'await.message.parts[0].content: expected string.'],
+    ['content that is a BigInt', text(5n), {}, 'await.parts[0].content: is a bigint, which JSON cannot say.'],
+    ['content that is a function', { message: text(() => 1) }, {}, 'await.message.parts[0].content: is a function'],
+    ['a ring', { ...text('a'), ring }, {}, /await\.ring\.self.*contains itself/],
+    [
+      'a leap second',
+      { ...text('a'), created_at: '2016-12-31T23:59:60Z' },
+      {},
+      'await.message.created_at: expected an',
+    ],
+    ['an end that is none', { message: text('a'), expires_at: 'soon' }, {}, 'await.expires_at: is no date and time.'],
+    ['a negative wait', 'a', { expires_in: -1 }, 'await.expires_in: expected seconds, 0 to '],
+    ['a wait of NaN', 'a', { expires_in: Number.NaN }, 'got NaN.'],
+    ['a wait without an end', 'a', { expires_in: Number.POSITIVE_INFINITY }, 'got Infinity.'],
+    ['a schema that is no object', 'a', { schema: 'x' }, 'await.schema: expected object'],
+    ['a schema that JSON cannot say', 'a', { schema: { a: Symbol('s') } }, 'await.schema.a: is a symbol'],
+  ])('is refused by name where it is nonsense: %s', (_, request, options, problem) => {
+    expect(() => awaited(request, options)).toThrow(problem);
+    expect(() => awaited(request, options)).toThrow(/^Agent a emitted something that is no output: /);
+  });
+});
+
+describe('what an agent gives to another one', () => {
+  it('is a text, a message or several', () => {
+    const contents = (input: unknown) => checkCall('a', input, now).map(({ role, parts }) => [role, parts[0]?.content]);
+    expect(contents('Hi')).toEqual([['user', 'Hi']]);
+    expect(contents(text('Hi'))).toEqual([['user', 'Hi']]);
+    expect(contents([text('Hi'), { role: 'agent/b', ...text('you') }])).toEqual([
+      ['user', 'Hi'],
+      ['agent/b', 'you'],
+    ]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a number', 5, 'input[0]: expected object'],
+    ['content that is a number', [text('a'), text(5)], 'input[1].parts[0].content: expected string'],
+    ['a BigInt', [text('a'), text(5n)], 'input[1].parts[0].content: is a bigint'],
+  ])('is refused by name where it is nonsense: %s', (_, input, problem) => {
+    expect(() => checkCall('a', input, now)).toThrow(problem);
+  });
+});

@@ -1,0 +1,41 @@
+import { Value } from '@sinclair/typebox/value';
+import { describe, expect, it } from 'vitest';
+import { type Run, RunsResponse } from '../../../src/index.ts';
+import { agent, askOnce, echo } from '../../support/agents.ts';
+import { ask, serve } from '../../support/serve.ts';
+
+const large = agent('large', () => 'x'.repeat(1_000_000));
+const fails = agent('fails', () => {
+  throw new Error('no');
+});
+
+describe('a list of runs', () => {
+  it('has everything of each run but its output', async () => {
+    const served = await serve([echo, askOnce, fails]);
+    const made: Run[] = [];
+    for (const name of ['echo', 'ask', 'fails']) made.unshift(await (await served.post('/runs', ask(name))).json());
+    const body = await (await served.get('/runs')).json();
+    expect(Value.Check(RunsResponse, body)).toBe(true);
+    expect(body.runs).toEqual(made.map((run) => ({ ...run, output: [] })));
+  });
+
+  it('is small, however much its runs have said', async () => {
+    const served = await serve([large]);
+    const posted = Array.from({ length: 20 }, () => served.post('/runs', ask('large')));
+    for (const response of await Promise.all(posted)) await response.text();
+    const text = await (await served.get('/runs?limit=100')).text();
+    expect(JSON.parse(text).runs).toHaveLength(20);
+    expect(text.length).toBeLessThan(20 * 1_000);
+  });
+
+  it('answers HEAD as GET, without the body', async () => {
+    const served = await serve([large]);
+    await (await served.post('/runs', ask('large'))).text();
+    const [get, head] = await Promise.all(
+      (['GET', 'HEAD'] as const).map((method) => served.app.inject({ method, url: '/runs' })),
+    );
+    expect([head?.statusCode, head?.body]).toEqual([200, '']);
+    expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
+    expect(Number(head?.headers['content-length'])).toBeLessThan(1_000);
+  });
+});
