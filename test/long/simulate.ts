@@ -10,7 +10,10 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const started = performance.now();
 const seed = option('--seed');
 const first = seed ?? option('--from') ?? 1;
-const count = seed === undefined ? Number(args.find((arg, index) => /^\d+$/.test(arg) && !args[index - 1]?.startsWith('--')) ?? 10_000) : 1;
+const count =
+  seed === undefined
+    ? Number(args.find((arg, index) => /^\d+$/.test(arg) && !args[index - 1]?.startsWith('--')) ?? 10_000)
+    : 1;
 
 const broken = new Map<string, number[]>();
 let steps = 0;

@@ -216,4 +216,7 @@ class Actor {
 }
 
 /** Says something when a source that emits nothing is complete. */
-const endWithText = (text: string) => (source: Observable<never>): Observable<AgentOutput> => concat(source, of(text));
+const endWithText =
+  (text: string) =>
+  (source: Observable<never>): Observable<AgentOutput> =>
+    concat(source, of(text));

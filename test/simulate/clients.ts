@@ -1,7 +1,7 @@
 import { runEventOf } from '../../src/core/encode.ts';
 import type { RunCreateRequest } from '../../src/schema/api.ts';
 import type { ClientPlan } from './plan.ts';
-import { Random } from './random.ts';
+import type { Random } from './random.ts';
 import { Reader } from './reader.ts';
 import type { Records, Reply, RunRecord } from './records.ts';
 import { agentOf } from './script.ts';
@@ -47,7 +47,11 @@ export class Client {
       () => {
         this.#open -= 1;
       },
-      (error: unknown) => this.#world.ledger.violate('the simulation works', `${this.#plan.name}: ${error instanceof Error ? error.stack : error}`),
+      (error: unknown) =>
+        this.#world.ledger.violate(
+          'the simulation works',
+          `${this.#plan.name}: ${error instanceof Error ? error.stack : error}`,
+        ),
     );
   }
 
@@ -158,7 +162,10 @@ export class Client {
     if ('value' in answer) {
       const { after } = answer.value;
       if (typeof reply.outcome === 'object' && reply.outcome.after !== after)
-        ledger.violate('one resume for a key', `"${reply.text}" was taken after event ${reply.outcome.after} and ${after}`);
+        ledger.violate(
+          'one resume for a key',
+          `"${reply.text}" was taken after event ${reply.outcome.after} and ${after}`,
+        );
       if (reply.outcome === 'refused')
         ledger.violate('one resume for a key', `"${reply.text}" was refused, and then taken after event ${after}`);
       reply.outcome = { after };
@@ -203,7 +210,13 @@ export class Client {
     record.deleteAsked = true;
     const answer = await this.#world.request(name, 'delete', (node) => node.remove(record.run_id));
     if (answer === 'unknown' || 'error' in answer) return;
-    const look = await this.#world.request(name, 'look for the deleted run', (node) => node.run(record.run_id));
+    // A node whose last write is taken and not answered may show the run until it is answered.
+    let look: Answer<string> = 'unknown';
+    for (let attempt = 0; attempt < 8; attempt += 1) {
+      look = await this.#world.request(name, 'look for the deleted run', (node) => node.run(record.run_id));
+      if (look !== 'unknown' && 'error' in look && look.error.status < 500) return;
+      await this.#world.clock.sleep('world', 3_000);
+    }
     if (look !== 'unknown' && 'value' in look)
       this.#world.ledger.violate('what is deleted is gone', `${record.run_id} is still answered`);
   }

@@ -4,14 +4,9 @@ import timersPromises from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 import type { Random } from './random.ts';
 
+const globals = { Date, setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate };
 const real = {
-  Date,
-  setTimeout,
-  setInterval,
-  setImmediate,
-  clearTimeout,
-  clearInterval,
-  clearImmediate,
+  ...globals,
   random: Math.random,
   randomUUID: crypto.randomUUID,
   delay: timersPromises.setTimeout,
@@ -109,22 +104,12 @@ export function install(clock: Clock, random: Random): () => void {
   Math.random = () => random.next();
   crypto.randomUUID = () => random.uuid();
   Object.assign(timersPromises, {
-    setTimeout: <T>(delay: number, value?: T) =>
-      clock.sleep(clock.owner, Math.max(1, delay)).then(() => value),
+    setTimeout: <T>(delay: number, value?: T) => clock.sleep(clock.owner, Math.max(1, delay)).then(() => value),
   });
   syncBuiltinESMExports();
 
   return () => {
-    const { Date, setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate } = real;
-    Object.assign(globalThis, {
-      Date,
-      setTimeout,
-      setInterval,
-      setImmediate,
-      clearTimeout,
-      clearInterval,
-      clearImmediate,
-    });
+    Object.assign(globalThis, globals);
     Reflect.deleteProperty(performance, 'now');
     Math.random = real.random;
     crypto.randomUUID = real.randomUUID;

@@ -32,6 +32,8 @@ export interface ClientPlan {
 export interface Plan {
   readonly seed: number;
   readonly nodes: number;
+  /** One node with a store of its own: what it leaves is for the next one. */
+  readonly alone: boolean;
   readonly clients: readonly ClientPlan[];
   readonly faults: readonly Fault[];
 }
@@ -44,7 +46,9 @@ export function drawPlan(random: Random, seed: number): Plan {
   const clients = Array.from({ length: random.between(2, 9) }, (_, index) =>
     drawClient(random.fork(`client ${index}`), `client ${index}`, sessions),
   );
-  return { seed, nodes: random.between(1, 3), clients, faults: drawFaults(random.fork('faults'), busyTime) };
+  const alone = random.chance(0.25);
+  const nodes = alone ? 1 : random.between(1, 3);
+  return { seed, nodes, alone, clients, faults: drawFaults(random.fork('faults'), busyTime) };
 }
 
 function drawClient(random: Random, name: string, sessions: number): ClientPlan {
@@ -123,9 +127,9 @@ function* easierThan(client: ClientPlan): Generator<ClientPlan> {
 }
 
 /** A plan as lines that can be read. */
-export function planLines({ seed, nodes, clients, faults }: Plan): string[] {
+export function planLines({ seed, nodes, alone, clients, faults }: Plan): string[] {
   return [
-    `seed ${seed}: ${nodes} nodes, ${clients.length} clients, ${faults.length} faults`,
+    `seed ${seed}: ${alone ? 'one node with a store of its own' : `${nodes} nodes`}, ${clients.length} clients, ${faults.length} faults`,
     ...clients.flatMap((client) => [
       `  ${seconds(client.at)}  ${client.name}: ${wishes(client)}`,
       `              ${agentOf(client.script)}: ${describe(client.script.acts)}`,
@@ -138,7 +142,8 @@ export function planLines({ seed, nodes, clients, faults }: Plan): string[] {
 }
 
 function wishes(client: ClientPlan): string {
-  const { mode, ifBusy, session, onDisconnect, key, dropsAfter, readers, answers, thinks, cancelAfter, deletes } = client;
+  const { mode, ifBusy, session, onDisconnect, key, dropsAfter, readers, answers, thinks, cancelAfter, deletes } =
+    client;
   const asks = allActs(client.script.acts).some((act) => act.do === 'ask' || act.do === 'race');
   return [
     `${mode}, ${ifBusy}`,

@@ -60,7 +60,12 @@ export class Reader {
       end: (error) => still(() => this.#ended(error))(),
     });
     // A few times: a reader that drops each connection at once would never see the end.
-    if (dropsAfter > 0 && connection < 6) this.#world.clock.at('world', dropsAfter, still(() => this.#again()));
+    if (dropsAfter > 0 && connection < 6)
+      this.#world.clock.at(
+        'world',
+        dropsAfter,
+        still(() => this.#again()),
+      );
     this.#watchIdle(connection);
   }
 
@@ -94,7 +99,10 @@ export class Reader {
     const { run_id, until, mayBeGone } = this.#options;
     if (error instanceof RivuletError && error.status < 500) {
       if (!mayBeGone())
-        this.#world.ledger.violate('a reader can come back', `${this.name} of ${run_id} after ${this.#seen}: ${error.message}`);
+        this.#world.ledger.violate(
+          'a reader can come back',
+          `${this.name} of ${run_id} after ${this.#seen}: ${error.message}`,
+        );
       this.done = true;
       return;
     }

@@ -17,7 +17,7 @@ export type Act = { readonly tag: string } & (
 );
 
 /** How the agent is written: as a chain of Observables, or as an async generator. */
-export type Style = 'chain' | 'generator';
+type Style = 'chain' | 'generator';
 
 export interface Script {
   readonly style: Style;
@@ -31,9 +31,19 @@ export const agentOf = ({ style, durable }: Script): string => `${style}${durabl
 export function drawScript(random: Random): Script {
   const durable = random.chance(0.55);
   let tags = 0;
-  const tag = (): string => `${(tags += 1)}`;
-  const ms = (): number => random.of(random.between(1, 20), random.between(20, 800), random.between(800, 5_000));
-  const some = (depth: number, most: number): Act[] => Array.from({ length: random.between(1, most) }, () => draw(depth));
+  const tag = (): string => {
+    tags += 1;
+    return String(tags);
+  };
+  const ms = (): number =>
+    random.of(
+      random.between(1, 20),
+      random.between(20, 800),
+      random.between(800, 5_000),
+      random.between(5_000, 14_000),
+    );
+  const some = (depth: number, most: number): Act[] =>
+    Array.from({ length: random.between(1, most) }, () => draw(depth));
   const draw = (depth: number): Act => {
     const kind = random.weighted<Act['do']>([
       [10, 'say'],
@@ -50,7 +60,7 @@ export function drawScript(random: Random): Script {
       [depth > 0 ? 1 : 0, 'merge'],
       [depth > 0 ? 1 : 0, 'call'],
       [0.3, 'throw'],
-      [0.3, 'never'],
+      [0.6, 'never'],
       [0.15, 'nonsense'],
       [0.15, 'unstorable'],
     ]);
@@ -60,7 +70,12 @@ export function drawScript(random: Random): Script {
       case 'stray':
         return { tag: tag(), do: kind, ms: ms() };
       case 'step':
-        return { tag: tag(), do: kind, ms: random.chance(0.3) ? 0 : ms(), values: random.chance(0.8) ? 1 : random.below(4) };
+        return {
+          tag: tag(),
+          do: kind,
+          ms: random.chance(0.3) ? 0 : ms(),
+          values: random.chance(0.8) ? 1 : random.below(4),
+        };
       case 'ask':
         return { tag: tag(), do: kind, expires: random.chance(0.2) ? random.between(2, 8) : 0 };
       case 'merge':

@@ -97,7 +97,9 @@ export class SimQueue {
   #give(): void {
     for (const job of this.#jobs.values()) {
       if (job.worker !== undefined) continue;
-      const free = this.#workers.filter((one) => !one.paused && one.working - one.resting < one.slots && this.#hears(one));
+      const free = this.#workers.filter(
+        (one) => !one.paused && one.working - one.resting < one.slots && this.#hears(one),
+      );
       const worker = free[this.#random.below(free.length)];
       if (worker === undefined) return;
       this.#assign(job, worker);

@@ -1,11 +1,10 @@
 import type { Agent } from '../../src/core/agent.ts';
-import { settles } from '../../src/engine/log/batch.ts';
+import type { Dispatcher } from '../../src/core/dispatcher.ts';
+import type { Store } from '../../src/core/store.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { Registry } from '../../src/engine/registry.ts';
 import type { Begun, Wishes } from '../../src/engine/runs/begun.ts';
-import type { Dispatcher } from '../../src/core/dispatcher.ts';
-import type { Store } from '../../src/core/store.ts';
 import type { RunCreateRequest } from '../../src/schema/api.ts';
 import type { AwaitResumeInput } from '../../src/schema/run.ts';
 import type { Ledger } from './ledger.ts';
@@ -13,9 +12,9 @@ import type { Ledger } from './ledger.ts';
 /** The times of the simulated nodes: as in production, but shorter, so that all of them pass in a simulation. */
 export const limits = {
   cancelDeadline: 1_500,
-  runTime: 40_000,
+  runTime: 45_000,
   awaitTime: 15_000,
-  silence: 12_000,
+  silence: 25_000,
   passivateAfter: 3_000,
   attempts: 50,
   keepRuns: 0,
@@ -45,7 +44,14 @@ export class SimNode {
   readonly #engine: Engine;
   readonly #ledger: Ledger;
 
-  constructor(name: string, agents: Agent[], store: Store, dispatcher: Dispatcher, ledger: Ledger, more: Partial<Limits>) {
+  constructor(
+    name: string,
+    agents: Agent[],
+    store: Store,
+    dispatcher: Dispatcher,
+    ledger: Ledger,
+    more: Partial<Limits>,
+  ) {
     this.name = name;
     this.#ledger = ledger;
     const say = (level: string) => (text: string) => ledger.say(name, `${level}: ${text}`);
@@ -123,7 +129,7 @@ export class SimNode {
             this.#ledger.violate('a cursor gets on', `${run_id} after ${after}: a batch without events`);
             return;
           }
-          batch.lines.forEach((line, index) => listener.line(batch.first + index, line));
+          for (const [index, line] of batch.lines.entries()) listener.line(batch.first + index, line);
         }
       } catch (error) {
         close(true);
@@ -135,6 +141,3 @@ export class SimNode {
     return () => close(true);
   }
 }
-
-/** Whether a request in sync mode is answered with this event. */
-export const isSettling = settles;

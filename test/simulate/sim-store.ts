@@ -12,6 +12,9 @@ const latency = 1;
 /** A text that the store cannot keep: it rejects a write that has it. */
 export const unstorable = 'UNSTORABLE';
 
+/** What the store says when it refuses a request. */
+export const refusal = 'the simulated store refuses';
+
 /** Told of everything that the store's server takes, in order. */
 export interface Audit {
   /** Before a commit is applied. */
@@ -23,7 +26,13 @@ export interface Audit {
 }
 
 /** How the simulated store can be broken on purpose, to see that the invariants notice; see `mutations.ts`. */
-export type StoreFlaw = 'epochs-ignored' | 'conditions-ignored' | 'keys-ignored' | 'journal-lost' | 'refused-but-taken' | 'lines-lost';
+export type StoreFlaw =
+  | 'epochs-ignored'
+  | 'conditions-ignored'
+  | 'keys-ignored'
+  | 'journal-lost'
+  | 'refused-but-taken'
+  | 'lines-lost';
 
 /** The one server of the simulated store: what it has taken is durable, whatever becomes of the nodes. */
 export class StoreServer {
@@ -63,9 +72,22 @@ export class StoreServer {
       session: (id) => ask(() => inner.session(id)),
       resources: (ids) => ask(() => inner.resources(ids)),
       figures: (names) => ask(() => inner.figures(names)),
-      remove: (id) => ask(() => this.#remove(`run ${id}`, () => inner.remove(id), () => this.rows.delete(id))),
+      remove: (id) =>
+        ask(() =>
+          this.#remove(
+            `run ${id}`,
+            () => inner.remove(id),
+            () => this.rows.delete(id),
+          ),
+        ),
       removeSession: (id) =>
-        ask(() => this.#remove(`session ${id}`, () => inner.removeSession(id), () => this.#forget(id))),
+        ask(() =>
+          this.#remove(
+            `session ${id}`,
+            () => inner.removeSession(id),
+            () => this.#forget(id),
+          ),
+        ),
       sweep: (before) => ask(() => inner.sweep(before)),
       watch: async (watcher) => {
         this.#watchers.set(watcher, node);
@@ -77,7 +99,8 @@ export class StoreServer {
 
   /** A node that was deaf hears that it may have missed something. */
   reconnected(node: Owner): void {
-    for (const [watcher, owner] of this.#watchers) if (owner === node) this.#clock.at(node, latency, () => watcher(undefined));
+    for (const [watcher, owner] of this.#watchers)
+      if (owner === node) this.#clock.at(node, latency, () => watcher(undefined));
   }
 
   async #remove(what: string, remove: () => Promise<boolean>, forget: () => void): Promise<boolean> {
@@ -112,12 +135,9 @@ export class StoreServer {
           this.#clock.at('world', stalled + this.#random.next(), arrive);
           return;
         }
-        const answer = (tell: () => void): void =>
-          void this.#clock.at(node, this.#delay(node) + answerAfter(), tell);
-        if (this.#isRefused(node) && this.#flaw !== 'refused-but-taken')
-          answer(() => reject(new Error('the simulated store refuses')));
-        else if (this.#isRefused(node))
-          void work().then(() => answer(() => reject(new Error('the simulated store refuses'))));
+        const answer = (tell: () => void): void => void this.#clock.at(node, this.#delay(node) + answerAfter(), tell);
+        if (this.#isRefused(node) && this.#flaw !== 'refused-but-taken') answer(() => reject(new Error(refusal)));
+        else if (this.#isRefused(node)) void work().then(() => answer(() => reject(new Error(refusal))));
         else work().then((value) => answer(() => resolve(value)), reject);
       };
       this.#clock.at('world', this.#delay(node), arrive);
@@ -156,13 +176,16 @@ export class StoreServer {
   }
 
   async #take(write: Write): Promise<Outcome> {
-    if (write.lines.some((line) => line.includes(unstorable))) return { rejected: new Error('the text cannot be kept') };
+    if (write.lines.some((line) => line.includes(unstorable)))
+      return { rejected: new Error('the text cannot be kept') };
     const { when, key, ...rest } = write;
     const flawed: Write = {
       ...rest,
       ...(when !== undefined && this.#flaw !== 'conditions-ignored' && { when }),
       ...(key !== undefined && this.#flaw !== 'keys-ignored' && { key }),
-      ...(this.#flaw === 'epochs-ignored' && { from: (await this.inner.run(write.row.run_id))?.epoch ?? write.row.epoch }),
+      ...(this.#flaw === 'epochs-ignored' && {
+        from: (await this.inner.run(write.row.run_id))?.epoch ?? write.row.epoch,
+      }),
     };
     const [outcome = 'fenced'] = await this.inner.commit([flawed]);
     return outcome;
@@ -175,9 +198,10 @@ export class StoreServer {
         if (this.#watchers.has(watcher)) watcher(moves);
       });
     };
-    if (!this.#conditions.has('noisy', node)) return tell();
-    for (let times = this.#random.below(3); times > 0; times -= 1)
-      this.#clock.at('world', this.#random.between(0, 3_000), tell);
+    if (!this.#conditions.has('noisy', node)) tell();
+    else
+      for (let times = this.#random.below(3); times > 0; times -= 1)
+        this.#clock.at('world', this.#random.between(0, 3_000), tell);
   }
 }
 

@@ -49,7 +49,15 @@ export async function simulate(plan: Plan, flaws: Flaws = {}): Promise<Report> {
     if (!stop()) finish(world, plan, records, clients);
     const { violation } = ledger;
     const lines = violation === undefined ? [] : ledger.lines();
-    return { plan, violation, lines, steps: clock.steps, told: ledger.count, runs: server.logs.size, seconds: clock.now / 1_000 };
+    return {
+      plan,
+      violation,
+      lines,
+      steps: clock.steps,
+      told: ledger.count,
+      runs: server.logs.size,
+      seconds: clock.now / 1_000,
+    };
   } finally {
     process.off('unhandledRejection', threw);
     process.off('uncaughtException', threw);
@@ -60,7 +68,10 @@ export async function simulate(plan: Plan, flaws: Flaws = {}): Promise<Report> {
 function finish(world: World, plan: Plan, records: Records, clients: readonly Client[]): void {
   const { ledger, server } = world;
   for (const { run_id, status, queued_at, epoch } of openRuns(world, new Date().toISOString()))
-    ledger.violate('no run is left open', `${run_id} is ${status}, epoch ${epoch}${queued_at === null ? '' : ', queued'}`);
+    ledger.violate(
+      'no run is left open',
+      `${run_id} is ${status}, epoch ${epoch}${queued_at === null ? '' : ', queued'}`,
+    );
   for (const client of clients) {
     for (const { name, run_id, seen, done } of client.readers) {
       const length = server.logs.get(run_id)?.length ?? 0;

@@ -1,5 +1,7 @@
 import { RivuletError } from '../../src/core/errors.ts';
 import { isFinal } from '../../src/core/status.ts';
+import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import type { Limits } from '../../src/engine/limits.ts';
 import { createAgents } from './agents.ts';
 import { Clock } from './clock.ts';
 import { Conditions, type Fault } from './faults.ts';
@@ -8,9 +10,8 @@ import { Ledger } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import { Random } from './random.ts';
 import { SimQueue } from './sim-dispatcher.ts';
-import { limits, type Listener, SimNode, slots } from './sim-node.ts';
-import { type StoreFlaw, StoreServer } from './sim-store.ts';
-import type { Limits } from '../../src/engine/limits.ts';
+import { type Listener, limits, SimNode, slots } from './sim-node.ts';
+import { refusal, type StoreFlaw, StoreServer } from './sim-store.ts';
 
 /** What a client hears of a request: `unknown` where no answer came, so that it may have been done all the same. */
 export type Answer<T> = { readonly value: T } | { readonly error: RivuletError } | 'unknown';
@@ -19,6 +20,9 @@ export type Answer<T> = { readonly value: T } | { readonly error: RivuletError }
 const network = 1;
 /** Milliseconds that a client waits for an answer. */
 const clientPatience = 12_000;
+
+/** Milliseconds in which a node has to stop, faults included. */
+const stopTime = 40_000;
 
 /** How a simulation can be broken on purpose; see `mutations.ts`. */
 export interface Flaws {
@@ -42,6 +46,8 @@ export class World {
   readonly #pending = new Map<number, { readonly node: string; readonly what: string; readonly at: number }>();
   /** What breaks the connections of a node. */
   readonly #connections = new Map<string, Set<() => void>>();
+  /** Whether the store is one node's own, as a file is. */
+  readonly #alone: boolean;
   #made = 0;
   #requests = 0;
   /** Until when nodes are paused or missing. */
@@ -50,6 +56,7 @@ export class World {
   constructor(plan: Plan, flaws: Flaws) {
     this.random = new Random(plan.seed).fork('world');
     this.#flaws = flaws;
+    this.#alone = plan.alone;
     const { clock, conditions } = this;
     this.server = new StoreServer(clock, this.random.fork('store'), conditions, flaws.store);
     this.#queue = new SimQueue(clock, this.random.fork('queue'), conditions, limits.lease);
@@ -112,7 +119,10 @@ export class World {
       this.clock.at(node.name, network, () => {
         this.#pending.set(number, { node: node.name, what: `${actor}: ${what}`, at: this.clock.now });
         work(node)
-          .then((value) => answered({ value }), (error: unknown) => answered(this.#refusal(what, error)))
+          .then(
+            (value) => answered({ value }),
+            (error: unknown) => answered(this.#refusal(what, error)),
+          )
           .finally(lost);
       });
     });
@@ -175,6 +185,8 @@ export class World {
 
   #refusal(what: string, error: unknown): { error: RivuletError } | 'unknown' {
     if (error instanceof RivuletError) return { error };
+    // A store of its own answers what it answers; the protocol makes a 500 of it.
+    if (this.#alone && error instanceof Error && error.message === refusal) return 'unknown';
     this.ledger.violate('errors are of the table', `${what}: ${error instanceof Error ? error.stack : String(error)}`);
     return 'unknown';
   }
@@ -192,7 +204,7 @@ export class World {
   #join(): void {
     this.#made += 1;
     const name = `node ${this.#made}`;
-    const queue = this.#queue.handle(name, slots);
+    const queue = this.#alone ? new LocalDispatcher() : this.#queue.handle(name, slots);
     this.clock.at(name, 0, () => {
       const more = this.#flaws.limits ?? {};
       const node = new SimNode(name, this.#agents, this.server.handle(name), queue, this.ledger, more);
@@ -213,8 +225,7 @@ export class World {
       this.ledger.say(name, `${kind} for ${length} ms`);
       if (kind === 'pause') this.#pause(name, length);
       else if (kind === 'crash') this.#leave(node, length, () => this.#crashed(name));
-      else if (kind === 'stop')
-        this.#leave(node, length, () => this.clock.at(name, 0, () => void node.stop().then(() => this.#crashed(name))));
+      else if (kind === 'stop') this.#leave(node, length, () => this.#stop(node));
       else {
         this.conditions.begin(kind, name, this.clock.now + length);
         if (kind === 'deaf-told') this.clock.at('world', length, () => this.server.reconnected(name));
@@ -236,6 +247,23 @@ export class World {
     this.#nodes.splice(this.#nodes.indexOf(node), 1);
     how();
     this.clock.at('world', length, () => this.#join());
+  }
+
+  #stop(node: SimNode): void {
+    const { name } = node;
+    let stopped = false;
+    this.clock.at(name, 0, () => {
+      node.stop().then(
+        () => {
+          stopped = true;
+          this.#crashed(name);
+        },
+        (error: unknown) => this.ledger.violate('a node stops', `${name}: ${String(error)}`),
+      );
+    });
+    this.clock.at('world', stopTime, () => {
+      if (!stopped) this.ledger.violate('a node stops', `${name} has not stopped after ${stopTime} ms`);
+    });
   }
 
   #crashed(name: string): void {

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { explain, planOf, shrink, simulate } from './simulate.ts';
+
+const seeds = 100;
+
+describe('nodes that share a store, whatever happens to them', () => {
+  it(`keep every promise in ${seeds} simulations`, async () => {
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const report = await simulate(planOf(seed));
+      if (report.violation !== undefined) expect.fail(explain(await shrink(report)));
+    }
+  }, 60_000);
+
+  it('do the same again for the same seed', async () => {
+    for (const seed of [7, 8, 9]) {
+      const [first, second] = [await simulate(planOf(seed)), await simulate(planOf(seed))];
+      expect({ ...second, lines: [] }).toEqual({ ...first, lines: [] });
+    }
+  });
+});
