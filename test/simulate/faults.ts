@@ -32,7 +32,7 @@ export function drawFaults(random: Random, until: number): Fault[] {
   const count = random.below(8);
   for (let index = 0; index < count; index += 1) {
     const kind = random.weighted<Fault['kind']>([
-      [10, random.of(...conditions, 'deaf', 'refusing')],
+      [10, random.of(...conditions, 'deaf', 'deaf', 'refusing')],
       [3, 'pause'],
       [3, 'crash'],
       [1, 'stop'],

@@ -55,7 +55,10 @@ export class Ledger {
 
   /** The last events of each actor, as lines. */
   lines(): string[] {
-    return [...this.#last].flatMap(([actor, lines]) => [`${this.#named(actor)}:`, ...lines.map((line) => `  ${this.#named(line)}`)]);
+    return [...this.#last].flatMap(([actor, lines]) => [
+      `${this.#named(actor)}:`,
+      ...lines.map((line) => `  ${this.#named(line)}`),
+    ]);
   }
 
   #named(text: string): string {

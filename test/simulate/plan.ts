@@ -42,7 +42,8 @@ export interface Plan {
 const busyTime = 25_000;
 
 export function drawPlan(random: Random, seed: number): Plan {
-  const sessions = random.between(1, 2);
+  // When the clients of each session come: several at the same moment more often than not.
+  const sessions = Array.from({ length: random.between(1, 2) }, () => random.between(0, busyTime / 2));
   const clients = Array.from({ length: random.between(2, 9) }, (_, index) =>
     drawClient(random.fork(`client ${index}`), `client ${index}`, sessions),
   );
@@ -51,17 +52,23 @@ export function drawPlan(random: Random, seed: number): Plan {
   return { seed, nodes, alone, clients, faults: drawFaults(random.fork('faults'), busyTime) };
 }
 
-function drawClient(random: Random, name: string, sessions: number): ClientPlan {
-  const shares = random.chance(0.5);
+function drawClient(random: Random, name: string, sessions: readonly number[]): ClientPlan {
+  const shares = random.chance(0.6);
+  const session = random.below(sessions.length);
+  const alone = random.chance(0.3) ? random.between(0, 500) : random.between(0, busyTime / 2);
+  const together =
+    (sessions[session] ?? 0) + random.of(random.between(0, 5), random.between(0, 300), random.between(0, 6_000));
+  const script = drawScript(random.fork('script'));
+  const isSilent = allActs(script.acts).some((act) => act.do === 'never' || ('ms' in act && act.ms > 5_000));
   return {
     name,
-    at: random.chance(0.3) ? random.between(0, 500) : random.between(0, busyTime / 2),
-    session: shares ? random.below(sessions) : undefined,
-    script: drawScript(random.fork('script')),
+    at: shares ? together : alone,
+    session: shares ? session : undefined,
+    script,
     mode: random.of('sync', 'async', 'stream'),
     ifBusy: shares
       ? random.weighted([
-          [4, 'enqueue'],
+          [6, 'enqueue'],
           [1, 'parallel'],
           [1, 'reject'],
           [1, 'interrupt'],
@@ -84,7 +91,9 @@ function drawClient(random: Random, name: string, sessions: number): ClientPlan 
       [1, 'never'],
     ]),
     thinks: random.of(random.between(0, 20), random.between(20, 1_000), random.between(1_000, 8_000)),
-    cancelAfter: random.chance(0.25) ? random.of(random.between(1, 100), random.between(100, 6_000)) : 0,
+    cancelAfter: random.chance(isSilent ? 0.6 : 0.25)
+      ? random.of(random.between(1, 100), random.between(100, 6_000))
+      : 0,
     deletes: random.weighted([
       [6, 'nothing'],
       [1, 'run'],

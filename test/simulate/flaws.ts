@@ -1,0 +1,69 @@
+import { planOf, type Report, simulate } from './simulate.ts';
+import type { Flaws } from './world.ts';
+
+/** A defect that is put in on purpose, and the invariants that have to notice it. */
+interface Flaw {
+  readonly name: string;
+  readonly flaws: Flaws;
+  readonly noticed: readonly string[];
+}
+
+const never = 3_600_000;
+
+/** What the simulated store and the times of the nodes can be made to do wrong, whatever the engine is like. */
+export const flaws: readonly Flaw[] = [
+  {
+    name: 'a store that takes writes of any epoch',
+    flaws: { store: 'epochs-ignored' },
+    noticed: [
+      'a cancel is kept',
+      'the log is whole',
+      'one execution writes',
+      'a node hears that a run is no longer its own',
+    ],
+  },
+  {
+    name: 'a store that ignores what a write asks of its session',
+    flaws: { store: 'conditions-ignored' },
+    noticed: ['queued runs do not overlap', 'queued runs begin in order'],
+  },
+  {
+    name: 'a store that keeps an Idempotency-Key twice',
+    flaws: { store: 'keys-ignored' },
+    noticed: ['one run for a key', 'one resume for a key'],
+  },
+  {
+    name: 'a store that loses the journals of durable runs',
+    flaws: { store: 'journal-lost' },
+    noticed: ['a durable step is done once', 'a replay says the same', 'an acknowledged reply is given'],
+  },
+  {
+    name: 'a store that refuses what it has taken',
+    flaws: { store: 'refused-but-taken' },
+    noticed: [
+      'only who is asked to is cancelled',
+      'a reply is given once',
+      'no run is left open',
+      'a durable run goes on',
+    ],
+  },
+  {
+    name: 'a cancel whose notification is lost, where nodes never look for themselves',
+    flaws: { limits: { lookEvery: never } },
+    noticed: ['a node hears that a run is no longer its own', 'readers see the whole log'],
+  },
+  {
+    name: 'the end of a run whose notification is lost, where nodes never look for themselves',
+    flaws: { limits: { lookEvery: never, lease: never } },
+    noticed: ['no run is left open', 'readers see the whole log'],
+  },
+];
+
+/** The first simulation in which one of the invariants that have to notice a flaw does. */
+export async function notice({ flaws, noticed }: Flaw, first: number, seeds: number): Promise<Report | undefined> {
+  for (let seed = first; seed < first + seeds; seed += 1) {
+    const report = await simulate(planOf(seed), flaws);
+    if (report.violation !== undefined && noticed.includes(report.violation.invariant)) return report;
+  }
+  return undefined;
+}
