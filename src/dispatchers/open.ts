@@ -15,8 +15,12 @@ export async function openDispatcher(text: string, options: BullOptions): Promis
   }
 }
 
+/** In milliseconds: a shorter one would be renewed all the time, and a longer one is none. */
+const leases = { least: 100, most: 86_400_000 };
+
 async function opened(text: string, options: BullOptions): Promise<Dispatcher> {
   const found = readStoreUrl(text);
+  if (found?.kind === 'redis' || found?.kind === 'postgres') check(options);
   if (found?.kind === 'redis') {
     const { openRedisQueue } = await import('./redis.ts');
     return openRedisQueue(found.url, found.prefix, options);
@@ -27,4 +31,14 @@ async function opened(text: string, options: BullOptions): Promise<Dispatcher> {
   }
   const { LocalDispatcher } = await import('./local.ts');
   return new LocalDispatcher();
+}
+
+function check({ slots, lease }: BullOptions): void {
+  const { least, most } = leases;
+  if (!Number.isInteger(lease) || lease < least || lease > most) {
+    throw new RangeError(`a lease has to be a whole number of milliseconds from ${least} to ${most}; got ${lease}`);
+  }
+  if (!Number.isInteger(slots) || slots < 1) {
+    throw new RangeError(`the number of slots has to be a whole number from 1 on; got ${slots}`);
+  }
 }

@@ -15,8 +15,9 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
   url.searchParams.delete('options');
   const common = {
     connectionString: url.href,
-    // A crash may take the last jobs with it, or bring them back: the runs are in the store, and nobody waits for a disk.
-    options: `${flags ?? ''} -c synchronous_commit=off`.trim(),
+    // A crash may take the last jobs with it, or bring them back: the runs are in the store, so no call waits for a disk.
+    // Stricter transactions, should they be the server's default, would fail where several processes take jobs.
+    options: `${flags ?? ''} -c synchronous_commit=off -c default_transaction_isolation=read\\ committed`.trim(),
     application_name: 'rivulet',
     keepAlive: true,
   };

@@ -25,6 +25,23 @@ describe('a dispatcher for the URL of a store', () => {
     },
   );
 
+  it.for([
+    ['lease', 0],
+    ['lease', 99],
+    ['lease', 1_000.5],
+    ['lease', 2 ** 31],
+    ['lease', Number.NaN],
+    ['lease', Number.POSITIVE_INFINITY],
+    ['slots', 0],
+    ['slots', 1.5],
+  ] as const)('refuses what means nothing, a %s of %d, before it connects', async ([name, value]) => {
+    for (const url of ['redis://127.0.0.1:1/0', 'postgres://127.0.0.1:1/a']) {
+      await expect(openDispatcher(url, { ...options, [name]: value })).rejects.toThrow(
+        /^the queue beside the store cannot be opened: (a lease|the number of slots) has to be a whole number .*; got /,
+      );
+    }
+  });
+
   it('loads no client of a server for a store that has none', async () => {
     const script = `
       const { openDispatcher } = await import('./src/dispatchers/open.ts');
