@@ -4,7 +4,19 @@ import { ClientError } from '../client/client-error.ts';
 import { transitions } from '../core/status.ts';
 import { version } from '../version.ts';
 import { exit, exitCodesHelp } from './exit-codes.ts';
-import { connecting, count, eventId, following, httpUrl, limit, list, milliseconds, paths, port } from './options.ts';
+import {
+  connecting,
+  count,
+  eventId,
+  following,
+  httpUrl,
+  limit,
+  list,
+  milliseconds,
+  networks,
+  paths,
+  port,
+} from './options.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Makes a command's action of what loads it: a command that is not used is not loaded, nor what it needs. */
@@ -75,7 +87,7 @@ function working(command: Command): Command {
       new Option('--allow-network <cidrs>', 'private networks whose session resources may be read, comma-separated')
         .env('RIVULET_ALLOW_NETWORK')
         .default([])
-        .argParser(list),
+        .argParser(networks),
     )
     .addOption(
       new Option('--limit <name=value>', 'what runs may take and how long; docs/durability.md names all of them')

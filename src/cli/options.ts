@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { defaultLimits, type Limits, parseLimits } from '../engine/limits.ts';
+import { addressRule } from '../http/address-guard.ts';
 
 const wholeNumber = (least: number, below: number, what: string) => (text: string) => {
   const value = Number(text);
@@ -23,6 +24,17 @@ export const list = (text: string): string[] =>
     .split(',')
     .map((one) => one.trim())
     .filter(Boolean);
+
+/** Addresses and ranges, comma-separated. */
+export const networks = (text: string): string[] => {
+  const all = list(text);
+  try {
+    addressRule(all);
+    return all;
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+};
 
 export const paths = (text: string, before: readonly string[]): string[] => [...before, text];
 

@@ -7,6 +7,10 @@ const row = <Args extends unknown[]>(status: number, code: ErrorCode, text: (...
   text,
 });
 
+/** A URL as a message may show it: passwords stand before its host, and tokens in its query. */
+const withoutSecrets = (url: string): string =>
+  cut(url.replace(/^(\w+:\/\/)[^/?#]*@/, '$1').replace(/[?#].*$/s, ''), 300);
+
 /**
  * Every error that Rivulet itself answers: HTTP status, the code on the wire, and the words.
  * The key is its `data.reason` on the wire, and its name in the log and the documentation; `docs/errors.md` lists them all.
@@ -194,7 +198,7 @@ export const errorTable = {
   resource_refused: row(
     502,
     'server_error',
-    (url: string, why: string) => `The session’s resource ${url} could not be read: ${why}.`,
+    (url: string, why: string) => `The session’s resource ${withoutSecrets(url)} could not be read: ${why}.`,
   ),
 } as const;
 

@@ -1,8 +1,9 @@
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { get as httpsGet } from 'node:https';
-import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
-import { fail } from '../core/errors.ts';
+import { isIP } from 'node:net';
+import { fail, RivuletError } from '../core/errors.ts';
 import type { FetchResource } from '../engine/sessions.ts';
+import { type AddressRule, addressRule, guardedLookup } from './address-guard.ts';
 
 export interface ForeignOptions {
   /** Addresses or CIDR ranges that may be read although they are private. Default none. */
@@ -13,65 +14,77 @@ export interface ForeignOptions {
   readonly timeout?: number;
 }
 
+// One text for a name that does not exist, a private address and a closed port: a client must not learn which of the
+// names and ports of the network behind this server exist.
+const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
+
 /**
  * Reads resources of other servers, whose URLs come from clients. Private, loopback and link-local
  * addresses are refused where the connection is made, so a name that resolves to one, now or the second
  * time, gets no further. Redirects are not followed.
+ * @throws Error that names what is no network
  */
 export function createFetch({
   allowNetworks = [],
   maxSize = 4 * 1024 * 1024,
   timeout = 10_000,
 }: ForeignOptions): FetchResource {
-  const guard = { allowIPAddressList: [...allowNetworks] };
-  const agents = { http: new RequestFilteringHttpAgent(guard), https: new RequestFilteringHttpsAgent(guard) };
+  const isAllowed = addressRule(allowNetworks);
   return async (url, signal) => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
+    const refuse = (why: string): RivuletError => fail('resource_refused', url, why);
     try {
-      const target = new URL(url);
-      if (target.protocol !== 'http:' && target.protocol !== 'https:') throw new Error('only http and https are read');
-      return await readText(await request(target, agents, limit), maxSize);
+      if (!/^https?:/i.test(url) || !URL.canParse(url)) throw refuse('only http and https URLs are read');
+      const response = await request(new URL(url), isAllowed, limit);
+      if (response.statusCode !== 200) throw refuse(`it answered ${response.statusCode}`);
+      const text = await readText(response, maxSize);
+      if (text === undefined) throw refuse(`it is larger than ${maxSize} characters`);
+      return text;
     } catch (error) {
-      const why = limit.aborted && !signal.aborted ? `it took longer than ${timeout} ms` : reason(error);
-      throw fail('resource_refused', url, why);
+      if (error instanceof RivuletError) throw error;
+      throw refuse(limit.aborted && !signal.aborted ? `it took longer than ${timeout} ms` : unreachable);
     }
   };
 }
 
-interface Agents {
-  readonly http: RequestFilteringHttpAgent;
-  readonly https: RequestFilteringHttpsAgent;
-}
-
-function request(target: URL, agents: Agents, signal: AbortSignal): Promise<IncomingMessage> {
-  const headers = { accept: 'application/json' };
+function request(target: URL, isAllowed: AddressRule, signal: AbortSignal): Promise<IncomingMessage> {
+  const host = target.hostname.replace(/^\[|\]$/g, '');
+  // Addresses are connected to without a look-up.
+  if (isIP(host) !== 0 && !isAllowed(host)) return Promise.reject(new Error('this address is not allowed'));
+  const get = target.protocol === 'https:' ? httpsGet : httpGet;
+  const options = {
+    // A connection of its own: one that is kept might be to an address that was checked for another request.
+    agent: false,
+    lookup: guardedLookup(isAllowed, signal),
+    headers: { accept: 'application/json' },
+    signal,
+  };
   return new Promise((resolve, reject) => {
-    const sent =
-      target.protocol === 'https:'
-        ? httpsGet(target, { agent: agents.https, signal, headers }, resolve)
-        : httpGet(target, { agent: agents.http, signal, headers }, resolve);
+    const sent = get(target, options, (response) => {
+      // What is not read is not waited for.
+      if (response.statusCode !== 200) response.destroy();
+      resolve(response);
+    });
     sent.on('error', reject);
+    // An answer of 101 is no response, and the connection is nobody's from then on.
+    sent.on('upgrade', (response, socket) => {
+      socket.destroy();
+      resolve(response);
+    });
   });
 }
 
-async function readText(response: IncomingMessage, maxSize: number): Promise<string> {
+/** The body, or undefined where it is too large. */
+async function readText(response: IncomingMessage, maxSize: number): Promise<string | undefined> {
   try {
-    if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`);
     response.setEncoding('utf8');
     let text = '';
     for await (const chunk of response) {
       text += chunk;
-      if (text.length > maxSize) throw new Error(`it is larger than ${maxSize} characters`);
+      if (text.length > maxSize) return undefined;
     }
     return text;
   } finally {
     response.destroy();
   }
-}
-
-function reason(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return /private IP|meta IP|is not allowed/i.test(message)
-    ? 'its address is private; the server’s owner can allow it with --allow-network'
-    : message;
 }

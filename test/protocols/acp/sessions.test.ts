@@ -131,7 +131,7 @@ describe('a session’s URLs from elsewhere', () => {
     const served = await serve([recall]);
     const run = await runOf(served, 'recall', 'x', withHistory(url));
     expect(run.status).toBe('failed');
-    expect(run.error?.message).toMatch(/could not be read: its address is private/);
+    expect(run.error?.message).toMatch(/could not be read: it cannot be reached, or its address is private/);
   });
 
   it('are not followed where they redirect, nor read beyond their limits', async () => {

@@ -1,0 +1,80 @@
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Range = [Address, number];
+
+/** Tells whether an address may be connected to. */
+export type AddressRule = (address: string) => boolean;
+
+/** Public addresses that are private all the same: a cloud's control server, which trusts whoever can reach it. */
+const denied = [ipaddr.parseCIDR('168.63.129.16/32')];
+/** All that is routed on the Internet is in it. Other addresses may stand for one of IPv4, or for nothing. */
+const global6 = ipaddr.parseCIDR('2000::/3');
+
+/**
+ * Allows public addresses, and those of some networks besides.
+ * @throws Error that names what is neither an address nor a range
+ */
+export function addressRule(allowNetworks: readonly string[]): AddressRule {
+  const allowed = allowNetworks.map(networkOf);
+  return (text) => {
+    if (isIP(text) === 0) return false;
+    // An address of IPv4 that is written as one of IPv6 is judged as what it is.
+    const address = ipaddr.process(text);
+    if (allowed.some((range) => isIn(address, range))) return true;
+    if (address.range() !== 'unicast' || denied.some((range) => isIn(address, range))) return false;
+    return address.kind() === 'ipv4' || isIn(address, global6);
+  };
+}
+
+const isIn = (address: Address, range: Range): boolean => address.kind() === range[0].kind() && address.match(range);
+
+function networkOf(text: string): Range {
+  if (isIP(text) !== 0) {
+    const address = ipaddr.process(text);
+    return [address, address.kind() === 'ipv4' ? 32 : 128];
+  }
+  const [address = '', bits = ''] = text.split('/');
+  if (isIP(address) !== 0 && /^\d+$/.test(bits) && ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
+  throw new Error(`--allow-network (allowNetworks): expected an address or a range such as 10.0.0.0/8; got "${text}"`);
+}
+
+type Ask = (
+  name: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** Names that are looked up at once. Each takes one of libuv's four threads for as long as its name server likes. */
+const lookupsAtOnce = 2;
+let lookups = 0;
+const waiting: (() => void)[] = [];
+
+/**
+ * Looks names up as `net.connect` does, and refuses a name that has any address which the rule does not allow. The
+ * connection is made to the addresses that were checked, so a name cannot resolve to another one the second time. A name
+ * whose turn comes after the request was aborted is not looked up.
+ */
+export const guardedLookup =
+  (isAllowed: AddressRule, signal: AbortSignal, ask: Ask = lookup): LookupFunction =>
+  (hostname, options, callback) => {
+    const start = (): void => {
+      if (signal.aborted) return void waiting.shift()?.();
+      lookups += 1;
+      ask(hostname, { ...options, all: true }, (error, addresses) => {
+        lookups -= 1;
+        waiting.shift()?.();
+        if (error !== null) return callback(error, '');
+        const [first] = addresses;
+        if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
+          return callback(new Error('an address of this name is not allowed'), '');
+        }
+        if (options.all === true) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    };
+    if (lookups < lookupsAtOnce) start();
+    else waiting.push(start);
+  };

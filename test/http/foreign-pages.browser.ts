@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Page } from 'playwright-core';
+import { createServer } from 'rivulet';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { never } from '../support/agents.ts';
+import { browser, inBrowser } from '../support/browser.ts';
+import { ask } from '../support/serve.ts';
+
+inBrowser('a page in a browser', () => {
+  let app: FastifyInstance;
+  let port: number;
+  const elsewhere = createHttpServer((_, response) => response.end('<!doctype html><title>elsewhere</title>'));
+
+  beforeAll(async () => {
+    app = await createServer({ agents: [never], limits: { stopTime: 0 } });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    port = Number(new URL(app.listeningOrigin).port);
+    await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+  }, 60_000);
+  afterAll(async () => {
+    elsewhere.close();
+    await app?.close();
+  });
+
+  const begin = async (): Promise<string> => {
+    const made = await app.inject({ method: 'POST', url: '/runs', payload: ask('never', 'a', { mode: 'async' }) });
+    return made.json().run_id;
+  };
+  const statusOf = async (run_id: string): Promise<string> => (await app.inject(`/runs/${run_id}`)).json().status;
+  const statusIn = (
+    page: Page,
+    path: string,
+    init: { method?: string; headers?: Record<string, string>; body?: string },
+  ): Promise<number> =>
+    page.evaluate(async ([url, options]) => (await fetch(url, options)).status, [path, init] as const);
+
+  it('whose name resolves to this machine reads nothing and does nothing', async () => {
+    const run_id = await begin();
+    const page = await browser().newPage();
+    // Chromium takes every name under localhost to 127.0.0.1, as a name server of an attacker would.
+    const base = `http://evil.localhost:${port}`;
+    await page.route(`${base}/page`, (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }));
+    await page.goto(`${base}/page`);
+    const json = { 'content-type': 'application/json' };
+    expect(await statusIn(page, '/runs', {})).toBe(421);
+    expect(await statusIn(page, `/runs/${run_id}/events`, { headers: { accept: 'text/event-stream' } })).toBe(421);
+    expect(await statusIn(page, '/runs', { method: 'POST', headers: json, body: '{}' })).toBe(421);
+    expect(await statusIn(page, `/runs/${run_id}/cancel`, { method: 'POST' })).toBe(421);
+    expect(await statusOf(run_id)).toBe('in-progress');
+    await page.close();
+  });
+
+  it('of another origin cancels no run, and frames nothing', async () => {
+    const run_id = await begin();
+    const page = await browser().newPage();
+    await page.goto(`http://localhost:${(elsewhere.address() as AddressInfo).port}/`);
+    const target = `http://127.0.0.1:${port}`;
+    const asked = once(app.server, 'request');
+    const answer = await page.evaluate(
+      (url) =>
+        fetch(url, { method: 'POST', mode: 'no-cors' }).then(
+          () => 'answered',
+          () => 'blocked',
+        ),
+      `${target}/runs/${run_id}/cancel`,
+    );
+    // The request got there, and the page is not even told that it was refused.
+    const [{ headers }] = await asked;
+    expect([headers.origin, answer]).toEqual([new URL(page.url()).origin, 'blocked']);
+    expect(await statusOf(run_id)).toBe('in-progress');
+    for (const path of ['/docs/', '/']) {
+      const refused = page.waitForEvent('console', (message) => message.text().includes('frame-ancestors'));
+      await page.evaluate((url) => {
+        const frame = document.createElement('iframe');
+        frame.src = url;
+        document.body.append(frame);
+      }, `${target}${path}`);
+      await refused;
+    }
+    await page.close();
+  });
+
+  it('of the documentation shows all calls, and breaks none of its own rules', async () => {
+    const page = await browser().newPage();
+    const wrong: string[] = [];
+    page.on('pageerror', (error) => wrong.push(error.message));
+    page.on('console', (message) => message.type() === 'error' && wrong.push(message.text()));
+    for (const path of ['/docs', '/docs/']) {
+      await page.goto(`http://127.0.0.1:${port}${path}`);
+      await page.getByText('Cancel a run').waitFor();
+    }
+    expect(wrong).toEqual([]);
+    // It may call its own server.
+    await page.getByText('Does the process live?').click();
+    await page.getByRole('button', { name: 'Try it out' }).click();
+    await page.getByRole('button', { name: 'Execute' }).click();
+    await page.getByText('"status": "ok"').first().waitFor();
+    await page.close();
+  });
+});
