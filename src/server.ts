@@ -1,4 +1,9 @@
-import Fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyServerOptions } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyRequest,
+  type FastifyServerOptions,
+} from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import type { Agent } from './core/agent.ts';
 import type { Dispatcher } from './core/dispatcher.ts';
@@ -10,7 +15,7 @@ import { type Limits, parseLimits } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
 import { acceptJson } from './http/body.ts';
 import { Connections } from './http/connections.ts';
-import { handleError } from './http/error-handler.ts';
+import { handleError, pathOf } from './http/error-handler.ts';
 import { createFetch, type ForeignOptions } from './http/foreign.ts';
 import { healthRoutes } from './http/health.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
@@ -148,7 +153,7 @@ export async function createServer({ logger = false, ...options }: ServerOptions
   const { maxConnections, headersTimeout, requestTimeout, idleTimeout } = connectionLimits(options);
   const checkEvery = Math.min(5_000, headersTimeout, requestTimeout, idleTimeout);
   const app = Fastify({
-    logger,
+    logger: logger === false ? false : withoutQueries(logger === true ? {} : logger),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
     bodyLimit: httpLimits(options).bodyLimit,
     // Ten seconds by default, and not only for starting: runs get as many when the server stops.
@@ -175,6 +180,21 @@ export async function createServer({ logger = false, ...options }: ServerOptions
   await app.register((inner) => host(inner, options, connections));
   return app;
 }
+
+/** Lines about requests have their paths only: a query may hold a token or what somebody asked for. */
+const withoutQueries = (options: Exclude<ServerOptions['logger'], boolean | undefined>) => ({
+  ...options,
+  serializers: {
+    req: (request: FastifyRequest) => ({
+      method: request.method,
+      url: pathOf(request),
+      host: request.host,
+      remoteAddress: request.ip,
+      remotePort: request.socket.remotePort,
+    }),
+    ...options.serializers,
+  },
+});
 
 const hosted = (agents: Iterable<Agent | Hosted>): Hosted[] =>
   [...agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` }));

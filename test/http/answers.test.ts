@@ -184,3 +184,15 @@ describe('links', () => {
     await expect(server({ publicUrl: 'agents.example.com' })).rejects.toThrow(/^publicUrl: expected an http/);
   });
 });
+
+describe('the log of requests', () => {
+  it('has their paths, and nothing of their queries', async () => {
+    const lines: string[] = [];
+    const logger = { level: 'info', stream: { write: (line: string) => lines.push(line) } };
+    const app = await server({ docs: false, playground: false, logger });
+    for (const url of ['/ping', '/nothing', '/agents', `/runs/${noId}`]) await app.inject(`${url}?token=secret`);
+    const logged = lines.map((line) => JSON.parse(line)).filter(({ req }) => req !== undefined);
+    expect(logged.map(({ req }) => req.url)).toEqual(['/ping', '/nothing', '/agents', `/runs/${noId}`]);
+    expect(lines.join('')).not.toContain('secret');
+  });
+});
