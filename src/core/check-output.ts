@@ -34,7 +34,7 @@ const checks = (): ReturnType<typeof validators> => {
 
 /** @throws RivuletError `output_invalid` that names the field, for anything that is no output */
 export const checkOutput = (agent: string, output: unknown, now: string): Emission =>
-  named(agent, () => {
+  named('output_invalid', agent, () => {
     if (typeof output !== 'object') throw misplaced(typeof output);
     const data = copyOf(output, 'output');
     if (!isObject(data)) throw misplaced(kindOf(output, data));
@@ -52,7 +52,7 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
 
 /**
  * What an agent awaits, as its run shows it. `awaitTime`: milliseconds until nobody has answered in time, zero for never.
- * @throws RivuletError `output_invalid` that names the field
+ * @throws RivuletError `await_invalid` that names the field
  */
 export const checkAwait = (
   agent: string,
@@ -60,7 +60,7 @@ export const checkAwait = (
   { schema, expires_in }: AwaitOptions,
   { now, awaitTime }: { now: string; awaitTime: number },
 ): AwaitRequest =>
-  named(agent, () => {
+  named('await_invalid', agent, () => {
     const given = typeof request === 'string' ? textMessage('agent', request, now) : copyOf(request, 'await');
     if (!isObject(given)) throw fail('misfit', 'await', 'expected a text, a message or an await request');
     const { message, expires_at, schema: own, ...rest } = 'message' in given ? given : { message: given };
@@ -81,7 +81,7 @@ export const checkAwait = (
  * @throws RivuletError `output_invalid` that names the field
  */
 export const checkCall = (agent: string, input: unknown, now: string): Message[] =>
-  named(agent, () => {
+  named('output_invalid', agent, () => {
     if (typeof input === 'string') return [textMessage('user', input, now)];
     const data = copyOf(input, 'input');
     const messages = checks().given(Array.isArray(data) ? data : [data]);
@@ -94,19 +94,23 @@ function endOf(expires_in: number | undefined, expires_at: unknown, awaitTime: n
     if (utc === undefined) throw fail('misfit', 'await.expires_at', 'is no date and time');
     return new Date(utc).toISOString();
   }
-  if (expires_in !== undefined && !(expires_in >= 0 && expires_in <= longestWait)) {
-    throw fail('misfit', 'await.expires_in', `expected seconds, 0 to ${longestWait}, got ${expires_in}`);
+  if (expires_in !== undefined && !(expires_in > 0 && expires_in <= longestWait)) {
+    throw fail(
+      'misfit',
+      'await.expires_in',
+      `expected more than 0 and at most ${longestWait} seconds, got ${expires_in}`,
+    );
   }
   const time = expires_in === undefined ? awaitTime : expires_in * 1000;
   return time > 0 ? new Date(Date.now() + time).toISOString() : undefined;
 }
 
-function named<T>(agent: string, check: () => T): T {
+function named<T>(kind: 'output_invalid' | 'await_invalid', agent: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
     if (!(error instanceof RivuletError && error.kind === 'misfit')) throw error;
-    throw fail('output_invalid', agent, error.message.replace(/\.$/, ''));
+    throw fail(kind, agent, error.message.replace(/\.$/, ''));
   }
 }
 

@@ -108,16 +108,16 @@ export const errorTable = {
     'invalid_input',
     (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`,
   ),
-  other_question: row(
-    409,
-    'invalid_input',
-    (id: string, got: string, asked: string) =>
-      `Run ${id} awaits the answer to question ${asked}; this one is for question ${got}. Read the run again.`,
-  ),
   other_await: row(
     409,
     'invalid_input',
     (wanted: string, got: string) => `The run awaits a resume of type ${wanted}; got ${got}.`,
+  ),
+  other_question: row(
+    409,
+    'invalid_input',
+    (wanted: string, got: string) =>
+      `The run awaits the reply to question ${wanted}, not to question ${got}; read the run again.`,
   ),
   already_final: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is already ${status}.`),
   content_type_refused: row(
@@ -184,6 +184,22 @@ export const errorTable = {
     500,
     'server_error',
     (agent: string, problem: string) => `Agent ${agent} emitted something that is no output: ${problem}.`,
+  ),
+  step_value_invalid: row(
+    500,
+    'server_error',
+    (step: string, problem: string) =>
+      `Step ${step} emitted a value that JSON cannot express: ${problem}. Emit plain data.`,
+  ),
+  await_invalid: row(
+    500,
+    'server_error',
+    (agent: string, problem: string) => `Agent ${agent} awaits something that is no await request: ${problem}.`,
+  ),
+  work_refused: row(
+    500,
+    'server_error',
+    (what: string, why: string) => `${what} did not begin: ${why}. Stop such work when the signal fires.`,
   ),
   call_depth: row(
     500,

@@ -1,7 +1,7 @@
-import { from, Observable, type ObservableInput, of, type Subscribable } from 'rxjs';
+import { Observable, type ObservableInput, of, type Subscribable } from 'rxjs';
 
 export interface Source {
-  /** Asked after each value of an async iterable; a promise holds the agent back until it resolves. */
+  /** Asked after each value of an iterable; a promise holds the agent back until it resolves. */
   readonly ready?: () => Promise<void> | undefined;
   /** Told of work that unsubscribing cannot stop at once, so that a cancel can wait for it. */
   readonly pending?: (work: Promise<unknown>) => void;
@@ -10,6 +10,7 @@ export interface Source {
 /**
  * The one door for whatever a function of an agent returns: an Observable of any copy of rxjs,
  * a promise, an iterable, an async generator, a stream; a bare string is one value, never its letters.
+ * A thenable's `then` is called once for each subscription: a query builder runs its query each time that it is called.
  */
 export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Observable<T> {
   // A string is iterable, so the type lets it in as its letters; here it is one value.
@@ -17,24 +18,68 @@ export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Ob
   if (input instanceof Observable) return input;
   if (isSubscribable<T>(input)) return new Observable((subscriber) => input.subscribe(subscriber));
   if (isAsyncIterable<T>(input)) return fromAsyncIterable(input, source);
-  if (isPromise<T>(input)) source.pending?.(Promise.resolve(input).then(ignore, ignore));
-  return from(input);
+  if (isPromise<T>(input)) return fromPromise(input, source);
+  if (isIterable<T>(input)) return fromIterable(input, source);
+  throw new TypeError(
+    `You provided ${input === null ? 'null' : typeof input} where an Observable, a promise or an iterable was expected`,
+  );
 }
 
 const ignore = (): void => {};
 
 const has = (value: unknown, key: PropertyKey): boolean =>
-  typeof value === 'object' && value !== null && typeof Reflect.get(value, key) === 'function';
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+  typeof Reflect.get(value, key) === 'function';
 
 const isSubscribable = <T>(value: unknown): value is Subscribable<T> => has(value, 'subscribe');
 const isAsyncIterable = <T>(value: unknown): value is AsyncIterable<T> => has(value, Symbol.asyncIterator);
 const isPromise = <T>(value: unknown): value is PromiseLike<T> => has(value, 'then');
+const isIterable = <T>(value: unknown): value is Iterable<T> => has(value, Symbol.iterator);
 
-// rxjs' own conversion pulls as fast as it can; this one waits while the log is behind, so that
-// a generator without an end cannot fill the memory or starve the event loop.
+function fromPromise<T>(input: PromiseLike<T>, { pending }: Source): Observable<T> {
+  return new Observable<T>((subscriber) => {
+    // One promise of our own for the two that need it: the subscriber, and a cancel that waits.
+    const settled = new Promise<T>((resolve) => resolve(input)).then(
+      (value) => {
+        subscriber.next(value);
+        subscriber.complete();
+      },
+      (error) => subscriber.error(error),
+    );
+    pending?.(settled.then(ignore, ignore));
+  });
+}
+
+/** Milliseconds that an iterable may emit for before other work of the process gets its turn. */
+const slice = 8;
+/** Values between two looks at the clock: each costs as much as a twentieth of a token. */
+const looks = 4;
+
+/** Says after which values an iterable has to stop until the event loop has turned. */
+class Slices {
+  #left = looks;
+  #until = performance.now() + slice;
+
+  get over(): boolean {
+    this.#left -= 1;
+    if (this.#left > 0) return false;
+    this.#left = looks;
+    return performance.now() > this.#until;
+  }
+
+  renew(): void {
+    this.#until = performance.now() + slice;
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+// rxjs' own conversion pulls as fast as it can; this one waits while the log is behind, so that a generator without an
+// end cannot fill the memory, and lets the event loop turn: a generator that never waits would stop the whole process.
 function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: Source): Observable<T> {
   return new Observable<T>((subscriber) => {
     const iterator = iterable[Symbol.asyncIterator]();
+    const slices = new Slices();
     const pull = async (): Promise<void> => {
       try {
         for (let next = await iterator.next(); !subscriber.closed; next = await iterator.next()) {
@@ -42,6 +87,10 @@ function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: So
           subscriber.next(next.value);
           const wait = ready?.();
           if (wait !== undefined) await wait;
+          if (slices.over) {
+            await turn();
+            slices.renew();
+          }
         }
       } catch (error) {
         subscriber.error(error);
@@ -53,6 +102,54 @@ function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: So
       // Takes effect after the generator's pending await; the run's signal is what ends that one.
       const closing = (async () => iterator.return?.())().then(ignore, ignore);
       pending?.(closing);
+    };
+  });
+}
+
+// The first values come at once, as they do from rxjs; what takes longer than a slice goes on in a later turn.
+function fromIterable<T>(iterable: Iterable<T>, { ready }: Source): Observable<T> {
+  return new Observable<T>((subscriber) => {
+    const iterator = iterable[Symbol.iterator]();
+    const slices = new Slices();
+    let ended = false;
+    const pull = (): void => {
+      try {
+        while (!subscriber.closed) {
+          const next = iterator.next();
+          if (next.done === true) {
+            ended = true;
+            subscriber.complete();
+            return;
+          }
+          subscriber.next(next.value);
+          const wait = ready?.();
+          if (wait !== undefined || slices.over) {
+            later(wait ?? turn());
+            return;
+          }
+        }
+      } catch (error) {
+        ended = true;
+        subscriber.error(error);
+      }
+    };
+    const later = (wait: Promise<void>): void => {
+      wait.then(
+        () => {
+          slices.renew();
+          pull();
+        },
+        (error) => subscriber.error(error),
+      );
+    };
+    pull();
+    return () => {
+      if (ended) return;
+      try {
+        iterator.return?.();
+      } catch {
+        // Its run goes another way already: nothing waits for it.
+      }
     };
   });
 }

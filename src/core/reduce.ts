@@ -12,7 +12,8 @@ export function openMessage(run: Run): Message | undefined {
 }
 
 /**
- * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run.
+ * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run. A run event that is
+ * not final carries no output: the Run keeps what it has.
  * The cost of a token does not grow with the run; `reduce` is the same for those who may not change it.
  */
 export function fold(run: Run, event: Event): Run {

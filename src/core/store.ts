@@ -1,7 +1,7 @@
 import type { Message } from '../schema/message.ts';
 import type { RunStatus } from '../schema/run.ts';
 
-/** What a store knows of a run beside its log. The Run itself is the log, folded from `snapshot` on. */
+/** What a store knows of a run beside its log. The Run itself is the log, folded. */
 export interface RunRow {
   readonly run_id: string;
   readonly agent_name: string;
@@ -25,7 +25,7 @@ export interface RunRow {
   readonly on_disconnect: string;
   /** Id of the last event; 0 before the first. */
   readonly last: number;
-  /** Id of the last event that carries the whole Run. */
+  /** Id of the last run event; of a final run, it carries the whole Run. */
   readonly snapshot: number;
 }
 

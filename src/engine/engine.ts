@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AgentLog } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
@@ -244,7 +245,15 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
     store,
     commits,
     dispatcher,
-    executions: { registry, sessions, toEvents: createToEvents(now), limits, now, logFor },
+    executions: {
+      registry,
+      sessions,
+      toEvents: createToEvents(now),
+      limits,
+      now,
+      logFor,
+      outside: AsyncLocalStorage.snapshot(),
+    },
     active,
     queue,
     idempotency: new Idempotency(store, limits.keepKeys),

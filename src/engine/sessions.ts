@@ -1,4 +1,4 @@
-import { concatMap, defer, from, type Observable } from 'rxjs';
+import { concatMap, defer, type Observable } from 'rxjs';
 import { fail } from '../core/errors.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { Extras, Resource, Store } from '../core/store.ts';
@@ -11,6 +11,19 @@ import { newId } from './ids.ts';
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
 
 const prefix = '/resources/';
+/** Messages that are read from the store at once. */
+const pageSize = 100;
+
+/** How much of a session's history there was: the number of its messages, and the last one's URL. */
+export interface HistoryMark {
+  readonly count: number;
+  readonly last: string | null;
+}
+
+export interface History {
+  readonly messages: readonly Message[];
+  readonly mark: HistoryMark;
+}
 
 /** Sessions as the wire has them: histories of URLs, whether their messages are kept here or elsewhere. */
 export class Sessions {
@@ -58,12 +71,28 @@ export class Sessions {
     return { resources: [resource], state: `${prefix}${resource.resource_id}` };
   }
 
-  /** The session's messages, oldest first; each is read when its turn comes. */
+  /** The session's messages, oldest first; read in pages, when their turn comes. */
   history(session_id: string, signal: AbortSignal): Observable<Message> {
     return defer(() => this.#store.session(session_id)).pipe(
-      concatMap((row) => row?.history ?? []),
-      concatMap((url) => from(this.#message(url, signal))),
+      concatMap((row) => pagesOf(row?.history ?? [])),
+      concatMap((urls) => this.#messages(urls, signal)),
+      concatMap((messages) => messages),
     );
+  }
+
+  /**
+   * The session's messages as they are now, or with a mark, as they were when it was made: a history only grows.
+   * @throws RivuletError `resource_refused`
+   */
+  async historyAt(session_id: string, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
+    const urls = (await this.#store.session(session_id))?.history ?? [];
+    const count = mark?.count ?? urls.length;
+    const last = urls[count - 1] ?? null;
+    if (mark !== undefined && mark.last !== last)
+      throw fail('resource_refused', mark.last ?? 'history', 'the history of the session was changed since');
+    const messages: Message[] = [];
+    for (const page of pagesOf(urls.slice(0, count))) messages.push(...(await this.#messages(page, signal)));
+    return { messages, mark: { count, last } };
   }
 
   /** The session's state, or undefined where none was stored. */
@@ -72,21 +101,24 @@ export class Sessions {
     return row === undefined || row.state === null ? undefined : this.#json(row.state, signal);
   }
 
-  async #message(url: string, signal: AbortSignal): Promise<Message> {
-    const message = this.#checkMessage(await this.#json(url, signal));
-    return receiveMessage(message, url, new Date().toISOString());
+  /** One question to the store for all messages that are kept here; those elsewhere are fetched one by one. */
+  async #messages(urls: readonly string[], signal: AbortSignal): Promise<Message[]> {
+    const own = urls.filter((url) => url.startsWith(prefix));
+    const resources = own.length === 0 ? [] : await this.#store.resources(own.map((url) => url.slice(prefix.length)));
+    const bodies = new Map(own.map((url, index) => [url, resources[index]?.body]));
+    const messages: Message[] = [];
+    for (const url of urls) {
+      const body = url.startsWith(prefix) ? bodies.get(url) : await this.#fetch(url, signal);
+      messages.push(receiveMessage(this.#checkMessage(parse(url, body)), url, new Date().toISOString()));
+    }
+    return messages;
   }
 
   async #json(url: string, signal: AbortSignal): Promise<unknown> {
     const body = url.startsWith(prefix)
       ? (await this.#store.resources([url.slice(prefix.length)]))[0]?.body
       : await this.#fetch(url, signal);
-    if (body === undefined) throw fail('resource_refused', url, 'it is no longer kept here');
-    try {
-      return JSON.parse(body);
-    } catch {
-      throw fail('resource_refused', url, 'it is not JSON');
-    }
+    return parse(url, body);
   }
 
   #absolute(url: string): string {
@@ -97,6 +129,19 @@ export class Sessions {
     const own = `${this.#publicUrl()}${prefix}`;
     return url.startsWith(own) ? url.slice(this.#publicUrl().length) : url;
   }
+}
+
+function parse(url: string, body: string | undefined): unknown {
+  if (body === undefined) throw fail('resource_refused', url, 'it is no longer kept here');
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw fail('resource_refused', url, 'it is not JSON');
+  }
+}
+
+function* pagesOf(urls: readonly string[]): Generator<readonly string[]> {
+  for (let at = 0; at < urls.length; at += pageSize) yield urls.slice(at, at + pageSize);
 }
 
 function resourceOf(session_id: string, run_id: string | null, value: unknown): Resource {

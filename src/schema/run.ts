@@ -39,7 +39,7 @@ export type AwaitRequest = Static<typeof AwaitRequest>;
 
 /** The answer to an AwaitRequest; its `type` has to be the one that was asked for. */
 export const AwaitResume = Type.Object(
-  { type: Type.Literal('message'), message: Message },
+  { type: Type.Literal('message'), message: Message, id: Type.Optional(Type.String()) },
   { $id: 'AwaitResume', additionalProperties: true },
 );
 export type AwaitResume = Static<typeof AwaitResume>;

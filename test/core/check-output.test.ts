@@ -48,14 +48,14 @@ describe('what an agent awaits', () => {
       'await.message.created_at: expected an',
     ],
     ['an end that is none', { message: text('a'), expires_at: 'soon' }, {}, 'await.expires_at: is no date and time.'],
-    ['a negative wait', 'a', { expires_in: -1 }, 'await.expires_in: expected seconds, 0 to '],
+    ['a negative wait', 'a', { expires_in: -1 }, 'await.expires_in: expected more than 0 and at most '],
     ['a wait of NaN', 'a', { expires_in: Number.NaN }, 'got NaN.'],
     ['a wait without an end', 'a', { expires_in: Number.POSITIVE_INFINITY }, 'got Infinity.'],
     ['a schema that is no object', 'a', { schema: 'x' }, 'await.schema: expected object'],
     ['a schema that JSON cannot say', 'a', { schema: { a: Symbol('s') } }, 'await.schema.a: is a symbol'],
   ])('is refused by name where it is nonsense: %s', (_, request, options, problem) => {
     expect(() => awaited(request, options)).toThrow(problem);
-    expect(() => awaited(request, options)).toThrow(/^Agent a emitted something that is no output: /);
+    expect(() => awaited(request, options)).toThrow(/^Agent a awaits something that is no await request: /);
   });
 });
 

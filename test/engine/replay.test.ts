@@ -188,7 +188,10 @@ describe('a durable run that is cut off anywhere', () => {
           if (acts.some((one) => one.do === 'parallel')) expect(sorted(again.run)).toEqual(sorted(whole.run));
           else expect(said(again.run)).toEqual(said(whole.run));
           const folded = again.events.reduce<Run | undefined>(
-            (run, event) => ('run' in event ? structuredClone(event.run) : run && fold(run, structuredClone(event))),
+            (run, event) =>
+              run === undefined && 'run' in event
+                ? structuredClone(event.run)
+                : run && fold(run, structuredClone(event)),
             undefined,
           );
           expect(folded).toEqual(again.run);

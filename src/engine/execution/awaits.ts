@@ -1,116 +1,203 @@
+import { Observable, type Subscriber } from 'rxjs';
+import { fail } from '../../core/errors.ts';
 import type { Extras } from '../../core/store.ts';
+import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
-import { type Question, Questions } from './questions.ts';
+import type { Feed } from './feed.ts';
 import type { Change, Recorder } from './recorder.ts';
 
-/** What answers need of the execution that they belong to. */
+/** What awaits need of the execution that they belong to. */
 export interface Asker {
   readonly recorder: Recorder;
-  /** Whether replies are kept, for a later life of the run. */
-  readonly durable: boolean;
-  /** Whether nothing that happens matters to the run any more. */
-  readonly over: () => boolean;
-  /** Does the run's own business: what goes wrong there ends the run. */
-  guard(work: () => void): void;
+  /** Of a durable run: gives the replies, in this life and in a later one. */
+  readonly feed: Feed | undefined;
+  readonly worked: () => number;
+  /** Runs work outside of any agent's async context. */
+  readonly outside: (work: () => void) => void;
+  readonly fail: (error: unknown) => void;
   become(status: RunStatus, change?: Change): void;
-  /** Completes the message that is open. */
-  close(): void;
+  /** The event that completes the message that is open, if one is. */
+  closing(): Event[];
+}
+
+interface Question {
+  readonly request: AwaitRequest;
+  readonly subscriber: Subscriber<AwaitResume>;
 }
 
 interface Taken {
-  readonly question: Question;
+  readonly subscriber: Subscriber<AwaitResume>;
   readonly reply: AwaitResume;
 }
 
-/** What a run asks, and the replies on their way to its agent: taken by the run, durable, then the agent's. */
-export class Answers {
+/**
+ * What an agent asks, and the replies on their way to it: taken by the run, durable, then the agent's. A run awaits one
+ * thing at a time, so questions that an agent asks at once are put one after the other. Each has a number.
+ */
+export class Awaits {
   readonly #asker: Asker;
-  readonly #questions: Questions;
-  /** Replies that an earlier life took, and that the agent has yet to get. */
-  readonly #taken: Taken[] = [];
+  /** Asked, and not replied to yet; the first is put, or will be next. */
+  #open: Question[] = [];
+  /** The question that the run awaits the reply to, and its id. */
+  #asked: (Question & { readonly id: string }) | undefined;
+  /** The agent does not wait any more for what the run awaits, and the log does not say so yet. */
+  #dropped = false;
+  #taken: Taken[] = [];
+  #closed = false;
+  #count = 0;
 
   constructor(asker: Asker) {
     this.#asker = asker;
-    this.#questions = new Questions(
-      (request) => asker.guard(() => this.#await(request)),
-      () => asker.guard(() => this.#goOn()),
-    );
+    asker.feed?.serve(this);
   }
 
-  get questions(): Questions {
-    return this.#questions;
+  get asked(): boolean {
+    return this.#asked !== undefined;
   }
 
-  /** The run takes a reply, with what is kept beside it; false where it awaits none. The agent gets it when it is durable. */
-  take(reply: AwaitResume, extras: Extras): boolean {
-    const { recorder, durable } = this.#asker;
-    const question = recorder.run.status === 'awaiting' ? this.#questions.take() : undefined;
-    if (question === undefined) return false;
-    recorder.log.attach(extras);
-    if (durable) recorder.journal({ at: recorder.log.row.last, reply });
-    this.#asker.become('in-progress');
-    recorder.log.flushed().then(
-      () => this.#answer({ question, reply }),
-      () => undefined, // the log has told the engine, which calls lost()
-    );
-    return true;
+  /** Whether the agent waits for a reply. */
+  get waiting(): boolean {
+    return this.#open.length > 0 || this.#taken.length > 0;
   }
 
-  /** A reply that an earlier life of the run took, at the place where it did. */
+  /** The agent's side: asks when subscribed to, emits the reply. */
+  ask(request: AwaitRequest): Observable<AwaitResume> {
+    return new Observable((subscriber) => {
+      const question = { request, subscriber };
+      this.#open.push(question);
+      this.next();
+      this.#asker.feed?.stir();
+      return () => {
+        this.#open = this.#open.filter((one) => one !== question);
+        if (this.#closed || this.#asked?.subscriber !== subscriber) return;
+        // The agent raced it against a timer, say.
+        this.#asked = undefined;
+        this.#dropped = true;
+        this.next();
+      };
+    });
+  }
+
+  /** Puts the next question, or goes on where none is asked any more, unless the log that is repeated has others first. */
+  next(): void {
+    if (this.#closed) return;
+    const { recorder, feed, fail } = this.#asker;
+    const { heard } = recorder;
+    try {
+      this.#next();
+    } catch (error) {
+      fail(error);
+    }
+    if (recorder.heard !== heard) feed?.stir();
+  }
+
+  /**
+   * The run takes a reply, with what is kept beside it. The agent gets it when it is durable.
+   * @throws RivuletError `not_awaiting`, `other_question`
+   */
+  take(reply: AwaitResume, extras: Extras): void {
+    const { recorder, feed, worked, outside, become } = this.#asker;
+    const { run, log } = recorder;
+    const asked = run.status === 'awaiting' ? this.#asked : undefined;
+    if (asked === undefined || recorder.replay !== undefined) throw fail('not_awaiting', run.run_id, run.status);
+    if (reply.id !== undefined && reply.id !== asked.id) throw fail('other_question', asked.id, reply.id);
+    const text = JSON.stringify(reply);
+    this.#toTake(reply);
+    log.attach(extras);
+    if (feed !== undefined) recorder.journal(`{"at":${log.row.last},"ms":${Math.round(worked())},"reply":${text}}`);
+    try {
+      become('in-progress');
+      recorder.count(text.length);
+    } catch (error) {
+      this.#asker.fail(error);
+      return;
+    }
+    outside(() => {
+      log.flushed().then(
+        () => this.#answer(),
+        () => undefined, // the log has told the engine, which calls lost()
+      );
+    });
+  }
+
+  /** A reply that an earlier life of the run took. */
   takeAgain(reply: AwaitResume): void {
-    // Not at once: the agent is still being subscribed to, and may be about to ask more at the same time.
-    queueMicrotask(() => {
-      const question = this.#questions.take();
-      if (question === undefined) return;
-      const { recorder } = this.#asker;
-      this.#asker.guard(() => {
-        this.#asker.become('in-progress');
-        this.#taken.push({ question, reply });
-        // Where that life ended before its agent got the reply, it gets it now.
-        recorder.replay?.whenLive(() => {
-          const taken = this.#taken.shift();
-          if (taken !== undefined) this.#answer(taken);
-        });
-        recorder.proceed();
-      });
-    });
-  }
-
-  /** The agent gets the reply that was taken first, where an earlier life's got it. */
-  giveAgain(): void {
-    const taken = this.#taken.shift();
-    if (taken !== undefined) this.#give(taken);
-  }
-
-  #answer(taken: Taken): void {
-    const { recorder, durable, over } = this.#asker;
-    if (durable && !over()) recorder.journal({ at: recorder.log.row.last, answered: true });
-    this.#give(taken);
-  }
-
-  #give({ question: { subscriber }, reply }: Taken): void {
-    subscriber.next(reply);
-    subscriber.complete();
-    this.#asker.guard(() => {
-      this.#questions.next();
-      this.#asker.recorder.proceed();
-    });
-  }
-
-  #await(await_request: AwaitRequest): void {
-    const { recorder } = this.#asker;
-    if (recorder.run.status !== 'in-progress') return;
-    this.#asker.close();
-    this.#asker.become('awaiting', { await_request });
-    recorder.proceed();
-  }
-
-  /** Nobody waits any more for what the run awaits. */
-  #goOn(): void {
-    const { recorder } = this.#asker;
-    if (recorder.run.status !== 'awaiting') return;
+    this.#toTake(reply);
     this.#asker.become('in-progress');
-    recorder.proceed();
-    this.#questions.next();
+  }
+
+  /** The agent gets the reply that was taken first. */
+  give(): void {
+    const taken = this.#taken.shift();
+    if (taken === undefined) return;
+    taken.subscriber.next(taken.reply);
+    taken.subscriber.complete();
+    this.next();
+  }
+
+  /** Where an earlier life ended before its agent got a reply, it gets it now. */
+  goLive(): void {
+    for (const _ of this.#taken) this.#answer();
+    this.next();
+  }
+
+  /** The run is over, or leaves: nothing is put, and nothing that the agent gives up on changes it. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** What the agent still waits for ends with the reason. */
+  refuse(reason: Error): void {
+    for (const { subscriber } of [...this.#open, ...this.#taken]) subscriber.error(reason);
+    this.#open = [];
+    this.#taken = [];
+    this.#asked = undefined;
+  }
+
+  /** An agent that completes has given up on what it asked. */
+  forget(): void {
+    this.#closed = true;
+    if (this.#asker.recorder.run.status === 'awaiting') this.#asker.become('in-progress');
+  }
+
+  #answer(): void {
+    const { feed } = this.#asker;
+    if (feed !== undefined) feed.put({ answered: true }, '{"answered":true}');
+    else
+      try {
+        this.give();
+      } catch (error) {
+        this.#asker.fail(error);
+      }
+  }
+
+  #toTake(reply: AwaitResume): void {
+    const asked = this.#asked;
+    if (asked === undefined) return;
+    this.#asked = undefined;
+    this.#open = this.#open.filter(({ subscriber }) => subscriber !== asked.subscriber);
+    this.#taken.push({ subscriber: asked.subscriber, reply });
+  }
+
+  #next(): void {
+    const { recorder, become, closing } = this.#asker;
+    if (this.#dropped) {
+      if (recorder.run.status === 'awaiting') {
+        if (!recorder.fits([recorder.turn('in-progress')])) return;
+        become('in-progress');
+      }
+      this.#dropped = false;
+    }
+    const [question] = this.#open;
+    if (question === undefined || this.#asked !== undefined || this.#taken.length > 0) return;
+    if (recorder.run.status !== 'in-progress') return;
+    const id = String(this.#count + 1);
+    const await_request = { ...question.request, id };
+    const closed = closing();
+    if (!recorder.fits([...closed, recorder.turn('awaiting', { await_request })])) return;
+    for (const event of closed) recorder.emit(event);
+    this.#count += 1;
+    this.#asked = { ...question, id };
+    become('awaiting', { await_request });
   }
 }

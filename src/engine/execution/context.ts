@@ -2,12 +2,14 @@ import { defer, finalize, type Observable, type ObservableInput } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall } from '../../core/check-output.ts';
 import { checkContentTypes } from '../../core/content-type.ts';
-import { fail } from '../../core/errors.ts';
+import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { Abort } from './abort.ts';
+import type { Early } from './early.ts';
+import { checkSchema } from './reply-schema.ts';
 import type { Steps } from './steps.ts';
 
 /** What a context needs of the execution that it belongs to. */
@@ -20,6 +22,8 @@ export interface ContextHost {
   readonly steps: Steps | undefined;
   /** Milliseconds until an await that nobody answers ends the run; zero for never. */
   readonly awaitTime: number;
+  /** Tells calls apart while the run is led through its past. */
+  readonly early: Early | undefined;
   readonly now: () => string;
   /** The same one each time. */
   session(): AgentSession;
@@ -49,10 +53,14 @@ class Powers {
     return this.#log;
   }
 
-  await(request: string | Message | AwaitRequest, options?: AwaitOptions): Observable<AwaitResume> {
+  await(request: string | Message | AwaitRequest, options: AwaitOptions = {}): Observable<AwaitResume> {
     return defer(() => {
-      const { now, awaitTime } = this.host;
-      return this.host.ask(checkAwait(this.agent_name, request, options ?? {}, { now: now(), awaitTime }));
+      this.#open('context.await');
+      const { agent_name, host } = this;
+      const { awaitTime } = host;
+      const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTime });
+      if (asked.schema !== undefined) checkSchema(agent_name, asked.schema);
+      return host.ask(asked);
     });
   }
 
@@ -62,23 +70,26 @@ class Powers {
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Observable<T> {
     const { steps, source } = this.host;
-    return steps === undefined ? defer(() => fromAgent(work(), source)) : steps.step(name, work, again);
+    return defer(() => {
+      this.#open(`Step ${name}`);
+      return steps === undefined ? fromAgent(work(), source) : steps.step(name, { work, again });
+    });
   }
 
   // The callee's output is its caller's: it joins the same run, and unsubscribing is what cancels it.
   call(name: string, input: string | Message | readonly Message[]): Observable<AgentOutput> {
     const { host, abort: caller, depth } = this;
-    return defer(() => {
+    const called = defer(() => {
+      this.#open(`context.call of ${name}`);
       if (depth >= maxDepth) throw fail('call_depth', maxDepth);
       const agent = host.registry.get(name);
-      const abort = new Abort();
+      const messages = checkCall(this.agent_name, input, host.now());
+      checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
+      const abort = new Abort(this.report);
       const cascade = (): void => abort.abort(caller.reason ?? 'its caller is over');
       const parent = caller.signal;
       parent.addEventListener('abort', cascade);
-      if (parent.aborted) cascade();
       const context = createContext(host, name, abort, depth + 1);
-      const messages = checkCall(this.agent_name, input, host.now());
-      checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
       return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
         finalize(() => {
           parent.removeEventListener('abort', cascade);
@@ -86,12 +97,23 @@ class Powers {
         }),
       );
     });
+    return host.early === undefined ? called : host.early.branch(called);
   }
 
   usage({ tokens }: { tokens: number }): void {
     if (!Number.isFinite(tokens) || tokens < 0)
       throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
-    this.host.use(tokens);
+    // After the end it counts nowhere, and is no error: an agent may call it while it cleans up.
+    if (this.abort.reason === undefined) this.host.use(tokens);
+  }
+
+  readonly report = (error: unknown): void => {
+    this.log.warn(`a listener of the signal failed: ${errorOf(error).message}`);
+  };
+
+  /** @throws RivuletError `work_refused` */
+  #open(what: string): void {
+    if (this.abort.reason !== undefined) throw fail('work_refused', what, this.abort.reason);
   }
 }
 

@@ -1,6 +1,6 @@
-import { Observable, type Observer, type Subscriber } from 'rxjs';
+import { type Observer, Subscriber } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
-import { errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { fromAgent } from '../../core/from-agent.ts';
 import { isFinal } from '../../core/status.ts';
 import type { Extras } from '../../core/store.ts';
@@ -11,19 +11,27 @@ import type { Message } from '../../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { Abort } from './abort.ts';
-import { Answers } from './awaits.ts';
+import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
+import { Early } from './early.ts';
+import { Feed } from './feed.ts';
 import { createHost } from './host.ts';
 import { Pending } from './pending.ts';
 import { type Change, Recorder } from './recorder.ts';
-import { type JournalEntry, Replay } from './replay.ts';
+import { type Past, Replay } from './replay.ts';
 import type { Services } from './services.ts';
+import type { Steps } from './steps.ts';
 
-/** An earlier life of the run: its events after the first one, and its journal. */
-export interface Past {
-  readonly lines: readonly string[];
-  readonly journal: readonly JournalEntry[];
-}
+/**
+ * `open` runs the agent, and takes what it does; in every other state nothing of the agent begins or counts.
+ * `cancelling` waits for the agent to stop, `final` has its last event, `left` goes on elsewhere, `lost` cannot write.
+ */
+type State = 'open' | 'cancelling' | 'final' | 'left' | 'lost';
+
+/** Output that waits for its turn in a replay; more shows that the agent does something else. */
+const mostEarly = 1_000;
+/** Milliseconds without progress after which early output shows the same. */
+const earlyTime = 1_000;
 
 /**
  * One live run: subscribes to its agent once, and sees to it that of all the ways to end (completion, error,
@@ -37,17 +45,22 @@ export class Execution implements Observer<AgentOutput> {
   readonly #input: Message[];
   readonly #services: Services;
   readonly #recorder: Recorder;
-  #answers: Answers | undefined;
+  /** Of a durable run. */
+  readonly #feed: Feed | undefined;
+  /** While the run is led through its past. */
+  #early: Early | undefined;
+  #awaits: Awaits | undefined;
+  #steps: Steps | undefined;
   readonly #pending = new Pending();
-  readonly #abort = new Abort();
-  #subscriber: Subscriber<AgentOutput> | undefined;
+  readonly #abort = new Abort((error) => this.#warn('a listener of the signal failed', error));
+  #state: State = 'open';
+  #subscriber: AgentSubscriber | undefined;
   #tokens: number | undefined;
   #since = performance.now();
   #worked = 0;
-  /** What the recorder had heard when somebody last looked, and since when it is that. */
+  /** What the recorder had heard when `silentFor` was last called, and since when it is that. */
   #heard = 0;
   #heardAt = performance.now();
-  #detached = false;
 
   /** With a past, the agent is led through it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
@@ -56,14 +69,24 @@ export class Execution implements Observer<AgentOutput> {
     this.log = log;
     this.durable = log.row.tier === 'durable';
     this.#services = services;
-    this.#recorder = new Recorder(run, log, services.limits, services.now);
+    // A pinned run is executed once: what there is of it is its creation.
+    const replay = this.durable && past !== undefined ? new Replay(1, past) : undefined;
+    this.#recorder = new Recorder(run, log, services.limits, services.now, replay);
+    if (!this.durable) return;
     if (past !== undefined) {
-      const replies = {
-        take: (reply: AwaitResume) => this.#asking().takeAgain(reply),
-        answer: () => this.#asking().giveAgain(),
-      };
-      this.#recorder.replayWith(new Replay(1, past.lines, past.journal, replies));
+      this.#early = new Early();
+      for (const { ms = 0 } of past.journal) if (ms > this.#worked) this.#worked = ms;
     }
+    this.#feed = new Feed(
+      {
+        recorder: this.#recorder,
+        worked: () => this.worked,
+        outside: services.outside,
+        fail: this.#fail,
+        retry: () => this.#retry(),
+      },
+      past?.journal,
+    );
   }
 
   /**
@@ -82,10 +105,20 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Whether the Run is not yet again what its log says. */
   get replaying(): boolean {
-    return this.#recorder.replaying;
+    return this.#recorder.replay !== undefined;
   }
 
-  /** Milliseconds since the agent last said anything, as far as whoever asks now and then can tell. */
+  /** Whether the run only waits for a reply: a process that holds it does nothing. */
+  get resting(): boolean {
+    return this.run.status === 'awaiting' && !this.replaying && this.#feed?.busy !== true;
+  }
+
+  /** Resolves when the run is no longer led through its past. */
+  async caughtUp(): Promise<void> {
+    while (this.replaying && this.#state === 'open') await this.#feed?.given();
+  }
+
+  /** Milliseconds since the run last got on, as far as calls of this can tell. */
   silentFor(): number {
     const { heard } = this.#recorder;
     const now = performance.now();
@@ -93,118 +126,169 @@ export class Execution implements Observer<AgentOutput> {
     return now - this.#heardAt;
   }
 
-  /** Milliseconds at work: what a person takes to answer an await is not the agent's. */
+  /** Milliseconds at work in all lives of the run: what a person takes to answer an await is not the agent's. */
   get worked(): number {
     return this.#worked + (this.run.status === 'in-progress' ? performance.now() - this.#since : 0);
   }
 
+  /** The error that ends the run now, where one of its times is over; to be asked now and then. `now` is a date-time. */
+  overdue(now: string): ErrorBody | undefined {
+    if (this.#state !== 'open') return undefined;
+    const { runTime, silence } = this.#services.limits;
+    const { status, await_request } = this.run;
+    const replaying = this.replaying;
+    const silent = this.silentFor();
+    if (runTime > 0 && status === 'in-progress' && this.worked > runTime)
+      return fail('run_timeout', runTime / 1000).toJSON();
+    if (replaying) {
+      const waits = this.#early !== undefined && this.#early.size > 0 && silent > earlyTime;
+      return waits || (silence > 0 && silent > silence) ? this.#diverged('nothing').toJSON() : undefined;
+    }
+    if (status === 'in-progress' && silence > 0 && silent > silence)
+      return fail('silence_timeout', silence / 1000).toJSON();
+    const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
+    return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;
+  }
+
   /** Runs the agent, once. Called when the run is durable, so that nothing is done for a run nobody knows. */
   start(): void {
-    if (this.run.status === 'created' && !this.#detached) this.#guard(() => this.#become('in-progress'));
+    if (this.#state !== 'open' || this.#subscriber !== undefined) return;
+    if (this.run.status === 'created') this.#guard(() => this.#become('in-progress'));
     // It may have been cancelled, or the server have begun to stop, while the run was written down.
-    if (this.run.status !== 'in-progress' || this.#detached || this.#subscriber !== undefined) return;
-    new Observable<AgentOutput>((subscriber) => {
-      // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
-      this.#subscriber = subscriber;
-      const host = createHost(this.#services, this.#recorder, this.#abort, this.#pending, {
-        ask: (request) => this.#asking().questions.ask(request),
-        use: (tokens) => {
-          this.#tokens = (this.#tokens ?? 0) + tokens;
-        },
-      });
-      const context = createContext(host, this.run.agent_name, this.#abort);
-      return fromAgent(this.#agent.run(this.#input, context), host.source).subscribe(subscriber);
-    }).subscribe(this);
-    this.#guard(() => this.#recorder.proceed());
+    if (this.run.status !== 'in-progress') return;
+    // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
+    this.#subscriber = new AgentSubscriber(this, this.#unsubscribed);
+    this.#services.outside(() => this.#subscribe());
+    this.#feed?.stir();
+  }
+
+  #subscribe(): void {
+    const { agent_name } = this.run;
+    const host = createHost(this.#services, {
+      recorder: this.#recorder,
+      abort: this.#abort,
+      pending: this.#pending,
+      feed: this.#feed,
+      early: this.#early,
+      fail: this.#fail,
+      ask: (request) => this.#asking().ask(request),
+      use: (tokens) => {
+        this.#tokens = (this.#tokens ?? 0) + tokens;
+      },
+    });
+    this.#steps = host.steps;
+    const subscriber = this.#subscriber;
+    try {
+      // A copy: what the run was made with is what a later life, the history and other readers get.
+      const input: Message[] = JSON.parse(JSON.stringify(this.#input));
+      const output = this.#agent.run(input, createContext(host, agent_name, this.#abort));
+      fromAgent(output, host.source).subscribe(subscriber);
+    } catch (error) {
+      subscriber?.error(error);
+    }
   }
 
   // Without `#guard`: a closure for each token costs as much as the token.
   next(output: AgentOutput): void {
+    if (this.#state !== 'open') return;
     try {
-      this.#services.toEvents(this.run, output, this.#emit);
-      this.#recorder.proceed();
+      if (this.#early === undefined) this.#services.toEvents(this.run, output, this.#emit);
+      else this.#repeat(this.#early, output);
     } catch (error) {
-      this.#end('failed', errorOf(error));
+      this.#fail(error);
     }
   }
 
   error(error: unknown): void {
-    this.#end('failed', errorOf(error));
+    this.#fail(error);
   }
 
   complete(): void {
-    this.#guard(() => this.#end('completed'));
+    if (this.#state !== 'open') return;
+    this.#guard(() => {
+      this.#retry();
+      const replay = this.#recorder.replay;
+      if (replay !== undefined && !replay.live) throw this.#diverged('its end');
+      this.#awaits?.forget();
+      for (const event of this.#closing()) this.#emit(event);
+      const said = [...this.#input, ...this.run.output];
+      this.log.attach(this.#services.sessions.store(this.log.row.session_id, this.run.run_id, said));
+      this.#finish('completed');
+    });
   }
 
   /**
-   * Takes the reply that the run awaits. The agent gets it when it is durable.
-   * Returns the id of the event before `run.in-progress`, where a reader of what follows begins.
-   * @throws RivuletError `not_awaiting`
+   * Takes the reply that the run awaits; with an `id`, only where it is that of the open question. The agent gets it when
+   * it is durable. Returns the id of the event before `run.in-progress`, where a reader of what follows begins.
+   * @throws RivuletError `not_awaiting`, `other_question`
    */
   resume(reply: AwaitResume, extras: Extras): number {
     const at = this.log.row.last;
-    if (!this.#asking().take(reply, extras)) throw fail('not_awaiting', this.run.run_id, this.run.status);
+    if (this.#state !== 'open') throw fail('not_awaiting', this.run.run_id, this.run.status);
+    this.#asking().take(reply, extras);
     return at;
   }
 
   /**
    * Cancels: unsubscribes, tells the agent through its signal, and ends the run when the agent has
    * stopped, at the latest after the deadline.
-   * @throws RivuletError `already_final`
+   * @throws RivuletError `already_final`, `lost_race`
    */
   cancel(): void {
+    if (this.#state === 'cancelling') return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
-    if (this.run.status === 'cancelling') return;
+    if (this.#state !== 'open') throw fail('lost_race', this.run.run_id);
     this.#become('cancelling');
-    this.#tearDown('the run was cancelled');
-    void this.#pending.settled(this.#services.limits.cancelDeadline).then(() => {
-      if (!this.#detached && this.run.status === 'cancelling') this.#become('cancelled');
-    });
+    this.#close('cancelling', 'the run was cancelled');
+    void this.#pending.settled(this.#services.limits.cancelDeadline).then(() => this.#cancelled());
   }
 
   /** Ends the run with an error that is not the agent's: a time is over, or the server stops. */
   failWith(error: ErrorBody): void {
-    if (this.run.status === 'cancelling') this.#become('cancelled');
-    else this.#end('failed', error);
+    if (this.#state === 'cancelling') this.#cancelled();
+    else this.#end(error);
   }
 
   /** Lets go of the agent and leaves the run as it is: it stays in the store, to be re-entered. */
   detach(): void {
-    this.#detached = true;
-    this.#tearDown('the run leaves this process');
     // To leave in good order is not to have failed.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
+    this.#close('left', 'the run leaves this process');
     this.log.detach();
   }
 
   /** The store failed, or the run is another process's: nothing can be written any more, so nothing may go on. */
   lost(error: Error): void {
-    if (this.log.detached) this.#agentLog().info('the run is no longer in the hands of this process');
-    else this.#agentLog().error(`stopped: ${error.message}`);
-    this.#tearDown(this.log.detached ? 'the run is no longer in the hands of this process' : 'the store failed');
+    const left = this.log.detached;
+    if (left) this.#log().info('the run is no longer in the hands of this process');
+    else this.#log().error(`stopped: ${error.message}`);
+    this.#close('lost', left ? 'the run is no longer in the hands of this process' : 'the store failed');
   }
 
   // Most agents never ask.
-  #asking(): Answers {
-    this.#answers ??= new Answers({
+  #asking(): Awaits {
+    this.#awaits ??= new Awaits({
       recorder: this.#recorder,
-      durable: this.durable,
-      over: () => this.#detached || isFinal(this.run.status),
-      guard: (work) => this.#guard(work),
+      feed: this.#feed,
+      worked: () => this.worked,
+      outside: this.#services.outside,
+      fail: this.#fail,
       become: (status, change) => this.#become(status, change),
-      close: () => this.#close(),
+      closing: () => this.#closing(),
     });
-    return this.#answers;
+    return this.#awaits;
   }
 
   readonly #emit = (event: Event): void => this.#recorder.emit(event);
 
   // Whatever goes wrong in the run's own business ends this run, and no other.
+  readonly #fail = (error: unknown): void => this.#end(errorOf(error));
+
   #guard(work: () => void): void {
     try {
       work();
     } catch (error) {
-      this.#end('failed', errorOf(error));
+      this.#fail(error);
     }
   }
 
@@ -214,37 +298,108 @@ export class Execution implements Observer<AgentOutput> {
     this.#recorder.become(status, change);
   }
 
-  #agentLog(): AgentLog {
+  /** What the agent emits while it is led through its past: it is recorded when the log has it next. */
+  #repeat(early: Early, output: AgentOutput): void {
+    early.offer(output, this.#take);
+    this.#feed?.stir();
+    if (early.size === 0) return;
+    // Where no other branch is known, there is none that the log's next event could come from.
+    const alone = !early.calls && this.#feed?.busy !== true && this.#awaits?.waiting !== true;
+    if (alone || early.size > mostEarly) throw this.#diverged('nothing');
+  }
+
+  /** Records what came early, as far as it is its turn now. */
+  #retry(): void {
+    this.#early?.retry(this.#take);
+    this.#awaits?.next();
+    if (this.#recorder.replay === undefined) this.#early = undefined;
+  }
+
+  readonly #take = (output: AgentOutput): boolean => {
+    const events = this.#eventsOf(output);
+    if (!this.#recorder.fits(events)) return false;
+    for (const event of events) this.#recorder.emit(event);
+    return true;
+  };
+
+  #eventsOf(output: AgentOutput): Event[] {
+    const events: Event[] = [];
+    this.#services.toEvents(this.run, output, (event) => void events.push(event));
+    return events;
+  }
+
+  /** The agent does something else than it did: `did` says what, where it is not output that came too early. */
+  #diverged(did: string): RivuletError {
+    const early = this.#early?.first;
+    const got = early === undefined ? did : this.#eventsOf(early);
+    return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
+  }
+
+  #log(): AgentLog {
     return this.#services.logFor(this.run.run_id);
   }
 
-  #close(): void {
-    closeMessage(this.run, this.#emit, this.#services.now);
+  #warn(what: string, error: unknown): void {
+    this.#log().warn(`${what}: ${errorOf(error).message}`);
   }
 
-  #end(status: 'completed' | 'failed', error?: ErrorBody): void {
-    if (isFinal(this.run.status) || this.run.status === 'cancelling' || this.#detached) return;
-    if (status === 'completed') {
-      // An agent that completes has given up on what it asked.
-      this.#answers?.questions.clear();
-      if (this.run.status === 'awaiting') this.#become('in-progress');
-      this.#close();
-      const said = [...this.#input, ...this.run.output];
-      this.log.attach(this.#services.sessions.store(this.log.row.session_id, this.run.run_id, said));
-    }
+  readonly #unsubscribed = (error: unknown): void => this.#warn('the agent threw while it was unsubscribed', error);
+
+  /** The event that completes the message that is open, if one is. */
+  #closing(): Event[] {
+    const events: Event[] = [];
+    closeMessage(this.run, (event) => void events.push(event), this.#services.now);
+    return events;
+  }
+
+  #cancelled(): void {
+    if (this.#state !== 'cancelling') return;
+    this.#state = 'final';
+    this.#become('cancelled');
+  }
+
+  #end(error: ErrorBody): void {
+    if (this.#state === 'open') this.#finish('failed', error);
+  }
+
+  #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
     this.log.attach({ ended: { tokens: this.#tokens ?? this.#recorder.parts, seconds: this.worked / 1000 } });
     this.#become(status, error && { error });
-    this.#tearDown('the run is over');
+    this.#close('final', 'the run is over');
   }
 
-  #tearDown(reason: string): void {
-    this.#answers?.questions.clear();
-    try {
-      // Before the signal: what the agent's work says of being aborted is nobody's business any more.
-      this.#subscriber?.unsubscribe();
-    } catch (error) {
-      this.#agentLog().warn(`the agent threw while it was unsubscribed: ${String(error)}`);
-    }
+  /** The one end of an execution. From here on nothing of the agent's begins, and nothing that it does counts. */
+  #close(state: Exclude<State, 'open'>, reason: string): void {
+    const before = this.#state;
+    // What is final stays so; of two other ends the last one counts, since a run that leaves cannot be cancelled here.
+    if (before !== 'final') this.#state = state;
+    if (before !== 'open') return;
+    this.#abort.close(reason);
+    this.#feed?.close();
+    this.#awaits?.close();
+    // Before the signal: errors caused by the abort are ignored.
+    this.#subscriber?.unsubscribe();
+    const refused = fail('work_refused', 'What the agent waits for', reason);
+    this.#awaits?.refuse(refused);
+    this.#steps?.close(refused);
     this.#abort.abort(reason);
+  }
+}
+
+/** The agent's subscriber. What a teardown of the agent's throws would else end the process, where a timer completes it. */
+class AgentSubscriber extends Subscriber<AgentOutput> {
+  readonly #threw: (error: unknown) => void;
+
+  constructor(execution: Execution, threw: (error: unknown) => void) {
+    super(execution);
+    this.#threw = threw;
+  }
+
+  override unsubscribe(): void {
+    try {
+      super.unsubscribe();
+    } catch (error) {
+      this.#threw(error);
+    }
   }
 }

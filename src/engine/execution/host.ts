@@ -3,6 +3,7 @@ import type { Limits } from '../limits.ts';
 import type { Sessions } from '../sessions.ts';
 import type { Abort } from './abort.ts';
 import type { ContextHost } from './context.ts';
+import type { Feed } from './feed.ts';
 import type { Pending } from './pending.ts';
 import type { Recorder } from './recorder.ts';
 import { sessionOf } from './session-context.ts';
@@ -14,23 +15,32 @@ interface Shared extends Pick<ContextHost, 'registry' | 'now' | 'logFor'> {
   readonly limits: Limits;
 }
 
+/** What it needs of the execution. */
+interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'early'> {
+  readonly recorder: Recorder;
+  readonly abort: Abort;
+  readonly pending: Pending;
+  /** Of a durable run. */
+  readonly feed: Feed | undefined;
+  readonly fail: (error: unknown) => void;
+}
+
 /**
  * What an execution's contexts are made of. Held by them only: what an agent that has been called does not keep of
- * its context is gone, however long the run waits.
+ * its context is gone, however long the run waits. The steps, which have to be closed, are the execution's as well.
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: Shared,
-  recorder: Recorder,
-  abort: Abort,
-  pending: Pending,
-  { ask, use }: Pick<ContextHost, 'ask' | 'use'>,
+  { recorder, abort, pending, feed, fail, ask, use, early }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
-  const source = {
-    ready: () => (log.backlog > limits.backlog ? log.flushed() : undefined),
-    pending: (work: Promise<unknown>) => pending.track(work),
+  const ready = (): Promise<void> | undefined => {
+    if (limits.backlog > 0 && log.backlog > limits.backlog) return log.flushed();
+    if (feed === undefined) return undefined;
+    return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.given() : feed.held;
   };
-  const steps = log.row.tier === 'durable' ? new Steps(recorder, source) : undefined;
+  const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
+  const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
   let session: AgentSession | undefined;
   return {
     run_id: run.run_id,
@@ -38,10 +48,11 @@ export function createHost(
     logFor,
     source,
     steps,
+    early,
     awaitTime: limits.awaitTime,
     now,
     session: () => {
-      session ??= sessionOf(sessions, log, abort, steps);
+      session ??= sessionOf(sessions, recorder, abort, steps);
       return session;
     },
     ask,

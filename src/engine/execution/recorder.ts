@@ -6,7 +6,7 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
-import type { JournalEntry, Replay } from './replay.ts';
+import type { Replay } from './replay.ts';
 
 /** What comes with a change of status. */
 export type Change = Pick<Run, 'error' | 'await_request'>;
@@ -23,40 +23,32 @@ export class Recorder {
   #replay: Replay | undefined;
   #events = 0;
   #chars = 0;
-  /** Grows with whatever the agent says, and with each change of status. To ask for the time instead costs 50 ns a token. */
+  /** Grows whenever the run gets on. To ask for the time instead costs 50 ns a token. */
   heard = 0;
   /** Parts streamed: the tokens of an agent that does not count them itself. */
   parts = 0;
 
-  constructor(run: Run, log: RunLog, limits: Limits, now: () => string) {
+  /** With a replay, what is recorded repeats what was, until the replay is at its end. */
+  constructor(run: Run, log: RunLog, limits: Limits, now: () => string, replay?: Replay) {
     this.#run = run;
     this.log = log;
     this.#limits = limits;
     this.#now = now;
+    this.#replay = replay;
   }
 
   get run(): Run {
     return this.#run;
   }
 
-  /** Whether the Run is not yet again what its log says. */
-  get replaying(): boolean {
-    return this.#replay !== undefined;
-  }
-
+  /** While there is a past to repeat. */
   get replay(): Replay | undefined {
     return this.#replay;
   }
 
-  /** From now on, until it has caught up, what is recorded repeats what was. */
-  replayWith(replay: Replay): void {
-    this.#replay = replay;
-  }
-
-  /** Goes on with a replay after the agent has had its say. */
-  proceed(): void {
-    this.#replay?.proceed();
-    if (this.#replay?.live) this.#replay = undefined;
+  /** The past is repeated: it is not needed any more. */
+  goLive(): void {
+    this.#replay = undefined;
   }
 
   /** The first event of the log; answers its line. */
@@ -64,50 +56,84 @@ export class Recorder {
     return this.#append({ type: 'run.created', run: this.#run });
   }
 
+  /** Whether these could be recorded now; while a log is repeated, only what it has next. */
+  fits(events: readonly Event[]): boolean {
+    return this.#replay?.fits(events) ?? true;
+  }
+
   /** An event of the agent's. @throws RivuletError `output_limit`, `replay_diverged` */
   emit(event: Event): void {
     const line = encode(event);
     this.heard += 1;
-    this.#count(event, line);
+    this.count(line.length);
+    if (event.type === 'message.part') this.parts += 1;
     if (this.#replay?.matching) {
-      this.#repeat(this.#replay, event);
+      this.#run = fold(this.#run, this.#replay.match(event));
     } else {
       this.#run = fold(this.#run, event);
       this.log.append(line);
     }
   }
 
+  /** The event of a change of status, which carries the output only where it is the last one. */
+  turn(status: Exclude<RunStatus, 'cancelling'>, change: Change = {}): RunEvent {
+    const { run_id, await_request: _, ...rest } = this.#run;
+    const type: RunEvent['type'] = `run.${status}`;
+    // A literal's key first: what is added to a mere copy costs V8 ten times as much.
+    if (!isFinal(status)) return { type, run: { run_id, ...rest, output: [], ...change, status } };
+    return { type, run: { run_id, ...rest, ...change, finished_at: this.#now(), status } };
+  }
+
   /** The only place where a live run's status changes. @throws RivuletError `replay_diverged` */
   become(status: RunStatus, change: Change = {}): void {
-    const { run_id, await_request: _, ...rest } = this.#run;
-    if (!canBecome(rest.status, status)) throw new Error(`a run cannot go from ${rest.status} to ${status}`);
-    const final = isFinal(status) ? { finished_at: this.#now() } : {};
-    // A literal's key first: what is added to a mere copy costs V8 ten times as much.
-    const run: Run = { run_id, ...rest, ...change, ...final, status };
+    const before = this.#run.status;
+    if (!canBecome(before, status)) throw new Error(`a run cannot go from ${before} to ${status}`);
+    if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.#catchUp();
     this.heard += 1;
-    const replay = this.#replay?.matching ? this.#replay : undefined;
-    const cutShort = status === 'failed' || status === 'cancelled';
     if (status === 'cancelling') {
-      this.#run = run;
+      const { await_request: _, ...rest } = this.#run;
+      this.#run = { ...rest, status };
       this.log.change({ status });
-    } else if (replay !== undefined && !cutShort) {
-      this.#repeat(replay, { type: typeOf(status), run });
+      return;
+    }
+    const event = this.turn(status, change);
+    const { await_request } = event.run;
+    if (await_request !== undefined) this.count(JSON.stringify(await_request).length);
+    if (this.#replay?.matching) {
+      this.#run = fold(this.#run, this.#replay.match(event));
     } else {
-      // Where a replay ends early: what the log has, the Run has.
-      for (const logged of replay?.rest() ?? []) if (!('run' in logged)) fold(run, logged);
-      this.#run = run;
-      this.#append({ type: typeOf(status), run });
+      this.#run = fold(this.#run, event);
+      this.#append(event);
     }
   }
 
-  /** Keeps what the agent is given, in the same commit as what it makes of it. */
-  journal(entry: JournalEntry): void {
-    this.log.attach({ journal: [JSON.stringify(entry)] });
+  /** A line of the journal, in the same commit as what the agent makes of it. */
+  journal(line: string): void {
+    this.log.attach({ journal: [line] });
   }
 
-  #repeat(replay: Replay, event: Event): void {
-    const logged = replay.match(event);
-    this.#run = 'run' in logged ? { ...logged.run, output: this.#run.output } : fold(this.#run, logged);
+  /** The agent was given something new: whatever was wrong before is no longer counted. */
+  gotOn(): void {
+    this.heard += 1;
+    if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
+  }
+
+  /** Counts what the run writes beside events. @throws RivuletError `output_limit` */
+  count(chars: number): void {
+    const { events, chars: most } = this.#limits;
+    this.#events += 1;
+    this.#chars += chars;
+    if (events > 0 && this.#events > events) throw fail('output_limit', 'events', events);
+    if (most > 0 && this.#chars > most) throw fail('output_limit', 'characters', most);
+  }
+
+  /** Where a replay ends early: what the log has, the Run has. */
+  #catchUp(): void {
+    for (const logged of this.#replay?.rest() ?? []) {
+      if (logged.type === 'message.part') this.parts += 1;
+      if (!('run' in logged)) this.#run = fold(this.#run, logged);
+    }
+    this.#replay = undefined;
   }
 
   #append(event: RunEvent): string {
@@ -116,15 +142,4 @@ export class Recorder {
     this.log.append(line, { status, finished_at: finished_at ?? null, due: await_request?.expires_at ?? null });
     return line;
   }
-
-  #count(event: Event, line: string): void {
-    const { events, chars } = this.#limits;
-    this.#events += 1;
-    this.#chars += line.length;
-    if (events > 0 && this.#events > events) throw fail('output_limit', 'events', events);
-    if (chars > 0 && this.#chars > chars) throw fail('output_limit', 'characters', chars);
-    if (event.type === 'message.part') this.parts += 1;
-  }
 }
-
-const typeOf = (status: Exclude<RunStatus, 'cancelling'>): RunEvent['type'] => `run.${status}`;

@@ -1,57 +1,53 @@
 import { encode } from '../../core/encode.ts';
-import { fail } from '../../core/errors.ts';
+import { fail, type RivuletError } from '../../core/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 
-/**
- * What a durable run's agent was given from outside, in the order in which it got it. `at` is the id of the
- * last event before: with it, a replay gives the agent the same things at the same places.
- */
-export type JournalEntry = { readonly at: number } & ( // `undefined` is a value as well, which JSON leaves out.
-  | { readonly step: string; readonly value?: unknown }
+/** What a durable run's agent is given: something of a step's, or the reply that the run took. */
+export type Gift =
+  | { readonly step: string; readonly value: readonly [] | readonly [unknown] } // `undefined` is a value as well
   | { readonly step: string; readonly done: true }
   | { readonly step: string; readonly error: ErrorBody }
-  | { readonly reply: AwaitResume }
-  // The agent gets a reply when it is durable; what else it was given until then comes first in a replay, too.
-  | { readonly answered: true }
-);
-export type StepEntry = Extract<JournalEntry, { step: string }>;
-
-type Give = (entry: StepEntry) => void;
+  | { readonly answered: true };
 
 /**
- * A run that is re-entered: what its agent emits is matched with the log and swallowed, and what it asks for
- * comes from the journal. When both are used up the run is live, and goes on where it was.
+ * A line of a durable run's journal. `at` is the id of the last event before it, `ms` how long the run had been at work.
+ * What is in one `give` was given in one go; between two lines the agent did all that it could do without the second.
+ */
+export type JournalEntry = { readonly at: number; readonly ms?: number } & (
+  | { readonly give: readonly Gift[] }
+  | { readonly reply: AwaitResume }
+  | { readonly begun: string }
+  | { readonly left: string }
+);
+
+/** An earlier life of the run: its events after the first one, and its journal. */
+export interface Past {
+  readonly lines: readonly string[];
+  readonly journal: readonly JournalEntry[];
+}
+
+/**
+ * A past that a run is led through: what its agent emits is matched with the log, and what it asks for comes from the
+ * journal. When both are used up, the run is live.
  */
 export class Replay {
   readonly #lines: readonly string[];
   readonly #entries: readonly JournalEntry[];
-  readonly #take: (reply: AwaitResume) => void;
-  readonly #answer: () => void;
-  readonly #steps = new Map<string, Give>();
-  readonly #waiting: (() => void)[] = [];
+  /** Id of the event before the first line. */
   readonly #base: number;
   #matched = 0;
   #given = 0;
-  #giving = false;
 
-  /** `lines` are the events after event `base`; each reply is taken when its place comes, and answered at another. */
-  constructor(
-    base: number,
-    lines: readonly string[],
-    entries: readonly JournalEntry[],
-    { take, answer }: { take: (reply: AwaitResume) => void; answer: () => void },
-  ) {
+  constructor(base: number, { lines, journal }: Past) {
     this.#base = base;
     this.#lines = lines;
-    this.#entries = entries;
-    this.#take = take;
-    this.#answer = answer;
+    this.#entries = journal.filter((entry) => 'give' in entry || 'reply' in entry);
   }
 
   get live(): boolean {
-    return this.#matched === this.#lines.length && this.#given === this.#entries.length;
+    return !this.matching && this.#given === this.#entries.length;
   }
 
   /** Whether there are events left to match. */
@@ -59,19 +55,22 @@ export class Replay {
     return this.#matched < this.#lines.length;
   }
 
+  /** Whether these could be the next events; those after the end of the log are new. */
+  fits(events: readonly Event[]): boolean {
+    return events.every((event, index) => {
+      const line = this.#lines[this.#matched + index];
+      return line === undefined || loggedOf(event, line) !== undefined;
+    });
+  }
+
   /**
    * The event of the log that this one repeats; times are the log's.
    * @throws RivuletError `replay_diverged`
    */
   match(event: Event): Event {
-    const line = this.#lines[this.#matched] ?? '';
-    const position = this.#base + this.#matched + 1;
-    const same = encode(event) === line;
-    // Parts are most of a log, and no time is in them: what differs, differs.
-    const logged: Event = same ? event : JSON.parse(line);
-    if (!same && encode(comparable(event, logged)) !== encode(comparable(logged, logged))) {
-      throw fail('replay_diverged', position, line, encode(event));
-    }
+    const line = this.#lines[this.#matched];
+    const logged = line === undefined ? undefined : loggedOf(event, line);
+    if (logged === undefined) throw this.diverged([event]);
     this.#matched += 1;
     return logged;
   }
@@ -83,43 +82,55 @@ export class Replay {
     return rest;
   }
 
-  /** Gives what is due at this place; called when the agent has had its say. */
-  proceed(): void {
-    // Giving makes the agent speak, after which this is called again.
-    if (this.#giving) return;
-    this.#giving = true;
-    for (let entry = this.#due(); entry !== undefined; entry = this.#due()) {
-      if ('reply' in entry || 'answered' in entry) {
-        this.#given += 1;
-        if ('reply' in entry) this.#take(entry.reply);
-        else this.#answer();
-        continue;
-      }
-      const give = this.#steps.get(entry.step);
-      if (give === undefined) break;
-      this.#given += 1;
-      give(entry);
-    }
-    this.#giving = false;
-    if (this.live) for (const begin of this.#waiting.splice(0)) begin();
-  }
-
-  /** A step was subscribed to: gives it its part of the journal, then calls back when the run is live. */
-  join(step: string, give: Give, live: () => void): void {
-    this.#steps.set(step, give);
-    this.whenLive(live);
-    this.proceed();
-  }
-
-  /** Calls back once, when the run is live. */
-  whenLive(callback: () => void): void {
-    this.#waiting.push(callback);
-  }
-
-  #due(): JournalEntry | undefined {
+  /** The journal's next entry, where all events before it were matched. */
+  due(): JournalEntry | undefined {
     const entry = this.#entries[this.#given];
     return entry !== undefined && entry.at <= this.#base + this.#matched ? entry : undefined;
   }
+
+  /** What is due was given. */
+  gave(): void {
+    this.#given += 1;
+  }
+
+  /** The error that says where the replay stands. `got` is what the agent emitted, or did, instead of what comes next. */
+  diverged(got: readonly Event[] | string): RivuletError {
+    const entry = this.due();
+    if (typeof got === 'string' && entry !== undefined)
+      return fail('replay_diverged', 'the journal', waitedFor(entry), got);
+    const events = typeof got === 'string' ? [] : got;
+    const same = events.findIndex((_, index) => !this.fits(events.slice(0, index + 1)));
+    const at = this.#matched + Math.max(0, same);
+    const event = events[Math.max(0, same)];
+    const shown = typeof got === 'string' ? got : event === undefined ? 'nothing' : encode(event);
+    return fail('replay_diverged', this.#base + at + 1, this.#lines[at] ?? 'nothing', shown);
+  }
+}
+
+/** The steps that had begun, and were not at their end, when a run left its process. */
+export function openSteps(journal: readonly JournalEntry[]): Set<string> {
+  const open = new Set<string>();
+  for (const entry of journal) {
+    if ('begun' in entry) open.add(entry.begun);
+    if ('left' in entry) open.delete(entry.left);
+    if ('give' in entry) for (const gift of entry.give) if ('done' in gift || 'error' in gift) open.delete(gift.step);
+  }
+  return open;
+}
+
+function waitedFor(entry: JournalEntry): string {
+  if ('reply' in entry) return 'a question that the run awaits the reply to';
+  const [gift] = 'give' in entry ? entry.give : [];
+  return gift !== undefined && 'step' in gift ? `step ${gift.step} to begin` : 'a question that is open';
+}
+
+/** The logged event, where the other one is the same but for its times; undefined where it is not. */
+function loggedOf(event: Event, line: string): Event | undefined {
+  // Parts are most of a log, and no time is in them.
+  if (encode(event) === line) return event;
+  if (event.type === 'message.part') return undefined;
+  const logged: Event = JSON.parse(line);
+  return encode(comparable(event, logged)) === encode(comparable(logged, logged)) ? logged : undefined;
 }
 
 /** An event without what may differ from life to life: times, and what of a Run follows from the events before. */

@@ -1,40 +1,130 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { fail } from '../../core/errors.ts';
+import { createContext, runInContext } from 'node:vm';
+import { Ajv, type ErrorObject, type Options } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' };
+import AjvDraft4 from 'ajv-draft-04';
+import addFormats from 'ajv-formats';
+import { LRUCache } from 'lru-cache';
+import { errorOf, fail } from '../../core/errors.ts';
 import { receiveMessage } from '../../core/messages.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput } from '../../schema/run.ts';
 
-/** Checks replies against what was asked; schemas come from agents, and each is compiled once. */
-export class Replies {
-  readonly #ajv = new Ajv({ strict: false, allErrors: false });
-  readonly #compiled = new Map<string, ValidateFunction>();
+/** Answers what is wrong with a value, or undefined. */
+type Check = (value: unknown) => ErrorObject | undefined;
+type Schema = Record<string, unknown>;
 
+/** Characters of a reply that are checked against a schema; a longer one does not fit. */
+const longest = 1024 * 1024;
+/** Characters of a schema's JSON; compiling one of that size takes some 100 ms. */
+const largest = 64 * 1024;
+/** Milliseconds that the check of a reply may take: a pattern may backtrack for ever. */
+const time = 250;
+
+// `strict` and `logger` off: schemas come from other programs, which use keywords of their own.
+const options: Options = { strict: false, logger: false, allErrors: false, addUsedSchema: false };
+
+/** Which Ajv knows the dialect of a schema; without `$schema` it is draft 7, which 4 and 6 differ little from. */
+function ajvFor({ $schema }: Schema): Ajv {
+  const dialect = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : undefined;
+  switch (dialect) {
+    case '//json-schema.org/draft-04/schema':
+      return new AjvDraft4.default(options);
+    case '//json-schema.org/draft-06/schema':
+      return new Ajv(options).addMetaSchema(draft6);
+    case '//json-schema.org/draft/2019-09/schema':
+      return new Ajv2019(options);
+    case '//json-schema.org/draft/2020-12/schema':
+      return new Ajv2020(options);
+    default:
+      return new Ajv(options);
+  }
+}
+
+/** Schemas come from agents. An agent may make one for each run, so what is kept of them is bounded. */
+const compiled = new LRUCache<string, Check>({
+  max: 100,
+  maxSize: 1024 * 1024,
+  sizeCalculation: (_, key) => key.length,
+});
+
+/**
+ * Compiles the JSON Schema that an agent asks replies to fit: draft 4 to 2020-12, with the formats of ajv-formats.
+ * @throws Error that says what is wrong with the schema
+ */
+function compileReply(schema: Schema): Check {
+  const key = JSON.stringify(schema);
+  const known = compiled.get(key);
+  if (known !== undefined) return known;
+  if (key.length > largest) throw new Error(`is longer than ${largest} characters of JSON`);
+  if (schema.$async !== undefined) throw new Error('has $async, which is not supported');
+  const ajv = ajvFor(schema);
+  addFormats.default(ajv);
+  const validate = ajv.compile(schema);
+  const check: Check = (value) => (validate(value) === true ? undefined : (validate.errors?.[0] ?? undefined));
+  compiled.set(key, check);
+  return check;
+}
+
+/**
+ * Called when the agent asks, so that a schema that is none is its error, and not that of the client that replies.
+ * @throws RivuletError `await_invalid` that names the agent and says what is wrong with the schema
+ */
+export function checkSchema(agent: string, schema: Schema): void {
+  try {
+    compileReply(schema);
+  } catch (error) {
+    throw fail('await_invalid', agent, `await.schema: ${errorOf(error).message}`);
+  }
+}
+
+/** Checks replies against what was asked. */
+export class Replies {
   /**
-   * A client's reply as the agent gets it.
-   * @throws RivuletError `other_await`, `misfit` that names the path
+   * A client's reply as the agent gets it, with the id of the question that it is for.
+   * @throws RivuletError `other_await`, `other_question`, `misfit` that names the path
    */
   receive(request: AwaitRequest, input: AwaitResumeInput, now: string): AwaitResume {
     const { type = 'message' } = input;
     if (type !== request.type) throw fail('other_await', request.type, type);
+    const { id = input.id } = request;
+    if (input.id !== undefined && id !== undefined && input.id !== id) throw fail('other_question', id, input.id);
     if (input.message === undefined) throw fail('misfit', 'await_resume.message', 'is required');
     const message = receiveMessage(input.message, 'await_resume.message', now);
-    if (request.schema !== undefined) this.#check(request.schema, message);
-    return { ...input, type: request.type, message };
+    if (request.schema !== undefined) checkReply(request.schema, message);
+    return { ...input, type: request.type, message, ...(id !== undefined && { id }) };
   }
+}
 
-  #check(schema: Record<string, unknown>, message: Message): void {
-    const key = JSON.stringify(schema);
-    let validate = this.#compiled.get(key);
-    if (validate === undefined) {
-      // Bounded: an agent that makes a schema for each run would fill the memory.
-      if (this.#compiled.size >= 100) this.#compiled.clear();
-      validate = this.#ajv.compile(schema);
-      this.#compiled.set(key, validate);
-    }
-    const { path, value } = answered(message);
-    if (!validate(value))
-      throw fail('misfit', `${path}${validate.errors?.[0]?.instancePath ?? ''}`, problem(validate.errors?.[0]));
+function checkReply(schema: Schema, message: Message): void {
+  const { path, value } = answered(message);
+  const check = compileReply(schema);
+  const answer = inTime(() => ({ problem: check(value) }));
+  if (answer === undefined) throw fail('misfit', path, `takes more than ${time} ms to check; send something shorter`);
+  const { problem } = answer;
+  if (problem === undefined) return;
+  throw fail(
+    'misfit',
+    `${path}${problem.instancePath}`,
+    problem.message ?? 'does not fit the schema that was asked for',
+  );
+}
+
+const context = createContext({ work: (): void => {} });
+
+/** Does work that is stopped after a time; undefined where it was. Node's watchdog, at some 50 µs, stops even a RegExp. */
+function inTime<T>(work: () => T): T | undefined {
+  let result: T | undefined;
+  context.work = () => {
+    result = work();
+  };
+  try {
+    runInContext('work()', context, { timeout: time });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error;
   }
+  return result;
 }
 
 /** What a schema speaks of: the reply's JSON part, or else all of its text, as JSON where it is that. */
@@ -42,12 +132,10 @@ function answered({ parts }: Message): { path: string; value: unknown } {
   const index = parts.findIndex(({ content_type }) => /^application\/([\w.-]+\+)?json\b/i.test(content_type ?? ''));
   const path = index < 0 ? 'await_resume.message.parts' : `await_resume.message.parts[${index}].content`;
   const text = index < 0 ? parts.map(({ content }) => content ?? '').join('') : (parts[index]?.content ?? '');
+  if (text.length > longest) throw fail('misfit', path, `is longer than ${longest} characters`);
   try {
     return { path, value: JSON.parse(text) };
   } catch {
     return { path, value: text };
   }
 }
-
-const problem = (error: ErrorObject | undefined): string =>
-  error?.message ?? 'does not fit the schema that was asked for';

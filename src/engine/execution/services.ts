@@ -13,4 +13,9 @@ export interface Services {
   readonly now: () => string;
   /** A logger that knows the run. */
   readonly logFor: (run_id: string) => AgentLog;
+  /**
+   * Runs work in the async context of the engine: `AsyncLocalStorage.snapshot()`, taken once. Agents begin there:
+   * what starts a run is often another client's request, or the end of another run.
+   */
+  readonly outside: <T>(work: () => T) => T;
 }

@@ -1,8 +1,22 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
 import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
+import type { Feed, StepGift } from './feed.ts';
 import type { Recorder } from './recorder.ts';
-import type { StepEntry } from './replay.ts';
+
+/** How a step's values are journaled, where that is not as they are. */
+export interface Journaled<T> {
+  /** What the journal has of a value. */
+  save(value: T): unknown;
+  /** The value that the journal's is of. */
+  load(saved: unknown): Promise<T>;
+}
+
+interface Work<T> {
+  readonly work: () => ObservableInput<T>;
+  readonly again?: ((before: readonly T[]) => ObservableInput<T>) | undefined;
+  readonly journaled?: Journaled<T> | undefined;
+}
 
 /**
  * The steps of a durable run: their values are journaled, and come from the journal when the run is re-entered.
@@ -10,90 +24,141 @@ import type { StepEntry } from './replay.ts';
  */
 export class Steps {
   readonly #recorder: Recorder;
+  readonly #feed: Feed;
   readonly #source: Source;
+  readonly #fail: (error: unknown) => void;
   readonly #counts = new Map<string, number>();
+  /** Those that the agent is subscribed to, and what ends them. */
+  readonly #open = new Set<(error: Error) => void>();
 
-  constructor(recorder: Recorder, source: Source) {
+  constructor(recorder: Recorder, feed: Feed, source: Source, fail: (error: unknown) => void) {
     this.#recorder = recorder;
+    this.#feed = feed;
     this.#source = source;
+    this.#fail = fail;
   }
 
   /** See `AgentContext.step`. Values are passed on as JSON has them, the first time as well as from the journal. */
-  step<T>(
-    name: string,
-    work: () => ObservableInput<T>,
-    again?: (before: readonly T[]) => ObservableInput<T>,
-  ): Observable<T> {
+  step<T>(name: string, work: Work<T>): Observable<T> {
     return new Observable<T>((subscriber) => {
       const count = this.#counts.get(name) ?? 0;
       this.#counts.set(name, count + 1);
       const step = `${name}#${count}`;
-      const before: T[] = [];
+      /** What an earlier life gave, as JSON; `undefined` is a value as well. */
+      const before: (string | undefined)[] = [];
       const working = new Subscription();
       let over = false;
+      let begun = false;
 
-      const give = (entry: StepEntry): void => {
-        if ('error' in entry) {
-          over = true;
-          subscriber.error(agentErrorOf(entry.error));
-        } else if ('done' in entry) {
+      const end = (error: Error): void => {
+        over = true;
+        subscriber.error(error);
+      };
+      const give = (gift: StepGift): void => {
+        if ('error' in gift) {
+          end(agentErrorOf(gift.error));
+        } else if ('done' in gift) {
           over = true;
           subscriber.complete();
         } else {
+          const [value] = gift.value;
+          if (!begun) before.push(JSON.stringify(value));
           // What was journaled was a T when the work emitted it.
-          const value = entry.value as T;
-          before.push(value);
-          subscriber.next(value);
+          subscriber.next(value as T);
         }
       };
       const begin = (): void => {
-        if (!over && !subscriber.closed) working.add(this.#work(step, before, work, again).subscribe(subscriber));
+        if (over || subscriber.closed || begun) return;
+        begun = true;
+        this.#feed.begun(step);
+        working.add(this.#begin(step, before, work));
       };
-      const { replay } = this.#recorder;
-      if (replay === undefined) begin();
-      else replay.join(step, give, begin);
-      return working;
+      this.#open.add(end);
+      // Before the feed is joined: its work may end the run at once, and with it this subscription.
+      let leave = (): void => {};
+      subscriber.add(() => {
+        this.#open.delete(end);
+        leave();
+        working.unsubscribe();
+        if (!over) this.#feed.left(step);
+      });
+      leave = this.#feed.join(step, { give, begin, ...(work.journaled && { load: work.journaled.load }) });
+      if (subscriber.closed) leave();
     });
   }
 
-  /** Does the work, and journals what comes of it; what an earlier life has passed on is not passed on again. */
-  #work<T>(
-    step: string,
-    before: readonly T[],
-    work: () => ObservableInput<T>,
-    again: ((before: readonly T[]) => ObservableInput<T>) | undefined,
-  ): Observable<T> {
-    const recorder = this.#recorder;
-    return new Observable<T>((subscriber) => {
-      const continued = before.length > 0 && again !== undefined;
-      let known = continued ? 0 : before.length;
-      const at = (): number => recorder.log.row.last;
-      return defer(() => fromAgent(continued ? again(before) : work(), this.#source)).subscribe({
-        next: (emitted) => {
-          const value = asJson(emitted);
-          if (known > 0) {
-            const expected = before[before.length - known];
-            known -= 1;
-            const [a, b] = [JSON.stringify(expected), JSON.stringify(value)];
-            if (a !== b) subscriber.error(fail('replay_diverged', `step ${step}`, a, b));
-            return;
-          }
-          recorder.journal({ at: at(), step, value });
-          subscriber.next(value);
-        },
-        error: (error) => {
-          recorder.journal({ at: at(), step, error: errorOf(error) });
-          subscriber.error(error);
-        },
-        complete: () => {
-          recorder.journal({ at: at(), step, done: true });
-          subscriber.complete();
-        },
-      });
-    });
+  /** The run is over: steps that were not unsubscribed with the agent end with the reason, and their work stops. */
+  close(reason: Error): void {
+    for (const end of [...this.#open]) end(reason);
+  }
+
+  /** Does the work, and has given what comes of it; what an earlier life has given is not given again. */
+  #begin<T>(step: string, before: readonly (string | undefined)[], { work, again, journaled }: Work<T>): Subscription {
+    const name = JSON.stringify(step);
+    const continued = before.length > 0 && again !== undefined;
+    const known = continued ? [] : [...before];
+    const doing = new Subscription();
+    const put = (gift: StepGift, rest: string): void => {
+      const text = `{"step":${name},${rest}}`;
+      this.#recorder.count(text.length);
+      this.#feed.put(gift, text);
+    };
+    const failed = (error: unknown): void => {
+      const body = errorOf(error);
+      put({ step, error: body }, `"error":${JSON.stringify(body)}`);
+    };
+    /** What goes wrong in the run's own business ends the run; in the step's, the step. */
+    const guarded = (report: () => void): void => {
+      try {
+        report();
+      } catch (error) {
+        doing.unsubscribe();
+        this.#fail(error);
+      }
+    };
+    const next = (emitted: T): void => {
+      let text: string | undefined;
+      try {
+        text = asJson(step, journaled === undefined ? emitted : journaled.save(emitted));
+      } catch (error) {
+        doing.unsubscribe();
+        failed(error);
+        return;
+      }
+      if (known.length > 0) {
+        const expected = known.shift();
+        if (expected !== text) throw fail('replay_diverged', `step ${step}`, String(expected), String(text));
+        return;
+      }
+      const value = journaled === undefined ? parsed(text) : emitted;
+      put({ step, value: text === undefined ? [] : [value] }, `"value":[${text ?? ''}]`);
+    };
+    const values = (): T[] => before.map((text) => parsed(text) as T);
+    doing.add(
+      defer(() => fromAgent(continued ? again(values()) : work(), this.#source)).subscribe({
+        next: (emitted) => guarded(() => next(emitted)),
+        error: (error) => guarded(() => failed(error)),
+        complete: () => guarded(() => put({ step, done: true }, '"done":true')),
+      }),
+    );
+    return doing;
   }
 }
 
-function asJson<T>(value: T): T {
-  return typeof value === 'object' && value !== null ? JSON.parse(JSON.stringify(value)) : value;
+const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
+
+/**
+ * A value as JSON has it; undefined for itself.
+ * @throws RivuletError `step_value_invalid`
+ */
+function asJson(step: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    throw fail('step_value_invalid', step, errorOf(error).message.split('\n', 1)[0] ?? '');
+  }
+  if (text === undefined) throw fail('step_value_invalid', step, `got ${typeof value}`);
+  return text;
 }

@@ -3,8 +3,9 @@ import { errorOf, fail, RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/status.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
+import { openSteps } from '../execution/replay.ts';
 import { endStored } from '../log/stored-run.ts';
-import { recoverRun } from './recover.ts';
+import { journalOf, recoverRun } from './recover.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 1000;
@@ -127,8 +128,12 @@ export class Executor {
     const { active, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.here(row.run_id) !== undefined) return;
-    // Awaiting durable runs stay on disk until they are answered, so that they cost nothing.
-    if (row.status === 'awaiting' && row.tier === 'durable') return;
+    if (row.status === 'awaiting' && row.tier === 'durable') {
+      // It stays on disk until the reply comes, so that it costs nothing; unless it waits for a step as well.
+      const journal = await journalOf(this.#services.store, row.run_id);
+      if (openSteps(journal).size > 0) (await recoverRun(this.#services, row, {})).start();
+      return;
+    }
     // First: the client that cancelled a queued run was told so.
     if (row.status === 'cancelling') return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);

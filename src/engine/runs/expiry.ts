@@ -39,21 +39,12 @@ export async function clearOld({ store, executions: { limits } }: RunServices, g
 }
 
 function expire({ active, executions: { limits } }: RunServices, execution: Execution, now: string): void {
-  const { runTime, silence, passivateAfter } = limits;
-  const { status, await_request } = execution.run;
-  const { outcome } = execution.log;
-  if (outcome !== undefined) return;
-  // A run that is led through its past is at work, whatever it awaited then.
-  if (status === 'in-progress' || execution.replaying) {
-    if (runTime > 0 && execution.worked > runTime) execution.failWith(fail('run_timeout', runTime / 1000).toJSON());
-    else if (silence > 0 && execution.silentFor() > silence)
-      execution.failWith(fail('silence_timeout', silence / 1000).toJSON());
-  } else if (status === 'awaiting') {
-    const expires = await_request?.expires_at;
-    if (expires !== undefined && expires <= now) execution.failWith(fail('await_timeout').toJSON());
-    else if (execution.durable && passivateAfter > 0 && execution.silentFor() > passivateAfter)
-      void active.leave(execution);
-  }
+  const { passivateAfter } = limits;
+  if (execution.log.outcome !== undefined) return;
+  const error = execution.overdue(now);
+  if (error !== undefined) execution.failWith(error);
+  else if (passivateAfter > 0 && execution.durable && execution.resting && execution.silentFor() > passivateAfter)
+    void active.leave(execution);
 }
 
 const ago = (milliseconds: number): string => new Date(Date.now() - milliseconds).toISOString();

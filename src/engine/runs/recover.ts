@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { RunRow, Store } from '../../core/store.ts';
 import { Execution } from '../execution/execution.ts';
-import type { JournalEntry } from '../execution/replay.ts';
+import type { JournalEntry, Past } from '../execution/replay.ts';
 import { RunLog } from '../log/run-log.ts';
 import { eventOf, linesAfter } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
@@ -20,21 +20,23 @@ export async function recoverRun(
   const agent = executions.registry.get(row.agent_name);
   const [[first = '', ...lines], journal, input = []] = await Promise.all([
     linesAfter(store, row, 0),
-    store.journal(run_id),
+    journalOf(store, run_id),
     store.input(run_id),
   ]);
   const created = eventOf(run_id, first);
   if (!('run' in created)) throw fail('log_damaged', run_id);
   const log = new RunLog(commits, { ...row, ...change, epoch: epoch + 1 }, { from: epoch });
-  const past = { lines, journal: journal.map((line): JournalEntry => entryOf(run_id, line)) };
+  const past: Past = { lines, journal };
   const execution = new Execution(agent, created.run, input, log, executions, past);
   await active.enter(execution);
   return execution;
 }
 
-function entryOf(run_id: string, line: string): JournalEntry {
+/** What a durable run's agent was given. @throws RivuletError `log_damaged`, and what the store throws */
+export async function journalOf(store: Store, run_id: string): Promise<JournalEntry[]> {
+  const lines = await store.journal(run_id);
   try {
-    return JSON.parse(line);
+    return lines.map((line): JournalEntry => JSON.parse(line));
   } catch (cause) {
     const error = fail('log_damaged', run_id);
     error.cause = cause;

@@ -49,7 +49,7 @@ async function resume(
   const run = execution?.run ?? (await foldRow(store, row));
   if (run.await_request === undefined) throw fail('not_awaiting', run_id, run.status);
   const { id } = run.await_request;
-  if (asked !== undefined && id !== undefined && asked !== id) throw fail('other_question', run_id, asked, id);
+  if (asked !== undefined && id !== undefined && asked !== id) throw fail('other_question', id, asked);
   const now = executions.now();
   const reply = replies.receive(run.await_request, input, now);
   const extras = idempotency.keep(key, run_id, row.last, now);
