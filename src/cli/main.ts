@@ -90,9 +90,9 @@ function working(command: Command): Command {
         .argParser(networks),
     )
     .addOption(
-      new Option('--limit <name=value>', 'what runs may take and how long; docs/durability.md names all of them')
+      new Option('--limit <name=value>', 'what runs and requests may take; docs/durability.md names all of them')
         .env('RIVULET_LIMITS')
-        .default({})
+        .default({ runs: {}, server: {} }, 'as there')
         .argParser(limit),
     )
     .addOption(

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { defaultLimits, type Limits, parseLimits } from '../engine/limits.ts';
+import { Limits, parseLimits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
+import { ConnectionLimits, connectionLimits, HttpLimits, httpLimits } from '../http/limits.ts';
 
 const wholeNumber = (least: number, below: number, what: string) => (text: string) => {
   const value = Number(text);
@@ -26,42 +27,45 @@ export const list = (text: string): string[] =>
     .filter(Boolean);
 
 /** Addresses and ranges, comma-separated. */
-export const networks = (text: string): string[] => {
-  const all = list(text);
-  try {
-    addressRule(all);
-    return all;
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-  }
-};
+export const networks = (text: string): string[] => checked(list(text), addressRule);
 
 export const paths = (text: string, before: readonly string[]): string[] => [...before, text];
 
-/** Once for each --limit, or several in one text, as the environment has them. */
-export function limit(
-  text: string,
-  before: Partial<Record<keyof Limits, number>>,
-): Partial<Record<keyof Limits, number>> {
-  const limits = { ...before };
-  for (const one of list(text)) {
-    const [name = '', value = ''] = one.split('=');
-    if (!isLimit(name))
-      throw new InvalidArgumentError(
-        `There is no limit "${name}"; there are ${Object.keys(defaultLimits).join(', ')}.`,
-      );
-    if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
-    limits[name] = Number(value);
-    try {
-      parseLimits({ [name]: limits[name] });
-    } catch (error) {
-      throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-    }
-  }
-  return limits;
+/** What --limit sets, of runs and of the server. */
+export interface LimitOption {
+  readonly runs: Partial<Limits>;
+  readonly server: Partial<HttpLimits & ConnectionLimits>;
 }
 
-const isLimit = (name: string): name is keyof Limits => Object.hasOwn(defaultLimits, name);
+// `stalledAfter` has an option of its own.
+const { stalledAfter: _, ...serverLimits } = { ...HttpLimits.properties, ...ConnectionLimits.properties };
+
+/** Once for each --limit, or several in one text, as the environment has them. */
+export function limit(text: string, before: LimitOption): LimitOption {
+  let { runs, server } = before;
+  for (const one of list(text)) {
+    const [name = '', value = ''] = one.split('=');
+    if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
+    const set = { [name]: Number(value) };
+    if (name in Limits.properties) runs = { ...runs, ...checked(set, parseLimits) };
+    else if (name in serverLimits) server = { ...server, ...checked(checked(set, httpLimits), connectionLimits) };
+    else {
+      const names = [...Object.keys(Limits.properties), ...Object.keys(serverLimits)].join(', ');
+      throw new InvalidArgumentError(`There is no limit "${name}"; there are ${names}.`);
+    }
+  }
+  return { runs, server };
+}
+
+/** The value, if the check lets it pass. */
+function checked<T>(value: T, check: (value: T) => unknown): T {
+  try {
+    check(value);
+    return value;
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
 
 /** Once for each --header, or several lines, as the environment has them: values may have commas in them. */
 function header(text: string, before: readonly [string, string][]): [string, string][] {

@@ -2,12 +2,13 @@ import { isIP } from 'node:net';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
 import type { Agent } from '../core/agent.ts';
-import { defaultLimits, type Limits } from '../engine/limits.ts';
+import { defaultLimits } from '../engine/limits.ts';
 import { Registry } from '../engine/registry.ts';
 import { createServer } from '../server.ts';
 import { storeName } from '../stores/open.ts';
 import { exit } from './exit-codes.ts';
 import { loadAgents } from './load-agents.ts';
+import type { LimitOption } from './options.ts';
 import { UsageError } from './usage-error.ts';
 import { WatchedAgents } from './watch-agents.ts';
 
@@ -16,7 +17,7 @@ export interface WorkOptions {
   readonly store: string;
   readonly publicUrl?: string;
   readonly allowNetwork: readonly string[];
-  readonly limit: Partial<Limits>;
+  readonly limit: LimitOption;
   readonly logLevel: string;
 }
 
@@ -45,7 +46,7 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     allowedHosts: [...options.allowHost, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigin,
   };
-  const app = await createServer({ agents, docs, playground, stalledAfter, works, ...names, ...common(options) });
+  const app = await createServer({ ...common(options), agents, docs, playground, stalledAfter, works, ...names });
   app.addHook('onClose', async () => watched?.close());
   const url = await app.listen({ host: options.host, port: options.port });
   process.stdout.write(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
@@ -74,7 +75,8 @@ const registryOf = async (folders: readonly string[]): Promise<Registry> =>
 const common = ({ store, publicUrl, allowNetwork, limit, logLevel }: WorkOptions) => ({
   store,
   foreign: { allowNetworks: allowNetwork },
-  limits: limit,
+  ...limit.server,
+  limits: limit.runs,
   logger: { level: logLevel },
   ...(publicUrl !== undefined && { publicUrl }),
 });
@@ -94,7 +96,7 @@ function untilStopped(app: FastifyInstance, options: WorkOptions): void {
   process.on('uncaughtException', stray);
   process.on('unhandledRejection', stray);
   // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
-  const delay = (options.limit.stopTime ?? defaultLimits.stopTime) + 8_000;
+  const delay = (options.limit.runs.stopTime ?? defaultLimits.stopTime) + 8_000;
   closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
 }
 

@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { describe, expect, it, type TestContext } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { RivuletProcess } from '../support/process.ts';
@@ -121,10 +122,51 @@ describe.concurrent('rivulet serve', () => {
   it.for<[string, string[], RegExp]>([
     ['a port that is none', ['--port', 'many'], /option '--port <port>' argument 'many' is invalid/],
     ['a public URL that is none', ['--public-url', 'example.com'], /'example\.com' is invalid/],
+    [
+      'a network that is none',
+      ['--allow-network', '10.0.0.0/8,nonsense'],
+      /expected an address or a range .* got "nonsense"/,
+    ],
+    [
+      'a limit that there is not',
+      ['--limit', 'sweeps=1'],
+      /There is no limit "sweeps"; there are events, .*maxStreams/,
+    ],
+    ['a time that means nothing', ['--limit', 'sweepEvery=0'], /limits\.sweepEvery: expected integer to be greater/],
+    [
+      'a time too long for a timer',
+      ['--limit', 'idleTimeout=9999999999'],
+      /options\.idleTimeout: expected integer to be less/,
+    ],
   ])('takes no option that is wrong: %s', async ([, args, says], t) => {
     const rivulet = start(t, project(t, {}), args);
     expect(await rivulet.ended()).toBe(2);
     expect(rivulet.err).toMatch(says);
+  });
+
+  it('answers to the names that it is given, and takes limits of requests', async (t) => {
+    const folder = project(t, { 'agents/a.js': agentText('a') });
+    const args = ['--port', '0', '--store', 'memory:', '--host', 'localhost', '--limit', 'bodyValues=50,maxStreams=1'];
+    const env = { RIVULET_ALLOW_HOST: 'node1, node2', RIVULET_ALLOW_ORIGIN: 'https://app.example.com' };
+    const url = await start(t, folder, args, env).url();
+    const { port } = new URL(url);
+    const statusOf = (headers: Record<string, string>): Promise<number> =>
+      new Promise((resolve, reject) => {
+        get({ host: '127.0.0.1', port, path: '/ping', headers }, (response) => {
+          response.resume();
+          resolve(response.statusCode ?? 0);
+        }).on('error', reject);
+      });
+    expect(await statusOf({ host: 'node2:80' })).toBe(200);
+    expect(await statusOf({ host: 'node3:80' })).toBe(421);
+    expect(await statusOf({ origin: 'https://app.example.com' })).toBe(200);
+    expect(await statusOf({ origin: 'https://other.example.com' })).toBe(403);
+    const wide = await fetch(`${url}/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(ask('a', 'hi', { x: Array(60).fill(0) })),
+    });
+    expect(wide.status).toBe(413);
   });
 
   it('lives on when an agent throws where no Observable catches it', async (t) => {

@@ -75,7 +75,7 @@ describe('Rivulet inside the app', () => {
   ])('answers %s with an Error object', async (_what, status, code, request) => {
     const response = await request();
     expect(response.statusCode).toBe(status);
-    expect(response.json()).toEqual({ code, message: expect.any(String) });
+    expect(response.json()).toEqual({ code, message: expect.any(String), data: { reason: expect.any(String) } });
   });
 
   it('puts the prefix into the URLs of a session, and serves what they point to', async () => {
