@@ -89,7 +89,7 @@ if (values.mutations) {
     `${count} seeds from ${first}: ${runs} runs, ${steps} steps, ${((performance.now() - started) / 1000).toFixed(1)} s`,
   );
   for (const [invariant, seeds] of broken)
-    say(`  ${invariant}: broken by ${seeds.length}, by seeds: ${seeds.slice(-8).join(' ')}`);
+    say(`  ${invariant}: broken by ${seeds.length}, by seeds: ${seeds.slice(0, 8).join(' ')}`);
   if (last !== undefined) {
     say(`\n${explain(await shrink(last))}`);
     process.exitCode = 1;

@@ -173,7 +173,7 @@ export class Client {
       if (typeof reply.outcome === 'object' && !this.#records.isDeleted(record, this.#session_id))
         ledger.violate('one resume for a key', `"${reply.text}" was taken, and then refused: ${answer.error.message}`);
       // Sent again, it may be refused because the first one was taken without an answer.
-      else if (this.#plan.answers !== 'again' && reply.outcome === 'unknown') reply.outcome = 'refused';
+      else if (answer.error.status === 409 && this.#plan.answers !== 'again') reply.outcome = 'refused';
     }
   }
 

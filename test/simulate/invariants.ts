@@ -43,6 +43,8 @@ export class Invariants implements Audit, Watch {
   readonly #fenced = new Map<Life, number>();
   readonly #disturbed = new Map<Owner, number>();
   #values = 0;
+  /** When the store took something. */
+  lastWrite = 0;
   /** The client that asked for each run: it is in the run's input. */
   readonly clients = new Map<string, string>();
   /** What agents got, by run: tag and text of each reply, and in which life. */
@@ -58,6 +60,7 @@ export class Invariants implements Audit, Watch {
   committing(): void {}
 
   taken(node: Owner, write: Write, before: RunRow | undefined): void {
+    this.lastWrite = this.#clock.now;
     const { row, lines } = write;
     const kinds = lines.map((line) => runEventOf(line) ?? 'output');
     this.#ledger.say(

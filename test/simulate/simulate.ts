@@ -7,8 +7,8 @@ import { Records } from './records.ts';
 import { judge, openRuns } from './verdicts.ts';
 import { type Flaws, World } from './world.ts';
 
-/** Virtual milliseconds after the last fault in which every run has to come to its end. */
-const calmTime = 600_000;
+/** Virtual milliseconds, with no fault in force, after which a store that nothing was written to is at rest: every limit has passed. */
+const calmTime = 70_000;
 
 /** What became of a simulation. */
 export interface Report {
@@ -42,8 +42,9 @@ export async function simulate(plan: Plan, flaws: Flaws = {}): Promise<Report> {
     const stop = (): boolean => ledger.violation !== undefined;
     await clock.run(last + 1_000, stop, threw);
     const isOver = (): boolean => clients.every(({ done }) => done) && world.isSettled();
-    const end = clock.now + calmTime;
-    while (!stop() && clock.now < end && !isOver()) await clock.run(clock.now + 1_000, stop, threw);
+    const calmSince = clock.now;
+    const isCalm = (): boolean => clock.now - Math.max(calmSince, world.invariants.lastWrite) > calmTime;
+    while (!stop() && !isCalm() && !isOver()) await clock.run(clock.now + 1_000, stop, threw);
     // What is over has to stay so.
     if (!stop()) await clock.run(clock.now + 12_000, stop, threw);
     if (!stop()) finish(world, plan, records, clients);
