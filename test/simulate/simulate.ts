@@ -10,6 +10,9 @@ import { type Flaws, World } from './world.ts';
 /** Virtual milliseconds, with no fault in force, after which a store that nothing was written to is at rest: every limit has passed. */
 const calmTime = 70_000;
 
+/** Virtual milliseconds for which all that is over has to stay so. */
+const overTime = 12_000;
+
 /** What became of a simulation. */
 export interface Report {
   readonly plan: Plan;
@@ -41,12 +44,10 @@ export async function simulate(plan: Plan, flaws: Flaws = {}): Promise<Report> {
     const last = Math.max(0, ...plan.clients.map(({ at }) => at), ...plan.faults.map(({ at, length }) => at + length));
     const stop = (): boolean => ledger.violation !== undefined;
     await clock.run(last + 1_000, stop, threw);
-    const isOver = (): boolean => clients.every(({ done }) => done) && world.isSettled();
     const calmSince = clock.now;
-    const isCalm = (): boolean => clock.now - Math.max(calmSince, world.invariants.lastWrite) > calmTime;
-    while (!stop() && !isCalm() && !isOver()) await clock.run(clock.now + 1_000, stop, threw);
-    // What is over has to stay so.
-    if (!stop()) await clock.run(clock.now + 12_000, stop, threw);
+    const calm = (): number => clock.now - Math.max(calmSince, world.invariants.lastWrite);
+    const isOver = (): boolean => clients.every(({ done }) => done) && world.isSettled() && calm() > overTime;
+    while (!stop() && calm() < calmTime && !isOver()) await clock.run(clock.now + 1_000, stop, threw);
     if (!stop()) finish(world, plan, records, clients);
     const { violation } = ledger;
     const lines = violation === undefined ? [] : ledger.lines();

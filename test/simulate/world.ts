@@ -224,8 +224,8 @@ export class World {
       const { name } = node;
       this.ledger.say(name, `${kind} for ${length} ms`);
       if (kind === 'pause') this.#pause(name, length);
-      else if (kind === 'crash') this.#leave(node, length, () => this.#crashed(name));
-      else if (kind === 'stop') this.#leave(node, length, () => this.#stop(node));
+      else if (kind === 'crash') this.#leave(node, length);
+      else if (kind === 'stop') this.#stop(node, length);
       else {
         this.conditions.begin(kind, name, this.clock.now + length);
         if (kind === 'deaf-told') this.clock.at('world', length, () => this.server.reconnected(name));
@@ -242,21 +242,16 @@ export class World {
     });
   }
 
-  /** A node takes no new clients; later another one comes in its place. */
-  #leave(node: SimNode, length: number, how: () => void): void {
-    this.#nodes.splice(this.#nodes.indexOf(node), 1);
-    how();
-    this.clock.at('world', length, () => this.#join());
-  }
-
-  #stop(node: SimNode): void {
+  #stop(node: SimNode, length: number): void {
     const { name } = node;
     let stopped = false;
+    // It takes no new clients.
+    this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.clock.at(name, 0, () => {
       node.stop().then(
         () => {
           stopped = true;
-          this.#crashed(name);
+          this.#leave(node, length);
         },
         (error: unknown) => this.ledger.violate('a node stops', `${name}: ${String(error)}`),
       );
@@ -266,11 +261,15 @@ export class World {
     });
   }
 
-  #crashed(name: string): void {
+  /** A node is gone from now on; another one comes in its place, later. */
+  #leave(node: SimNode, length: number): void {
+    const { name } = node;
+    if (this.#nodes.includes(node)) this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.clock.kill(name);
     this.#queue.gone(name);
     for (const broken of this.#connections.get(name) ?? []) broken();
     this.#connections.delete(name);
+    this.clock.at('world', length, () => this.#join());
   }
 }
 
