@@ -1,4 +1,4 @@
-import type { AgentFigures, RunRow, Write } from '../core/store.ts';
+import type { AgentFigures, Outcome, RunRow, Write } from '../core/store.ts';
 
 /** A sum that stays a number, whatever a run says that it took. */
 const sum = (before: number, more: number): number =>
@@ -20,11 +20,12 @@ export function withEnded(
   };
 }
 
-/** What the runs that ended add to their agents' figures. */
-export function summed(writes: readonly Write[]): Iterable<AgentFigures> {
+/** What those of the writes that were taken, and end a run, add to their agents' figures. */
+export function summed(writes: readonly Write[], outcomes: readonly Outcome[]): Iterable<AgentFigures> {
   const sums = new Map<string, AgentFigures>();
-  for (const { row, ended } of writes) {
-    if (ended !== undefined) sums.set(row.agent_name, withEnded(sums.get(row.agent_name), row, ended));
-  }
+  writes.forEach(({ row, ended }, index) => {
+    if (ended === undefined || outcomes[index] !== 'taken') return;
+    sums.set(row.agent_name, withEnded(sums.get(row.agent_name), row, ended));
+  });
   return sums.values();
 }

@@ -32,7 +32,8 @@ export const changing = [
 ] as const satisfies readonly (keyof RunRow)[];
 
 /** A row's values of some columns. */
-export const valuesOf = (row: RunRow, some: readonly (keyof RunRow)[]): unknown[] => some.map((one) => row[one]);
+export const valuesOf = (row: RunRow, some: readonly (keyof RunRow)[]): RunRow[keyof RunRow][] =>
+  some.map((one) => row[one]);
 
 /** All of them, as SQL has them. */
 export const list = columns.join(', ');

@@ -35,6 +35,7 @@ export type Released = Pick<Growing, 'kept' | 'texts' | 'journal'>;
  * anything else of the run changes, or when the log gets long; until then they are here, in memory and in the
  * log, which is read again after a crash. The file belongs to one process, so memory knows the ends of logs.
  * Everything that writes is called inside a transaction; after one that failed, `recover` reads the file anew.
+ * Nothing that reads writes, so a full disk keeps no reader waiting.
  */
 export class CommitLog {
   readonly #sql: Statements;
@@ -50,17 +51,22 @@ export class CommitLog {
     this.#sql = sql;
   }
 
-  /** Reads what the file says, at the start and after a transaction that failed, and puts all of it away. */
+  /** Reads what the file says, at the start and after a transaction that failed. Writes nothing. */
   recover(): void {
     this.#growing.clear();
     this.#waiting.clear();
     this.#chars = 0;
     this.#body = '';
-    for (const { body } of this.#sql.commits.all()) for (const part of parse(body)) this.#readAgain(part);
-    this.empty();
+    this.#position = 0;
+    this.#oldest = 1;
+    for (const { position, body } of this.#sql.commits.all()) {
+      this.#position = position - 1;
+      for (const part of parse(body)) this.#readAgain(part);
+      this.#position = position;
+    }
   }
 
-  /** Appends events, and nothing else. Answers whether the run was at that place. */
+  /** Appends events, at least one, and nothing else. Answers whether the run was at that place. */
   append({ row: { run_id, epoch }, expect, lines, journal = [] }: Write): boolean {
     const run = this.#find(run_id);
     if (run === undefined || run.last !== expect || run.epoch !== epoch) return false;
@@ -95,7 +101,7 @@ export class CommitLog {
     this.#oldest = 1;
   }
 
-  /** Takes in a run that is new, whose row says that it has no events yet. */
+  /** Takes in a run that is new, whose row says that it has no events yet, with the first of them. */
   begin(row: RunRow, lines: readonly string[], journal: readonly string[] = []): void {
     const { run_id, epoch } = row;
     const run: Growing = { run_id, epoch, last: 0, kept: 0, since: 0, texts: [], journal: [], chars: 0 };
@@ -154,8 +160,12 @@ export class CommitLog {
 
   #write(run: Growing, lines: readonly string[], journal: readonly string[]): void {
     const part = { run_id: run.run_id, first: run.last + 1, count: lines.length, text: lines.join('\n'), journal };
-    this.#body += written(part);
+    const body = written(part);
+    // Found out here, where it is the fault of one write.
+    if (body.includes('\0')) throw new TypeError('an event cannot have a zero in it');
+    this.#body += body;
     this.#add(run, part);
+    if (run.chars >= rowChars) this.#putAway(run);
   }
 
   #add(run: Growing, { count, text, journal }: Part): void {
@@ -163,18 +173,17 @@ export class CommitLog {
       run.since = this.#position + 1;
       this.#waiting.set(run.run_id, run);
     }
-    if (count > 0) run.texts.push(text);
-    run.journal.push(...journal);
+    run.texts.push(text);
+    // One by one: as arguments of a call, many thousands would be too many for the stack.
+    for (const line of journal) run.journal.push(line);
     run.last += count;
     run.chars += text.length;
     this.#chars += text.length;
-    if (run.chars >= rowChars) this.#putAway(run);
   }
 
   #putAway(run: Growing): void {
     const { run_id, kept, last, texts, journal } = run;
     this.#waiting.delete(run_id);
-    if (last === kept) return;
     this.#sql.insertEvents.run(run_id, kept + 1, last, texts.join('\n'));
     if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
     this.#sql.moveEnd.run(last, run_id);
@@ -185,7 +194,7 @@ export class CommitLog {
     run.chars = 0;
   }
 
-  /** What is in the log twice, or belongs to a run that has been removed, is left out. */
+  /** What has a row of its own by now, follows on nothing, or belongs to a run that is over or gone, is left out. */
   #readAgain(part: Part): void {
     const run = this.#find(part.run_id);
     if (run !== undefined && part.first === run.last + 1) this.#add(run, part);
@@ -203,18 +212,20 @@ interface Part {
 }
 
 function written({ run_id, first, count, text, journal }: Part): string {
-  const lines = journal.length === 0 ? text : [...(count > 0 ? [text] : []), ...journal].join('\n');
+  const lines = journal.length === 0 ? text : [text, ...journal].join('\n');
   return `${run_id} ${first} ${count} ${journal.length}\n${lines}\n`;
 }
 
+/** The parts of a commit; of one that is damaged, those before the damage. */
 function parse(body: string): Part[] {
   const all = body.split('\n');
   const parts: Part[] = [];
   // The last line ends the body.
   for (let at = 0; at < all.length - 1; ) {
-    const [run_id = '', ...numbers] = (all[at] ?? '').split(' ');
+    const [, run_id = '', ...numbers] = /^(.*) (\d+) (\d+) (\d+)$/.exec(all[at] ?? '') ?? [];
     const [first = 0, count = 0, kept = 0] = numbers.map(Number);
     const middle = at + 1 + count;
+    if (run_id === '' || middle + kept >= all.length) break;
     const text = all.slice(at + 1, middle).join('\n');
     parts.push({ run_id, first, count, text, journal: all.slice(middle, middle + kept) });
     at = middle + kept;

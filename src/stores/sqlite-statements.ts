@@ -1,128 +1,107 @@
-import type Database from 'better-sqlite3';
 import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../core/store.ts';
 import type { RunStatus } from '../schema/run.ts';
 import { changing, columns, list } from './run-columns.ts';
+import type { Database, Statement, Value } from './sqlite-driver.ts';
 import { rare } from './sqlite-schema.ts';
 
-type Sql<Parameters extends unknown[], Row = unknown> = Database.Statement<Parameters, Row>;
-type ById = { run_id: string };
-type Page = { after: string; limit: number };
+export type Statements = ReturnType<typeof writing> &
+  ReturnType<typeof reading> &
+  ReturnType<typeof clearing> & { runs: ReturnType<typeof listing> };
 
-// Written out, because the types of better-sqlite3 have names that a declaration file cannot say.
-export interface Statements {
-  // What each run needs has its parameters by place: to look each up by its name takes as long as the insert.
-  readonly insertRun: Sql<[values: readonly unknown[], input: string]>;
-  readonly updateRun: Sql<[values: readonly unknown[], run_id: string, from: number, expect: number]>;
-  readonly insertCommit: Sql<[number, string]>;
-  readonly trimCommits: Sql<[number]>;
-  readonly moveEnd: Sql<[number, string]>;
-  readonly insertEvents: Sql<[string, number, number, string]>;
-  readonly insertJournal: Sql<[string, string]>;
-  readonly insertKey: Sql<[Key & { fresh: string }]>;
-  readonly insertSession: Sql<[string, string | null, string]>;
-  readonly insertHistory: Sql<[session_id: string, of: string, url: string, run_id: string | null]>;
-  readonly setState: Sql<[string, string]>;
-  readonly insertResource: Sql<[string, string, string | null, string, string, listed: number]>;
-  readonly addFigures: Sql<[AgentFigures]>;
-  readonly commits: Sql<[], { body: string }>;
-  readonly run: Sql<[string], RunRow>;
-  readonly input: Sql<[string], { input: string }>;
-  readonly events: Sql<[string, number], { first: number; body: string }>;
-  readonly journal: Sql<[string], { body: string }>;
-  readonly unfinished: Sql<[Page], RunRow>;
-  readonly unfinishedOfSession: Sql<[Page & { session_id: string }], RunRow>;
-  readonly othersBegun: Sql<[session_id: string, run_id: string]>;
-  readonly due: Sql<[string, number], RunRow>;
-  readonly key: Sql<[string, string], Key>;
-  readonly session: Sql<[string], { state: string | null }>;
-  readonly history: Sql<[string], { url: string }>;
-  readonly resource: Sql<[string], Resource>;
-  readonly figures: Sql<[string], AgentFigures>;
-  readonly retire: readonly Sql<[ById]>[];
-  readonly removeRun: readonly Sql<[ById]>[];
-  readonly removeSession: readonly Sql<[{ session_id: string }]>[];
-  readonly removed: Sql<[], ById>;
-  readonly clearEvents: Sql<[string, number]>;
-  readonly clearRemoved: Sql<[string]>;
-  readonly retired: Sql<[string], ById>;
-  readonly clearKeys: Sql<[string, number]>;
-  runs(filter: RunFilter): Sql<[RunFilter & { before: string; limit: number }], RunRow>;
-}
-
-/** Every statement, compiled once when the file is opened. */
-export function prepare(db: Database.Database): Statements {
+/** Every statement, compiled once when the file is opened; parameters go by place, which takes half of the time. */
+export function prepare(db: Database): Statements {
   return { ...writing(db), ...reading(db), ...clearing(db), runs: listing(db) };
 }
 
-function writing(db: Database.Database) {
+/** The number of a session, by its name. */
+const session = '(SELECT session FROM sessions WHERE session_id = ?)';
+const kept = 'session NOT IN (SELECT session FROM sessions WHERE session_id IS NULL)';
+
+function writing(db: Database) {
   return {
-    insertRun: db.prepare<[readonly unknown[], string]>(
-      `INSERT OR IGNORE INTO runs (${list}, input) VALUES (${columns.map(() => '?').join(', ')}, ?)`,
+    begin: db.prepare<[]>('BEGIN IMMEDIATE'),
+    commit: db.prepare<[]>('COMMIT'),
+    rollback: db.prepare<[]>('ROLLBACK'),
+    owner: db.prepare<[], { token: string }>('SELECT token FROM owner'),
+    own: db.prepare<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
+    // A session that is new gets the next number, and its row right after; by its name it is looked for once.
+    insertRun: db.prepare<Value[], { session: number }>(
+      `INSERT INTO runs (${list}, input, session) VALUES (${columns.map(() => '?').join(', ')}, ?,
+       coalesce(${session}, (SELECT coalesce(max(session), 0) + 1 FROM sessions)))
+       ON CONFLICT (run_id) DO NOTHING RETURNING session`,
+    ),
+    insertSession: db.prepare<[number, string, string | null, string]>(
+      `INSERT INTO sessions (session, session_id, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)
+       ON CONFLICT (session) DO UPDATE SET idle = 0 WHERE idle = 1`,
     ),
     // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
-    updateRun: db.prepare<[readonly unknown[], string, number, number]>(
+    updateRun: db.prepare<Value[], { session: number }>(
       `UPDATE runs SET ${changing.map((one) => `${one} = ?`).join(', ')}
-       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL`,
+       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL RETURNING session`,
     ),
     insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
     // Without a fence, which the log of commits has been, and without indexed columns.
     moveEnd: db.prepare<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
-    insertEvents: db.prepare<[string, number, number, string]>(
+    insertEvents: db.prepare<[run_id: string, first: number, last: number, body: string]>(
       'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
     ),
     insertJournal: db.prepare<[string, string]>('INSERT INTO journal (run_id, body) VALUES (?, ?)'),
-    insertKey: db.prepare<[Key & { fresh: string }]>(
-      `INSERT INTO keys (scope, key, hash, run_id, after, created_at)
-       VALUES (@scope, @key, @hash, @run_id, @after, @created_at)
-       ON CONFLICT (scope, key) DO UPDATE SET hash = excluded.hash, run_id = excluded.run_id,
-       after = excluded.after, created_at = excluded.created_at WHERE keys.created_at < @fresh`,
+    insertKey: db.prepare<[string, string, string, string, number, string]>(
+      'INSERT OR REPLACE INTO keys (scope, key, hash, run_id, after, created_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
-    insertSession: db.prepare<[string, string | null, string]>(
-      'INSERT OR IGNORE INTO sessions (session_id, owner, created_at) VALUES (?, ?, ?)',
+    insertHistory: db.prepare<[session: number, of: number, url: string, run_id: string | null]>(
+      `INSERT INTO history (session, position, url, run_id)
+       VALUES (?, 1 + coalesce((SELECT position FROM history WHERE session = ? ORDER BY position DESC LIMIT 1), 0), ?, ?)`,
     ),
-    insertHistory: db.prepare<[string, string, string, string | null]>(
-      `INSERT INTO history (session_id, position, url, run_id)
-       VALUES (?, (SELECT coalesce(max(position), 0) + 1 FROM history WHERE session_id = ?), ?, ?)`,
+    setState: db.prepare<[string, number]>('UPDATE sessions SET state = ? WHERE session = ?'),
+    insertResource: db.prepare<[string, string, string | null, string, string, session: number, listed: number]>(
+      `INSERT INTO resources (resource_id, session_id, run_id, content_type, body, session, listed)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
-    setState: db.prepare<[string, string]>('UPDATE sessions SET state = ? WHERE session_id = ?'),
-    insertResource: db.prepare<[string, string, string | null, string, string, number]>(
-      'INSERT INTO resources (resource_id, session_id, run_id, content_type, body, listed) VALUES (?, ?, ?, ?, ?, ?)',
-    ),
-    addFigures: db.prepare<[AgentFigures]>(
-      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds)
-       VALUES (@agent_name, @completed, @failed, @tokens, @seconds)
+    addFigures: db.prepare<[string, number, number, number, number]>(
+      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (agent_name) DO UPDATE SET completed = completed + excluded.completed,
-       failed = failed + excluded.failed, tokens = tokens + excluded.tokens, seconds = seconds + excluded.seconds`,
+       failed = failed + excluded.failed, tokens = min(tokens + excluded.tokens, ${Number.MAX_VALUE}),
+       seconds = min(seconds + excluded.seconds, ${Number.MAX_VALUE})`,
     ),
   };
 }
 
-function reading(db: Database.Database) {
+function reading(db: Database) {
+  const unfinished = (where: string): string => `FROM runs INDEXED BY ${where} AND finished_at IS NULL`;
+  const ofSession = unfinished(`runs_unfinished_of_session WHERE session = ${session}`);
+  const other = (comparison: string) =>
+    db.prepare<[session_id: string, run_id: string]>(`SELECT 1 ${ofSession} AND run_id ${comparison} ? LIMIT 1`);
   return {
-    commits: db.prepare<[], { body: string }>('SELECT body FROM commits ORDER BY position'),
-    run: db.prepare<[string], RunRow>(`SELECT ${list} FROM runs WHERE run_id = ?`),
+    commits: db.prepare<[], { position: number; body: string }>('SELECT position, body FROM commits ORDER BY position'),
+    run: db.prepare<[string], RunRow>(`SELECT ${list} FROM runs WHERE run_id = ? AND ${kept}`),
     input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
     events: db.prepare<[string, number], { first: number; body: string }>(
       'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
     ),
     journal: db.prepare<[string], { body: string }>('SELECT body FROM journal WHERE run_id = ? ORDER BY position'),
-    unfinished: db.prepare<[{ after: string; limit: number }], RunRow>(
-      `SELECT ${list} FROM runs WHERE finished_at IS NULL AND run_id > @after ORDER BY run_id LIMIT @limit`,
+    unfinished: db.prepare<[after: string, limit: number], RunRow>(
+      `SELECT ${list} ${unfinished('runs_unfinished WHERE run_id > ?')} ORDER BY run_id LIMIT ?`,
     ),
-    unfinishedOfSession: db.prepare<[{ session_id: string; after: string; limit: number }], RunRow>(
-      `SELECT ${list} FROM runs WHERE session_id = @session_id AND finished_at IS NULL AND run_id > @after
-       ORDER BY run_id LIMIT @limit`,
+    unfinishedOfSession: db.prepare<[session_id: string, after: string, limit: number], RunRow>(
+      `SELECT ${list} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
     ),
-    othersBegun: db.prepare<[string, string]>(
-      `SELECT 1 FROM runs WHERE session_id = ? AND run_id <> ? AND finished_at IS NULL AND queued_at IS NULL LIMIT 1`,
-    ),
+    count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
+    others: { alone: other('<>'), first: other('<'), last: other('>') },
     due: db.prepare<[string, number], RunRow>(`SELECT ${list} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
     key: db.prepare<[string, string], Key>(
       'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
     ),
-    session: db.prepare<[string], { state: string | null }>('SELECT state FROM sessions WHERE session_id = ?'),
-    history: db.prepare<[string], { url: string }>('SELECT url FROM history WHERE session_id = ? ORDER BY position'),
+    session: db.prepare<[string], { session: number; state: string | null }>(
+      'SELECT session, state FROM sessions WHERE session_id = ?',
+    ),
+    state: db.prepare<[number], { state: string | null }>('SELECT state FROM sessions WHERE session = ?'),
+    history: db.prepare<[number], { url: string }>('SELECT url FROM history WHERE session = ? ORDER BY position'),
+    named: db.prepare<[number, string]>('SELECT 1 FROM history WHERE session = ? AND url = ? AND run_id IS NULL'),
+    listed: db.prepare<[string, number]>(
+      'SELECT 1 FROM resources WHERE resource_id = ? AND session = ? AND listed = 1',
+    ),
     resource: db.prepare<[string], Resource>(
       'SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ?',
     ),
@@ -133,65 +112,99 @@ function reading(db: Database.Database) {
   };
 }
 
-function clearing(db: Database.Database) {
-  const ofRun = 'session_id = (SELECT session_id FROM runs WHERE run_id = @run_id) AND run_id = @run_id';
-  const listed = "SELECT substr(url, length('/resources/') + 1) FROM history WHERE";
-  const run = (sql: string) => db.prepare<[{ run_id: string }]>(sql);
-  const session = (sql: string) => db.prepare<[{ session_id: string }]>(sql);
-  // What retention takes: the run and its journal, while its messages stay in the session's history.
-  const retire = [
-    run('INSERT OR IGNORE INTO removed (run_id) VALUES (@run_id)'),
-    run('DELETE FROM journal WHERE run_id = @run_id'),
-    run('DELETE FROM runs WHERE run_id = @run_id'),
-  ];
+function clearing(db: Database) {
+  const byId = (sql: string) => db.prepare<[run_id: string]>(sql);
+  const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
+  type Run = { run_id: string; session: number; finished_at: string };
   return {
-    retire,
-    removeRun: [
-      run(`DELETE FROM resources WHERE ${ofRun} AND listed = 0`),
-      run(`DELETE FROM resources WHERE resource_id IN (${listed} ${ofRun})`),
-      run(`DELETE FROM history WHERE ${ofRun}`),
-      ...retire,
-    ],
-    removeSession: [
-      session('INSERT OR IGNORE INTO removed (run_id) SELECT run_id FROM runs WHERE session_id = @session_id'),
-      session('DELETE FROM journal WHERE run_id IN (SELECT run_id FROM runs WHERE session_id = @session_id)'),
-      session('DELETE FROM runs WHERE session_id = @session_id'),
-      session('DELETE FROM resources WHERE session_id = @session_id AND listed = 0'),
-      session(`DELETE FROM resources WHERE resource_id IN (${listed} session_id = @session_id AND run_id IS NOT NULL)`),
-      session('DELETE FROM history WHERE session_id = @session_id'),
-      session('DELETE FROM sessions WHERE session_id = @session_id'),
-    ],
+    final: db.prepare<[string], { session: number; finished_at: string | null }>(
+      'SELECT session, finished_at FROM runs WHERE run_id = ?',
+    ),
+    insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
+    deleteRun: byId('DELETE FROM runs WHERE run_id = ?'),
+    deleteHistory: db.prepare<[string], { url: string }>('DELETE FROM history WHERE run_id = ? RETURNING url'),
+    deleteResource: byId('DELETE FROM resources WHERE resource_id = ?'),
+    deleteUnlisted: db.prepare<[number, string]>(
+      'DELETE FROM resources WHERE session = ? AND run_id = ? AND listed = 0',
+    ),
+    deleteState: db.prepare<[string, number, string]>(
+      'DELETE FROM resources WHERE resource_id = ? AND session = ? AND session_id = ? AND run_id IS NULL',
+    ),
+    deleteSession: ofSession('DELETE FROM sessions WHERE session = ?'),
+    /** After a run of it has gone. */
+    left: db.prepare<[finished_at: string, session: number]>(
+      `UPDATE sessions SET used_at = max(used_at, ?),
+       idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session = ?`,
+    ),
+    forgetSession: ofSession('UPDATE sessions SET session_id = NULL WHERE session = ?'),
     removed: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
     clearEvents: db.prepare<[string, number]>(
       'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run_id = ? LIMIT ?)',
     ),
-    clearRemoved: db.prepare<[string]>('DELETE FROM removed WHERE run_id = ?'),
-    retired: db.prepare<[string], { run_id: string }>('SELECT run_id FROM runs WHERE finished_at < ? LIMIT 1'),
+    clearJournal: db.prepare<[string, number]>(
+      'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE run_id = ? LIMIT ?)',
+    ),
+    clearRemoved: byId('DELETE FROM removed WHERE run_id = ?'),
+    removedSession: db.prepare<[], { session: number }>(
+      'SELECT session FROM sessions WHERE session_id IS NULL LIMIT 1',
+    ),
+    runOfSession: db.prepare<[number], Run>('SELECT run_id, session, finished_at FROM runs WHERE session = ? LIMIT 1'),
+    clearHistory: db.prepare<[number, number, number], { url: string; run_id: string | null }>(
+      `DELETE FROM history WHERE session = ? AND position IN
+       (SELECT position FROM history WHERE session = ? LIMIT ?) RETURNING url, run_id`,
+    ),
+    clearResources: db.prepare<[number, number]>(
+      `DELETE FROM resources WHERE position IN
+       (SELECT position FROM resources WHERE session = ? AND listed = 0 LIMIT ?)`,
+    ),
+    retired: db.prepare<[string], Run>('SELECT run_id, session, finished_at FROM runs WHERE finished_at < ? LIMIT 1'),
+    idle: db.prepare<[string], { session: number }>(
+      'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
+    ),
     clearKeys: db.prepare<[string, number]>(
       'DELETE FROM keys WHERE (scope, key) IN (SELECT scope, key FROM keys WHERE created_at < ? LIMIT ?)',
     ),
   };
 }
 
-/** A statement for each combination of filters, compiled when it is first asked for. */
-function listing(db: Database.Database) {
-  const known = new Map<string, Database.Statement<[RunFilter & { before: string; limit: number }], RunRow>>();
-  return (filter: RunFilter) => {
-    const keys = (['agent_name', 'session_id', 'status'] as const).filter((key) => filter[key] !== undefined);
-    const where = `${keys.map((key) => `${key} = @${key} AND `).join('')}${indexed(filter.status)}`;
-    let statement = known.get(where);
-    if (statement === undefined) {
-      statement = db.prepare(
-        `SELECT ${list} FROM runs WHERE ${where}run_id < @before ORDER BY run_id DESC LIMIT @limit`,
-      );
-      known.set(where, statement);
+/** A list of runs for each combination of filters, compiled when it is first asked for. */
+function listing(db: Database) {
+  const known = new Map<string, Statement<Value[], RunRow>>();
+  return ({ agent_name, session_id, status }: RunFilter, before: string, limit: number): RunRow[] => {
+    const values: Value[] = [];
+    const terms = indexed(agent_name !== undefined, session_id !== undefined, status);
+    for (const [value, term] of [
+      [agent_name, 'agent_name = ?'],
+      [session_id, `session = ${session}`],
+      [status, 'status = ?'],
+    ] as const) {
+      if (value === undefined) continue;
+      values.push(value);
+      terms.push(term);
     }
-    return statement;
+    const where = terms.slice(1).concat(kept, 'run_id < ?').join(' AND ');
+    const sql = `SELECT ${list} FROM runs ${terms[0]} WHERE ${where} ORDER BY run_id DESC LIMIT ?`;
+    let statement = known.get(sql);
+    if (statement === undefined) {
+      statement = db.prepare(sql);
+      known.set(sql, statement);
+    }
+    return statement.all(...values, before, limit);
   };
 }
 
-/** The term that lets a query for a status use the index that has it; completed runs are most, and need none. */
-function indexed(status: RunStatus | undefined): string {
-  if (status === 'created' || status === 'in-progress') return 'finished_at IS NULL AND ';
-  return status === undefined || status === 'completed' ? '' : `${rare} AND `;
+/**
+ * The index that a list goes by, and the term that it needs. Without statistics SQLite cannot know which is short: an
+ * agent has many runs that are completed, and few that failed.
+ */
+function indexed(ofAgent: boolean, ofSession: boolean, status: RunStatus | undefined): string[] {
+  const by = (index: string): string => `INDEXED BY ${index}`;
+  if (status === 'created' || status === 'in-progress') {
+    return [by(ofSession ? 'runs_unfinished_of_session' : 'runs_unfinished'), 'finished_at IS NULL'];
+  }
+  if (status === undefined || status === 'completed') {
+    return [ofSession ? by('runs_of_session') : ofAgent ? by('runs_of_agent') : ''];
+  }
+  const index = ofSession ? 'runs_of_session_by_status' : ofAgent ? 'runs_of_agent_by_status' : 'runs_by_status';
+  return [by(index), rare];
 }

@@ -1,13 +1,12 @@
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory.ts';
 import { SqliteStore } from '../../src/stores/sqlite.ts';
-import { migrate } from '../../src/stores/sqlite-schema.ts';
+import { openDatabase } from '../../src/stores/sqlite-driver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -46,18 +45,6 @@ const grow = (row: RunRow, lines: string[], more: Partial<Write> = {}): Write =>
   ...more,
 });
 
-/** What a file of the first version has: two runs of a session, their messages, and a state that none of them made. */
-const firstVersion = `
-  INSERT INTO sessions VALUES ('s', NULL, '/resources/x', '2026-01-01T00:00:00.000Z');
-  INSERT INTO runs SELECT value, 'a', 's', NULL, 1, 'failed', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z',
-    'durable', 0, NULL, NULL, 'continue', iif(value = 'r', 3, 1), 1, '[]' FROM json_each('["r", "q"]');
-  INSERT INTO events VALUES ('r', 3, 2, '2' || char(10) || '3'), ('q', 1, 1, '1'), ('r', 1, 1, '1');
-  INSERT INTO journal (run_id, body) VALUES ('r', 'j');
-  INSERT INTO history (session_id, url) VALUES ('s', '/resources/z'), ('s', 'https://a/b'), ('s', '/resources/y');
-  INSERT INTO resources VALUES ('x', 's', NULL, 'a/b', '1'), ('y', 's', 'q', 'a/b', 'said'),
-    ('z', 's', 'r', 'a/b', ''), ('w', 's', 'r', 'a/b', '');
-`;
-
 /** All that a store says of some runs. */
 async function told(store: Store, ids: readonly string[]): Promise<unknown> {
   return Promise.all(
@@ -83,17 +70,69 @@ describe('a file', () => {
     await new SqliteStore(path, 0).close();
   });
 
+  it('belongs to one process by whatever links it is reached', async () => {
+    const path = newPath();
+    const first = new SqliteStore(path);
+    const link = newPath();
+    symlinkSync(path, link);
+    expect(() => new SqliteStore(link, 0)).toThrow('is in use by another process');
+    await first.close();
+    await new SqliteStore(link, 0).close();
+  });
+
+  it('takes no write from a process that has lost it, and no event twice', async () => {
+    const path = newPath();
+    const first = new SqliteStore(path);
+    await first.commit([grow(newRow('r'), ['1', '2'])]);
+    // Whatever takes a lock of POSIX away: a file that is gone is one way.
+    renameSync(`${path}-lock`, `${path}-lost`);
+    const second = new SqliteStore(path, 0);
+    const third = grow({ ...newRow('r'), last: 2 }, ['3']);
+    expect(await second.commit([third])).toEqual(['taken']);
+    const says = 'was opened by another process, so this one may not write to it any more';
+    await expect(first.commit([third])).rejects.toThrow(says);
+    await expect(first.commit([grow(newRow('q'), ['1'])])).rejects.toThrow(says);
+    await expect(first.remove('r')).rejects.toThrow(says);
+    await expect(first.sweep({ keys: '' })).rejects.toThrow(says);
+    await expect(first.close()).rejects.toThrow(says);
+    expect(await told(second, ['r', 'q'])).toMatchObject([{ lines: ['1', '2', '3'] }, { row: undefined }]);
+    await second.close();
+    const again = new SqliteStore(path, 0);
+    expect(await told(again, ['r'])).toMatchObject([{ row: { last: 3 }, lines: ['1', '2', '3'] }]);
+    await again.close();
+  });
+
+  it('is free again after it could not be opened', async () => {
+    const path = newPath();
+    const other = openDatabase(path);
+    other.exec('PRAGMA user_version = 99');
+    expect(() => new SqliteStore(path)).toThrow(
+      `${path} was written by a newer Rivulet (version 99, this one knows 3)`,
+    );
+    other.exec('PRAGMA user_version = 2');
+    expect(() => new SqliteStore(path)).toThrow(
+      `${path} was written before Rivulet's first release (version 2); use another file`,
+    );
+    other.exec('PRAGMA user_version = 0');
+    other.close();
+    await new SqliteStore(path, 0).close();
+    const text = newPath();
+    writeFileSync(text, 'no database '.repeat(100));
+    expect(() => new SqliteStore(text, 0)).toThrow('file is not a database');
+    expect(() => new SqliteStore(text, 0)).toThrow('file is not a database');
+  });
+
   it('can be read by others while it is in use', async () => {
     const path = newPath();
     const store = new SqliteStore(path);
     await store.commit([grow(newRow('r'), ['{}'])]);
-    const other = new Database(path, { readonly: true });
+    const other = openDatabase(path, { readOnly: true });
     expect(other.prepare('SELECT run_id FROM runs').all()).toEqual([{ run_id: 'r' }]);
     other.close();
     await store.close();
   });
 
-  it('has all that was committed after a kill, and none of a commit that failed', async () => {
+  it('has all that was committed after a kill, and nothing of a write that was rejected', async () => {
     const path = newPath();
     const store = new SqliteStore(path);
     const [a, b] = [newRow('a'), newRow('b')];
@@ -101,46 +140,43 @@ describe('a file', () => {
     await store.commit([grow(a, ['1']), grow(b, ['1'], { resources: [resource] })]);
     await store.commit([grow({ ...a, last: 1 }, ['2', '3'], { journal: ['j'] })]);
     const broken = grow({ ...b, last: 1 }, ['2'], { resources: [resource] });
-    await expect(store.commit([grow({ ...a, last: 3 }, ['4']), broken])).rejects.toThrow('UNIQUE');
-    const before = await told(store, ['a', 'b']);
-    expect(before).toMatchObject([{ row: { last: 3 }, lines: ['1', '2', '3'], journal: ['j'] }, { lines: ['1'] }]);
-    expect(await store.commit([grow({ ...a, last: 3 }, ['four'])])).toEqual(['taken']);
+    const writes = [grow({ ...a, last: 3 }, ['4']), broken, grow({ ...a, last: 4 }, ['5']), broken];
+    const rejected = { rejected: expect.objectContaining({ message: expect.stringContaining('UNIQUE') }) };
+    expect(await store.commit(writes)).toEqual(['taken', rejected, 'taken', rejected]);
     const after = await told(store, ['a', 'b']);
+    expect(after).toMatchObject([
+      { row: { last: 5 }, lines: ['1', '2', '3', '4', '5'], journal: ['j'] },
+      { lines: ['1'] },
+    ]);
     const copy = new SqliteStore(killed(path));
     expect(await told(copy, ['a', 'b'])).toEqual(after);
     await Promise.all([store.close(), copy.close()]);
   });
 
-  it('of the first version is brought to the newest, and loses nothing', async () => {
+  it('opens with a commit that is damaged, and has all runs up to the damage', async () => {
     const path = newPath();
-    const old = new Database(path);
-    migrate(old, 1);
-    old.exec(firstVersion);
-    old.close();
     const store = new SqliteStore(path);
-    const ended = { status: 'failed', finished_at: '2026-01-01T00:00:01.000Z' } as const;
-    expect(await told(store, ['r', 'q'])).toEqual([
-      { row: { ...newRow('r'), ...ended, last: 3 }, lines: ['1', '2', '3'], journal: ['j'] },
-      { row: { ...newRow('q'), ...ended, last: 1 }, lines: ['1'], journal: [] },
-    ]);
-    expect(await store.runs({ status: 'failed' }, undefined, 9)).toHaveLength(2);
-    expect((await store.session('s'))?.history).toEqual(['/resources/z', 'https://a/b', '/resources/y']);
-    await store.commit([grow(newRow('new'), ['1'], { history: ['/resources/y', 'https://a/c'] })]);
-    await store.remove('r');
-    expect((await store.session('s'))?.history).toEqual(['https://a/b', '/resources/y', 'https://a/c']);
-    for (const id of ['w', 'z']) expect((await store.resources([id]))[0]).toBeUndefined();
-    expect((await store.resources(['y']))[0]).toMatchObject({ run_id: 'q', body: 'said' });
-    await store.removeSession('s');
-    for (const id of ['x', 'y']) expect((await store.resources([id]))[0]).toBeUndefined();
+    const rows = ['a', 'b', 'c'].map(newRow);
+    await store.commit(rows.map((row) => grow(row, ['1'])));
+    for (let last = 1; last < 4; last += 1)
+      await store.commit(rows.map((row) => grow({ ...row, last }, [`${last + 1}`])));
+    const copy = killed(path);
     await store.close();
-  });
-
-  it('of a newer version is left as it is, and says so', () => {
-    const path = newPath();
-    const newer = new Database(path);
-    newer.pragma('user_version = 99');
-    newer.close();
-    expect(() => new SqliteStore(path)).toThrow('was written by a newer Rivulet (version 99, this one knows 2)');
+    const other = openDatabase(copy);
+    // The header of the second run of the third commit.
+    other.exec("UPDATE commits SET body = replace(body, 'b 3 1 0', 'b three') WHERE position = 3");
+    other.close();
+    const again = new SqliteStore(copy);
+    const [all, some] = [
+      ['1', '2', '3', '4'],
+      ['1', '2'],
+    ];
+    expect(await told(again, ['a', 'b', 'c'])).toMatchObject([{ lines: all }, { lines: some }, { lines: some }]);
+    expect(await again.commit([grow({ ...newRow('b'), last: 2 }, ['three'])])).toEqual(['taken']);
+    await again.close();
+    const last = new SqliteStore(copy);
+    expect(await told(last, ['a', 'b'])).toMatchObject([{ lines: all }, { lines: [...some, 'three'] }]);
+    await last.close();
   });
 
   it('keeps its log of commits short, however long runs go on and however slow some are', async () => {
@@ -149,7 +185,7 @@ describe('a file', () => {
     const slow = Array.from({ length: 50 }, (_, n) => newRow(`slow${n}`));
     await store.commit([...slow, newRow('quick')].map((row) => grow(row, ['{}'])));
     await store.commit(slow.map((row) => grow({ ...row, last: 1 }, ['{"n":2}'])));
-    const other = new Database(path, { readonly: true });
+    const other = openDatabase(path, { readOnly: true });
     const rows = other.prepare<[], { count: number }>('SELECT count(*) AS count FROM commits');
     let most = 0;
     for (let last = 1; last < 10_000; last += 1) {
@@ -193,9 +229,9 @@ describe('a file', () => {
             store = new SqliteStore(path);
           } else if (one.do === 'fail') {
             const twice = { resource_id: 'x', session_id: 's', run_id: null, content_type: 'a/b', body: '' };
-            await expect(
-              store.commit([write, grow(newRow('never'), ['1'], { resources: [twice, twice] })]),
-            ).rejects.toThrow();
+            const never = grow(newRow('never'), ['1'], { resources: [twice, twice] });
+            const [outcome] = await model.commit([write]);
+            expect(await store.commit([write, never])).toEqual([outcome, { rejected: expect.anything() }]);
           } else {
             expect(await store.commit([write])).toEqual(await model.commit([write]));
           }

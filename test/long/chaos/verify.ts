@@ -1,5 +1,5 @@
-import Database from 'better-sqlite3';
 import { type Event, fold, isFinal, type Message, type Run, type Session } from '../../../src/index.ts';
+import { openDatabase } from '../../../src/stores/sqlite-driver.ts';
 import { answerTo, isDurable, misfit, type Order } from './agents.ts';
 import { compare, type Known, type Ledger, questionOf, Violation } from './ledger.ts';
 import { frames, get, request, text, unexpected } from './wire.ts';
@@ -126,9 +126,9 @@ export type Inputs = ReadonlyMap<string, Order>;
 
 /** What SQLite itself thinks of the file, and what the runs in it were asked to do. Reads only. */
 export function inspect(file: string): Inputs {
-  const db = new Database(file, { readonly: true });
+  const db = openDatabase(file, { readOnly: true });
   try {
-    const health = db.pragma('integrity_check', { simple: true });
+    const health = db.prepare<[], { integrity_check: string }>('PRAGMA integrity_check').get()?.integrity_check;
     if (health !== 'ok') throw new Violation(`PRAGMA integrity_check says ${health}`);
     const rows = db.prepare<[], { run_id: string; input: string }>('SELECT run_id, input FROM runs').all();
     return new Map(rows.map(({ run_id, input }) => [run_id, JSON.parse(JSON.parse(input)[0].parts[0].content)]));
