@@ -43,7 +43,7 @@ export class KeptSession {
 const few = 8;
 
 /** Names in the order in which they came, each once. A list while they are few, as they are in most sessions: a Set is 200 bytes. */
-export class Names {
+class Names {
   #names: string[] | Set<string> = [];
 
   add(name: string): void {

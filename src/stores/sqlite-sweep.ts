@@ -13,7 +13,7 @@ export function sweepFor(milliseconds: number, sql: Statements, before: Retentio
 }
 
 /** Takes a run away but for its log, which goes bit by bit; what it said stays. */
-export function retire(sql: Statements, run_id: string, session: number, finished_at: string): void {
+function retire(sql: Statements, run_id: string, session: number, finished_at: string): void {
   sql.insertRemoved.run(run_id);
   sql.deleteRun.run(run_id);
   sql.left.run(finished_at, session);
