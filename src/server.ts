@@ -80,10 +80,11 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   const base = publicPath(options) ?? app.prefix;
   secure(app);
   refuseForeign(app, options);
-  // A store that was passed in is its caller's, and so is who else works with it. One of ours is opened last: what is
-  // wrong with other options would leave it open.
+  // A store that was passed in is its caller's, and so is who else works with it.
   const url = typeof options.store === 'string' ? options.store : 'memory:';
   const store = typeof options.store === 'object' ? options.store : await openStore(url);
+  // At once: what follows may fail, and the connection, or the lock on a file, has to go all the same.
+  if (store !== options.store) app.addHook('onClose', () => store.close());
   const { running, lease } = limits;
   const onFailure = (err: unknown): void => app.log.error({ err }, 'the store did not answer');
   const onTrouble = (err: unknown): void => app.log.warn({ err }, 'the queue beside the store has trouble');
@@ -131,9 +132,6 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
     await engine.stop();
     connections.close();
   });
-  app.addHook('onClose', async () => {
-    if (store !== options.store) await store.close();
-  });
 
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) {
@@ -177,7 +175,12 @@ export async function createServer({ logger = false, ...options }: ServerOptions
   app.server.maxConnections = maxConnections;
   // So it would answer an Expect that it does not know.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  await app.register((inner) => host(inner, options, connections));
+  try {
+    await app.register((inner) => host(inner, options, connections));
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
   return app;
 }
 

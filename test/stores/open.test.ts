@@ -1,5 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createServer } from '../../src/index.ts';
 import { openStore, storeName } from '../../src/stores/open.ts';
+import { SqliteStore } from '../../src/stores/sqlite.ts';
+import { echo } from '../support/agents.ts';
 
 describe('a URL of a store', () => {
   it.for<[string, RegExp]>([
@@ -42,4 +48,19 @@ describe('a URL of a store', () => {
   ])('is shown without its password: %s', (url, shown) => {
     expect(storeName(url)).toBe(shown);
   });
+});
+
+it('leaves its store free where a server does not start', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rivulet-open-'));
+  const path = join(folder, 'rivulet.db');
+  try {
+    await expect(createServer({ agents: [echo, echo], store: `sqlite:${path}` })).rejects.toThrow('is already used by');
+    await new SqliteStore(path, 0).close();
+    const app = await createServer({ agents: [echo], store: `sqlite:${path}` });
+    await app.ready();
+    await app.close();
+    await new SqliteStore(path, 0).close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
