@@ -1,6 +1,6 @@
 /**
- * Work that is done again and again, never twice at once. A failure is told, and does not end it.
- * A period of 0 is never.
+ * Work that is done again and again, never twice at once. A failure does not end it; the first of several in a row is
+ * told. A period of 0 is never.
  */
 export class PeriodicTask {
   readonly #period: number;
@@ -8,6 +8,7 @@ export class PeriodicTask {
   readonly #onFailure: (error: unknown) => void;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
+  #failing = false;
 
   constructor(period: number, work: () => Promise<void>, onFailure: (error: unknown) => void) {
     this.#period = period;
@@ -37,8 +38,10 @@ export class PeriodicTask {
   async #once(): Promise<void> {
     try {
       await this.#work();
+      this.#failing = false;
     } catch (error) {
-      this.#onFailure(error);
+      if (!this.#failing) this.#onFailure(error);
+      this.#failing = true;
     } finally {
       this.#working = undefined;
     }

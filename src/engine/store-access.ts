@@ -17,17 +17,28 @@ const pause = 500;
 /**
  * A store as agents use it: what they ask while it fails is asked again, for so many milliseconds at most.
  */
-export function forAgents(store: Store, storeTimeout: number): Store {
-  return asking(store, async (ask) => {
-    for (const until = performance.now() + storeTimeout; ; ) {
-      try {
-        return await ask();
-      } catch (cause) {
-        if (performance.now() > until) throw unavailable(cause);
-        await delay(pause);
-      }
+export const forAgents = (store: Store, storeTimeout: number): Store =>
+  asking(store, async (ask) => {
+    try {
+      return await again(storeTimeout, ask, () => true);
+    } catch (cause) {
+      throw unavailable(cause);
     }
   });
+
+/** Does what fails with `store_away` again until the store is back, for so many milliseconds at most. */
+export const whenBack = <T>(storeTimeout: number, work: () => Promise<T>): Promise<T> =>
+  again(storeTimeout, work, (error) => error instanceof RivuletError && error.kind === 'store_away');
+
+async function again<T>(time: number, work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
+  for (const until = performance.now() + time; ; ) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!passes(error) || performance.now() > until) throw error;
+      await delay(pause);
+    }
+  }
 }
 
 function asking(store: Store, how: (ask: () => Promise<unknown>) => Promise<unknown>): Store {

@@ -70,7 +70,7 @@ export class ActiveRuns implements Runs {
     if (log.outcome === 'left') {
       // A failure is told by the store, which is asked next.
       await log.flushed().catch(() => undefined);
-    } else if (this.#options.shared) this.moved({ ...(await this.row(run_id)), final: false });
+    } else if (this.#options.shared) this.moved(await this.row(run_id));
     return log.readers === undefined ? undefined : execution;
   }
 
@@ -149,10 +149,10 @@ export class ActiveRuns implements Runs {
     };
   }
 
-  /** Some process has written to a run. Where that was not this one, the run is no longer in its hands. */
-  moved({ run_id, epoch, last }: Moved): void {
+  /** A run was written to, here or elsewhere. Where its execution here did not do that, the run has moved. */
+  moved({ run_id, epoch, last }: Pick<Moved, 'run_id' | 'epoch' | 'last'>): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) this.touched(run_id);
+    if (log === undefined) this.#touched(run_id);
     else if (epoch > log.row.epoch || last > log.row.last) log.moved();
   }
 
@@ -178,7 +178,7 @@ export class ActiveRuns implements Runs {
     this.#executions.set(run_id, execution);
     this.#count(execution);
     log.whenTurned(() => this.#count(execution));
-    this.touched(run_id);
+    this.#touched(run_id);
     try {
       await log.flushed();
     } catch (error) {
@@ -196,7 +196,7 @@ export class ActiveRuns implements Runs {
     await log.flushed().catch(() => undefined);
     this.#drop(execution);
     // What was flushed only now is new to readers that have looked already.
-    this.touched(log.run_id);
+    this.#touched(log.run_id);
   }
 
   #closed(execution: Execution): void {
@@ -205,7 +205,7 @@ export class ActiveRuns implements Runs {
     if (failure !== undefined) execution.lost(failure);
     if (outcome === 'failed') this.#options.orphaned(run_id);
     if (outcome === 'final') this.#options.ended(run_id);
-    else this.touched(run_id);
+    else this.#touched(run_id);
   }
 
   #count(execution: Execution): void {
@@ -234,7 +234,7 @@ export class ActiveRuns implements Runs {
   }
 
   /** Tells readers that a run which is in no process has changed. */
-  touched(run_id: string): void {
+  #touched(run_id: string): void {
     // V8 keeps a list of all names that were ever looked up: 1.5 µs for one that nobody listens to.
     if (this.#listening > 0) this.#changed.emit(run_id);
   }

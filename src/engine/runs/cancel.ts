@@ -27,9 +27,10 @@ export async function cancelRun(
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     const run = await readRun(store, row);
-    const [outcome] = await store.commit([endOf(row, run, executions.now())]);
+    const end = endOf(row, run, executions.now());
+    const [outcome] = await store.commit([end]);
     if (outcome !== 'taken') continue;
-    active.touched(run_id);
+    active.moved(end.row);
     queue.ended(run_id);
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });

@@ -10,7 +10,7 @@ import type { Run } from '../../schema/run.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
-import { within } from '../store-access.ts';
+import { whenBack, within } from '../store-access.ts';
 import type { Begun, Wishes } from './begun.ts';
 import { type Once, once } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
@@ -118,11 +118,13 @@ async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow,
       await queue.add(session_id);
     }
   };
-  const begun = kept.then(go).catch((error: unknown) => {
-    // A refused run has no begin; what else failed here is done by the periodic checks.
-    if (!(error instanceof RivuletError && error.kind === 'lost_race'))
-      executions.logFor(run_id).warn(`could not begin: ${String(error)}`);
-  });
+  const begun = kept
+    .then(() => whenBack(executions.limits.storeTimeout, go))
+    .catch((error: unknown) => {
+      // A refused run has no begin.
+      if (!(error instanceof RivuletError && error.kind === 'lost_race'))
+        executions.logFor(run_id).warn(`could not begin: ${String(error)}`);
+    });
   try {
     await within(kept, executions.limits.patience);
     if (row.queued_at !== null) await within(begun, executions.limits.patience);

@@ -148,8 +148,9 @@ export class Executor {
 
   async #end(row: RunRow, error?: ErrorBody): Promise<void> {
     const { store, active, queue, executions } = this.#services;
-    if (!(await endStored(store, row, executions.now(), error))) return;
-    active.touched(row.run_id);
+    const ended = await endStored(store, row, executions.now(), error);
+    if (ended === undefined) return;
+    active.moved(ended);
     queue.ended(row.run_id);
   }
 }

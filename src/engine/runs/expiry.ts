@@ -15,8 +15,9 @@ export async function expireRuns(services: RunServices): Promise<void> {
   for (const row of await store.due(now, page)) {
     if (active.here(row.run_id) !== undefined) continue;
     try {
-      if (!(await endStored(store, row, now, fail('await_timeout').toJSON()))) continue;
-      active.touched(row.run_id);
+      const ended = await endStored(store, row, now, fail('await_timeout').toJSON());
+      if (ended === undefined) continue;
+      active.moved(ended);
       queue.ended(row.run_id);
     } catch (error) {
       // The others have their times as well.

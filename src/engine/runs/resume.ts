@@ -84,10 +84,17 @@ async function resumeStored(
   const { run_id, epoch, last } = row;
   const { await_request: _, ...rest } = run;
   const resumed: Run = { ...rest, status: 'in-progress' };
-  const place = { status: resumed.status, due: null, last: last + 1, snapshot: last + 1 };
+  const next: RunRow = {
+    ...row,
+    status: resumed.status,
+    due: null,
+    last: last + 1,
+    snapshot: last + 1,
+    epoch: epoch + 1,
+  };
   const [outcome] = await store.commit([
     {
-      row: { ...row, ...place, epoch: epoch + 1 },
+      row: next,
       from: epoch,
       expect: last,
       // Events that are not final do not repeat the output.
@@ -97,7 +104,7 @@ async function resumeStored(
     },
   ]);
   if (outcome !== 'taken') throw fail('lost_race', run_id);
-  active.touched(run_id);
+  active.moved(next);
   offer(run_id);
   return { run_id, run: JSON.stringify(resumed), after: last };
 }
