@@ -82,7 +82,7 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   refuseForeign(app, options);
   // A store that was passed in is its caller's, and so is who else works with it.
   const url = typeof options.store === 'string' ? options.store : 'memory:';
-  const store = typeof options.store === 'object' ? options.store : await openStore(url);
+  const store = typeof options.store === 'object' ? options.store : await openStore(url, (text) => app.log.warn(text));
   // At once: what follows may fail, and the connection, or the lock on a file, has to go all the same.
   if (store !== options.store) app.addHook('onClose', () => store.close());
   const { running, lease } = limits;

@@ -1,4 +1,8 @@
-/** What takes things away. Several nodes call it at the same time; what one has in hand, the others leave to it. */
+/**
+ * What takes things away. Several nodes call it at the same time; what one has in hand, the others leave to it.
+ * Rows to be removed are named by an array. A join with a limited query would be planned for a tenth of the table, as
+ * the limit is not known when a function is planned, and would read all of it.
+ */
 export const clearFunctions = `
   -- Removes a run and its messages; events and journal are left to clear_logs. False where the run is not final.
   CREATE FUNCTION remove_run(which text) RETURNS boolean
@@ -48,18 +52,17 @@ export const clearFunctions = `
   -- Removes runs that ended before a time, and leaves their messages. Answers how many.
   CREATE FUNCTION clear_runs(before text, most integer) RETURNS integer
   LANGUAGE sql SET search_path FROM CURRENT AS $$
-    WITH old AS (
-        SELECT run_id FROM runs WHERE finished_at < before ORDER BY finished_at LIMIT most FOR UPDATE SKIP LOCKED
-      ),
-      gone AS (
-        DELETE FROM runs USING old WHERE runs.run_id = old.run_id
-        RETURNING runs.run_id, runs.session_id, runs.finished_at
+    WITH gone AS (
+        DELETE FROM runs WHERE run_id = ANY (ARRAY(
+          SELECT run_id FROM runs WHERE finished_at < before ORDER BY finished_at LIMIT most FOR UPDATE SKIP LOCKED
+        )) RETURNING run_id, session_id, finished_at
       ),
       logs AS (INSERT INTO removed SELECT run_id FROM gone ON CONFLICT DO NOTHING),
+      latest AS (SELECT session_id, max(finished_at) AS finished_at FROM gone GROUP BY session_id),
       idle AS (
-        UPDATE sessions SET idle_since = greatest(idle_since, latest.finished_at)
-        FROM (SELECT session_id, max(finished_at) AS finished_at FROM gone GROUP BY session_id) AS latest
-        WHERE sessions.session_id = latest.session_id
+        UPDATE sessions SET idle_since = greatest(
+          idle_since, (SELECT finished_at FROM latest WHERE latest.session_id = sessions.session_id)
+        ) WHERE session_id = ANY (ARRAY(SELECT session_id FROM latest))
       )
       SELECT count(*)::integer FROM gone
   $$;
@@ -86,10 +89,10 @@ export const clearFunctions = `
   END $$;
 
   -- Removes rows of events and of journals of runs that are gone, and what is left of a run when both are empty.
-  -- Found in the order of their index, so that none is looked for in all of them. Answers how many runs there were.
+  -- Answers how many runs there were.
   CREATE FUNCTION clear_logs(most integer) RETURNS integer
   LANGUAGE sql SET search_path FROM CURRENT AS $$
-    WITH gone AS (SELECT run_id FROM removed LIMIT most FOR UPDATE SKIP LOCKED),
+    WITH gone AS (SELECT run_id FROM removed ORDER BY run_id LIMIT most FOR UPDATE SKIP LOCKED),
       cleared AS (
         DELETE FROM events WHERE ctid = ANY (ARRAY(
           SELECT log.ctid FROM gone CROSS JOIN LATERAL (
@@ -105,8 +108,7 @@ export const clearFunctions = `
         )) RETURNING 1
       ),
       done AS (
-        DELETE FROM removed USING gone
-        WHERE removed.run_id = gone.run_id
+        DELETE FROM removed WHERE run_id = ANY (ARRAY(SELECT run_id FROM gone))
           AND (SELECT count(*) FROM cleared) < most AND (SELECT count(*) FROM forgotten) < most
       )
       SELECT count(*)::integer FROM gone
