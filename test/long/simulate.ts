@@ -10,6 +10,7 @@ import type { Flaws } from '../simulate/world.ts';
  *   --from N                                  beginning with this one
  *   --seed N                                  this one alone: its plan, made as small as it gets, and what happened
  *   --whole                                   the plan as it was drawn
+ *   --trace                                   every event of that seed, as it happens
  *   --until NAME                              stop where an invariant of this name is broken; may be repeated
  *   --mutations                               put defects in, and see that each is noticed
  */
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
   options: {
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    trace: { type: 'boolean', default: false },
     whole: { type: 'boolean', default: false },
     until: { type: 'string', multiple: true, default: [] },
     mutations: { type: 'boolean', default: false },
@@ -72,13 +74,13 @@ async function noticeAll(count: number): Promise<boolean> {
 if (values.mutations) {
   if (!(await noticeAll(Number(positionals[0] ?? 1_000)))) process.exitCode = 1;
 } else if (values.seed !== undefined) {
-  const report = await simulate(planOf(Number(values.seed)));
+  const report = await simulate(planOf(Number(values.seed)), {}, values.trace ? say : undefined);
   if (report.violation === undefined) {
     say(
       `seed ${values.seed}: ${report.runs} runs, ${report.steps} steps, ${report.seconds} virtual s; nothing is broken`,
     );
   } else {
-    say(explain(values.whole ? report : await shrink(report)));
+    say(explain(values.whole || values.trace ? report : await shrink(report)));
     process.exitCode = 1;
   }
 } else {

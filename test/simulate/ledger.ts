@@ -20,8 +20,12 @@ export class Ledger {
   #count = 0;
   violation: Violation | undefined;
 
-  constructor(clock: Clock) {
+  readonly #trace: ((line: string) => void) | undefined;
+
+  /** `trace` is told of every event when it happens. */
+  constructor(clock: Clock, trace?: (line: string) => void) {
     this.#clock = clock;
+    this.#trace = trace;
   }
 
   /** How many events were told: the same for the same seed. */
@@ -33,7 +37,9 @@ export class Ledger {
     this.#count += 1;
     const lines = this.#last.get(actor) ?? [];
     this.#last.set(actor, lines);
-    lines.push(`${(this.#clock.now / 1000).toFixed(3).padStart(8)} s  ${text}`);
+    const time = `${(this.#clock.now / 1000).toFixed(3).padStart(8)} s`;
+    lines.push(`${time}  ${text}`);
+    this.#trace?.(this.#named(`${time}  ${actor}: ${text}`));
     if (lines.length > kept) lines.shift();
   }
 

@@ -16,7 +16,7 @@ export const limits = {
   awaitTime: 15_000,
   silence: 25_000,
   passivateAfter: 3_000,
-  attempts: 50,
+  attempts: 12,
   keepRuns: 0,
   stopTime: 2_000,
   sweepEvery: 1_000,

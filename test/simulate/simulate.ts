@@ -28,10 +28,10 @@ export interface Report {
 
 export const planOf = (seed: number): Plan => drawPlan(new Random(seed), seed);
 
-/** Plays a plan to its end, or until an invariant is broken. */
-export async function simulate(plan: Plan, flaws: Flaws = {}): Promise<Report> {
+/** Plays a plan to its end, or until an invariant is broken. `trace` is told of every event when it happens. */
+export async function simulate(plan: Plan, flaws: Flaws = {}, trace?: (line: string) => void): Promise<Report> {
   const random = new Random(plan.seed);
-  const world = new World(plan, flaws);
+  const world = new World(plan, flaws, trace);
   const { clock, ledger, server } = world;
   const uninstall = install(clock, random.fork('ids'));
   const threw = (error: unknown): void =>

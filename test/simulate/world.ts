@@ -33,7 +33,7 @@ export interface Flaws {
 /** The nodes, what they share, and what happens to them. */
 export class World {
   readonly clock = new Clock();
-  readonly ledger = new Ledger(this.clock);
+  readonly ledger: Ledger;
   readonly conditions = new Conditions(() => this.clock.now);
   readonly server: StoreServer;
   readonly invariants: Invariants;
@@ -53,7 +53,8 @@ export class World {
   /** Until when nodes are paused or missing. */
   #calmAt = 0;
 
-  constructor(plan: Plan, flaws: Flaws) {
+  constructor(plan: Plan, flaws: Flaws, trace?: (line: string) => void) {
+    this.ledger = new Ledger(this.clock, trace);
     this.random = new Random(plan.seed).fork('world');
     this.#flaws = flaws;
     this.#alone = plan.alone;
