@@ -136,9 +136,10 @@ export class StoreServer {
           return;
         }
         const answer = (tell: () => void): void => void this.#clock.at(node, this.#delay(node) + answerAfter(), tell);
-        if (this.#isRefused(node) && this.#flaw !== 'refused-but-taken') answer(() => reject(new Error(refusal)));
-        else if (this.#isRefused(node)) void work().then(() => answer(() => reject(new Error(refusal))));
-        else work().then((value) => answer(() => resolve(value)), reject);
+        const refuse = (): void => answer(() => reject(new Error(refusal)));
+        if (!this.#isRefused(node)) work().then((value) => answer(() => resolve(value)), reject);
+        else if (this.#flaw === 'refused-but-taken') void work().then(refuse);
+        else refuse();
       };
       this.#clock.at('world', this.#delay(node), arrive);
     });
