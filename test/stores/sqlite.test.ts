@@ -210,7 +210,7 @@ describe('a file', () => {
       },
       {
         weight: 2,
-        arbitrary: fc.record({ do: fc.constantFrom('journal', 'change', 'take', 'stale', 'long', 'end'), run }),
+        arbitrary: fc.record({ do: fc.constantFrom('journal', 'note', 'change', 'take', 'stale', 'long', 'end'), run }),
       },
       { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('kill', 'reopen', 'fail'), run }) },
     );
@@ -247,6 +247,7 @@ describe('a file', () => {
 function writeOf(kind: string, row: RunRow, count: number, text: string): Write {
   const lines = Array.from({ length: count }, (_, n) => JSON.stringify({ text, n }));
   if (kind === 'journal') return grow(row, lines, { journal: [`${text} is due`] });
+  if (kind === 'note' && row.last > 0) return grow(row, [], { journal: [`${text} is noted`] });
   if (kind === 'long') return grow(row, ['x'.repeat(20_000)]);
   if (kind === 'stale') return grow({ ...row, last: row.last + 1, epoch: row.epoch }, lines, { grown: true });
   if (kind === 'fail') return grow(row, lines, { grown: false });

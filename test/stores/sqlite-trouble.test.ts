@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import type { RunRow, Write } from '../../src/core/store.ts';
+import { SqliteStore } from '../../src/stores/sqlite.ts';
+import type * as driver from '../../src/stores/sqlite-driver.ts';
+import { type Database, openDatabase } from '../../src/stores/sqlite-driver.ts';
+import { append, end, fresh, numbered, said } from './writes.ts';
+
+// The connections that are opened, so that a test can tell the store's own that its disk is full.
+const connections = vi.hoisted((): Database[] => []);
+vi.mock('../../src/stores/sqlite-driver.ts', async (original) => {
+  const real = await original<typeof driver>();
+  const open: typeof real.openDatabase = (path, options) => {
+    const db = real.openDatabase(path, options);
+    connections.push(db);
+    return db;
+  };
+  return { ...real, openDatabase: open };
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-trouble-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+
+/** A store, its path, and its own connection, which is the last that it opens. */
+function opened(path = join(folder, `${++files}.db`)): { store: SqliteStore; path: string; own: Database } {
+  const store = new SqliteStore(path);
+  const own = connections.at(-1);
+  if (own === undefined) throw new Error('the store has opened nothing');
+  return { store, path, own };
+}
+
+async function logOf(store: SqliteStore, { run_id }: RunRow): Promise<string[]> {
+  const lines: string[] = [];
+  for (;;) {
+    const page = numbered(await store.events(run_id, lines.length, 100)).filter(([seq]) => seq > lines.length);
+    if (page.length === 0) return lines;
+    lines.push(...page.map(([, line]) => line));
+  }
+}
+
+/** What goes on in two runs, one that grows and one that changes, as writes that were never taken or all. */
+function steps(first: RunRow, second: RunRow): { writes: Write[]; after: [RunRow, RunRow] } {
+  const grown = append(first, ['"grown"', `"${'x'.repeat(3_000)}"`], { grown: true });
+  const changed = append({ ...second, status: 'awaiting' }, ['"asks"'], {
+    journal: ['{}'],
+    ...said(second, `question-${second.last}`),
+  });
+  const made = append(fresh(), ['"made"'], { history: ['/made'] });
+  return { writes: [grown, changed, made], after: [grown.row, changed.row] };
+}
+
+describe('a file that cannot be written for a while', () => {
+  it('rejects commits while another program writes, reads on, and goes on where it was', async () => {
+    const { store, path } = opened();
+    const [first, second] = [append(fresh(), ['"1"']), append(fresh(), ['"1"'])];
+    await store.commit([first, second]);
+    const other = openDatabase(path);
+    other.exec('BEGIN IMMEDIATE');
+    const { writes, after } = steps(first.row, second.row);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const start = performance.now();
+      await expect(store.commit(writes)).rejects.toThrow('database is locked');
+      // The event loop stood still meanwhile; SQLite's usual patience would be five seconds.
+      expect(performance.now() - start).toBeLessThan(2_000);
+      await expect(store.remove(first.row.run_id)).rejects.toThrow('database is locked');
+      await expect(store.sweep({ keys: '' })).rejects.toThrow('database is locked');
+      expect(await store.run(first.row.run_id)).toEqual(first.row);
+      expect(await logOf(store, first.row)).toEqual(['"1"']);
+      expect(await store.unfinished(undefined, '', 10)).toEqual([first.row, second.row]);
+    }
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await store.commit(writes)).toEqual(['taken', 'taken', 'taken']);
+    for (const row of after) expect(await store.run(row.run_id)).toEqual(row);
+    expect(await logOf(store, first.row)).toHaveLength(3);
+    expect(await store.commit(writes)).toEqual(['fenced', 'fenced', 'fenced']);
+    await store.close();
+  });
+
+  it('rejects commits while the disk is full, reads on, and has lost and doubled nothing afterwards', async () => {
+    const { store, path, own } = opened();
+    let [first, second] = [append(fresh(), ['"1"']).row, append(fresh(), ['"1"']).row];
+    await store.commit([append({ ...first, last: 0 }, ['"1"']), append({ ...second, last: 0 }, ['"1"'])]);
+    for (let round = 0; round < 3; round += 1) {
+      const before = await logOf(store, first);
+      own.exec('PRAGMA max_page_count = 1');
+      const { writes, after } = steps(first, second);
+      // The pages that there are have room for a little more; then there is none.
+      const filler = append(fresh(), [`"${'y'.repeat(200_000)}"`]);
+      await expect(store.commit([...writes, filler])).rejects.toThrow('full');
+      for (const row of [first, second]) expect(await store.run(row.run_id)).toEqual(row);
+      expect(await logOf(store, first)).toEqual(before);
+      expect(await store.run(filler.row.run_id)).toBeUndefined();
+      own.exec('PRAGMA max_page_count = 1000000');
+      expect(await store.commit([...writes, filler])).toEqual(['taken', 'taken', 'taken', 'taken']);
+      [first, second] = after;
+      expect(await logOf(store, first)).toHaveLength(before.length + 2);
+      expect(await store.commit([end(filler.row, 'completed')])).toEqual(['taken']);
+      second = { ...second, status: 'in-progress' };
+      expect(await store.commit([append(second, [])])).toEqual(['taken']);
+    }
+    const kept = await logOf(store, first);
+    await store.close();
+    const again = opened(path).store;
+    expect(await logOf(again, first)).toEqual(kept);
+    expect(await again.run(second.run_id)).toEqual(second);
+    await again.close();
+  });
+
+  it('is free for the next process where it cannot even be tidied up', async () => {
+    const { store, path, own } = opened();
+    const first = append(fresh(), ['"1"']);
+    await store.commit([first]);
+    await store.commit([append(first.row, [`"${'x'.repeat(10_000)}"`], { grown: true })]);
+    own.exec('PRAGMA max_page_count = 1');
+    await expect(store.close()).rejects.toThrow('full');
+    const again = opened(path).store;
+    expect(await logOf(again, first.row)).toHaveLength(2);
+    await again.close();
+  });
+});
+
+it('retires thousands of runs in as few sweeps as fit into a few milliseconds each', async () => {
+  const { store } = opened();
+  const writes = Array.from({ length: 2_000 }, () => append(fresh(), ['1'], { history: [] }));
+  await store.commit(writes);
+  await store.commit(writes.map(({ row }) => end(row, 'completed')));
+  let sweeps = 1;
+  while (await store.sweep({ keys: '', runs: '2999-01-01', sessions: '2999-01-01' })) sweeps += 1;
+  expect(await store.runs({}, undefined, 10)).toEqual([]);
+  // A run for a sweep would be 4,000, and the engine makes 200 of them a second.
+  expect(sweeps).toBeLessThan(1_000);
+  await store.close();
+});
