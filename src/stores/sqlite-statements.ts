@@ -98,7 +98,9 @@ function reading(db: Database) {
     ),
     state: db.prepare<[number], { state: string | null }>('SELECT state FROM sessions WHERE session = ?'),
     history: db.prepare<[number], { url: string }>('SELECT url FROM history WHERE session = ? ORDER BY position'),
-    named: db.prepare<[number, string]>('SELECT 1 FROM history WHERE session = ? AND url = ? AND run_id IS NULL'),
+    named: db.prepare<[number, string]>(
+      'SELECT 1 FROM history INDEXED BY history_named WHERE session = ? AND url = ? AND run_id IS NULL',
+    ),
     listed: db.prepare<[string, number]>(
       'SELECT 1 FROM resources WHERE resource_id = ? AND session = ? AND listed = 1',
     ),
