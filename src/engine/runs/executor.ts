@@ -5,6 +5,7 @@ import type { RunRow } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import { openSteps } from '../execution/replay.ts';
 import { endStored } from '../log/stored-run.ts';
+import { whenBack } from '../store-access.ts';
 import { journalOf, recoverRun } from './recover.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -41,9 +42,9 @@ export class Executor {
 
   /** Looks after all runs that an earlier process left, oldest first. */
   async recover(): Promise<void> {
-    const { store } = this.#services;
+    const { store, executions } = this.#services;
     for (let after = ''; ; ) {
-      const rows = await store.unfinished(undefined, after, page);
+      const rows = await whenBack(executions.limits.storeTimeout, () => store.unfinished(undefined, after, page));
       for (const row of rows) await this.#enter(row);
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
