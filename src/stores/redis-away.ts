@@ -6,11 +6,12 @@ import { networkFailed } from './outage.ts';
 const names = new Set(['MaxRetriesPerRequestError', 'AbortError', 'ParserError']);
 const messages = /^(Connection is closed|Stream isn't writeable|Socket timeout)/;
 
-// Before Redis 7, an error inside a script comes in the words of the script.
+// Words of Redis; what precedes them when they come out of a script differs between its versions.
+
 /** A server that starts, has become a replica, or looks for its primary: the same as one that is away. */
-const starting = /(?:^|: -)(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/;
+const starting = /(?:^|: -?)(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/;
 /** What a script says against a value: our own word, and what is of another type than this layout has it. */
-const damaged = /(?:^|: -)(?:REJECTED|WRONGTYPE)\b|XADD is equal or smaller/;
+const damaged = /(?:^|: -?)(?:REJECTED|WRONGTYPE)\b|XADD is equal or smaller/;
 
 /** Whether an error means that Redis cannot be asked at present, and nothing about what it was asked for. */
 export function redisAway(error: unknown): boolean {

@@ -94,16 +94,9 @@ local function take(w, body)
   elseif kept[1] ~= w.from or kept[2] ~= w.expect or final[kept[3]] then
     return 'f'
   end
-  if body ~= '' then
-    local added = redis.pcall('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body)
-    if type(added) == 'table' and added.err then
-      -- With the first command Redis may refuse all of the commit; later it can only be that this log is damaged.
-      if has_written then return 'r' end
-      return error(added)
-    end
-  end
-  redis.call('HSET', run, 'last', w.last)
+  if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end
   has_written = true
+  redis.call('HSET', run, 'last', w.last)
   if w.row then put_row(w, run, kept[3]) end
   if w.journal then redis.call('RPUSH', p .. 'journal:' .. w.run_id, w.journal) end
   if w.key then
@@ -129,7 +122,11 @@ local is_json, writes = pcall(cjson.decode, ARGV[3])
 if not is_json then return redis.error_reply('REJECTED ' .. tostring(writes)) end
 local letters, moved = {}, {}
 for i, w in ipairs(writes) do
-  letters[i] = take(w, ARGV[i + 3])
+  local is_fine, letter = pcall(take, w, ARGV[i + 3])
+  -- With the first command Redis may refuse all of the commit. Later it can only be that something of this run or of
+  -- its session is damaged, which is no matter of the others.
+  if not is_fine and not has_written then return error(letter) end
+  letters[i] = is_fine and letter or 'r'
   if letters[i] == 't' then
     moved[#moved + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or ' 0 ') .. w.run_id
   end

@@ -61,7 +61,7 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
   f: 'fenced',
   k: 'key_used',
   s: 'session_busy',
-  r: { rejected: new Error('the log of the run is damaged') },
+  r: { rejected: new Error('what Redis keeps of the run or of its session is damaged') },
 };
 
 function keyText({ fresh: _, ...key }: Key & { fresh: string }): string {

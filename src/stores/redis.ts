@@ -44,6 +44,8 @@ const goodbye = 1_000;
 /**
  * One Redis server, 6.2 or newer, for everything. A commit is one call of a script, and atomic; a batch of events is one
  * entry of the run's stream. What survives a crash of Redis is up to its settings.
+ * A session that is removed is unknown at once; where it has more than a hundred runs, the others are found by their ids
+ * until sweeps have cleared them.
  * One connection, and one more while anybody watches. Where a connection is lost, or ten seconds without an answer are
  * over, a read fails and a commit waits; the client connects again by itself.
  */
@@ -77,7 +79,7 @@ export class RedisStore implements Store {
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(times * 50, 1_000),
       // The server has become a replica; its name may lead to the new primary by now.
-      reconnectOnError: ({ message }) => /(?:^|: -)READONLY\b/.test(message),
+      reconnectOnError: ({ message }) => /(?:^|: -?)READONLY\b/.test(message),
     });
     let failure: unknown;
     const failed = (error: unknown): void => {

@@ -102,7 +102,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await warned(true, 'noeviction')).toEqual([]);
   });
 
-  it('rejects the writes of a run whose log is damaged, and takes all others', async () => {
+  it('rejects the writes of a run whose log or history is damaged, and takes all others', async () => {
     const store = await open(url);
     const [bad, good] = [append(fresh(), ['1']), append(fresh(), ['1'])];
     await store.commit([bad, good]);
@@ -115,7 +115,11 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await store.commit([more])).toEqual([damaged]);
     expect(await store.run(bad.row.run_id)).toEqual(bad.row);
     expect(await store.session(bad.row.session_id)).toBeUndefined();
-    expect(numbered(await store.events(good.row.run_id, 0, 10))).toHaveLength(3);
+    await redis.set(`{${name}}:history:${bad.row.session_id}`, 'no history');
+    const other = append(fresh({ session_id: bad.row.session_id }), ['1'], { history: ['/1'] });
+    const last = append({ ...good.row, last: 3 }, ['4']);
+    expect(await store.commit([last, other, append(fresh(), ['1'])])).toEqual(['taken', damaged, 'taken']);
+    expect(numbered(await store.events(good.row.run_id, 0, 10))).toHaveLength(4);
   });
 
   it('takes no longer for one call, however many runs a removed session has', async () => {
