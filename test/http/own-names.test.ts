@@ -113,6 +113,31 @@ describe('the Host of a request', () => {
     expect((await fetch(`http://${address}:${port}/ping`)).status).toBe(200);
   });
 
+  it('may be what a proxy passes on, where the server listens on every address and has a public URL', async () => {
+    const app = await createServer({ agents: [echo], publicUrl: 'https://agents.example.com', playground: false });
+    onTestFinished(() => app.close());
+    await app.listen({ host: '0.0.0.0', port: 0 });
+    const { port } = new URL(app.listeningOrigin);
+    const body = JSON.stringify(ask('echo', 'a', { mode: 'stream' }));
+    const asked = async (host: string): Promise<number[]> => {
+      const lines = [
+        'POST /runs HTTP/1.1',
+        `Host: ${host}`,
+        'Origin: https://agents.example.com',
+        'X-Forwarded-Proto: https',
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        'Connection: close',
+      ];
+      const bytes = Buffer.from([...lines, '', body].join('\r\n'));
+      return (await send(Number(port), { name: host, bytes, after: 'answer' })).map(({ status }) => status);
+    };
+    expect(await asked('agents.example.com')).toEqual([200]);
+    // A health check by the address of the node, and a proxy that sends a name of its own.
+    expect(await asked(`127.0.0.1:${port}`)).toEqual([200]);
+    expect(await asked('upstream')).toEqual([421]);
+  });
+
   it('is checked for the routes of a plugin only', async () => {
     const app = Fastify();
     onTestFinished(() => app.close());

@@ -133,7 +133,7 @@ async function beats(clock: Served, count: number, wanted: () => boolean = () =>
   const stream = await clock.post('/runs', ask('never', '', { mode: 'stream' }));
   let beat = 0;
   for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-    if (!chunk.includes(':\n\n')) continue;
+    if (!/(^|\n):\n/.test(chunk)) continue;
     beat += 1;
     if (beat >= count || !wanted()) return;
   }
