@@ -10,16 +10,15 @@ export interface Once {
   readonly hash: string;
 }
 
+/** Characters from which on a text stands for itself by its hash: to write megabytes as JSON costs more than to hash them. */
+const longText = 65_536;
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
+
 /** The same body has the same hash, however its keys are ordered and in whichever mode it asks. */
 export function once(scope: string, key: string, body: object): Once {
   const { mode: _, ...rest } = { mode: undefined, ...body };
-  return {
-    scope,
-    key,
-    hash: createHash('sha256')
-      .update(JSON.stringify(sorted(rest)))
-      .digest('base64'),
-  };
+  return { scope, key, hash: hashOf(JSON.stringify(sorted(rest))) };
 }
 
 /**
@@ -28,6 +27,7 @@ export function once(scope: string, key: string, body: object): Once {
  */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value === 'string' && value.length > longText) return { text: hashOf(value) };
   if (typeof value !== 'object' || value === null) return value;
   const names = Object.keys(value).sort();
   return { names, values: names.map((name) => sorted(Reflect.get(value, name))) };
