@@ -65,7 +65,7 @@ export class Engine {
     const limits = { ...defaultLimits, ...options.limits };
     this.#store = forRequests(options.store, limits.patience);
     this.#works = options.works ?? true;
-    this.#sessions = new Sessions(this.#store, fetchResource, publicUrl);
+    this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
     this.#services = servicesOf(options, this.#store, limits, () => this.#executor);
     this.#executor = new Executor(this.#services);
     this.#sync = new Sync(this.#services, this.#executor, onFailure);
@@ -224,7 +224,7 @@ export class Engine {
 function servicesOf(options: EngineOptions, store: Store, limits: Limits, executor: () => Executor): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock();
-  const sessions = new Sessions(forAgents(options.store, limits.storeTimeout), fetchResource, publicUrl);
+  const sessions = new Sessions(forAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const commits = new GroupCommit(options.store, {
     requestTimeout: limits.patience,
     storeTimeout: limits.storeTimeout,

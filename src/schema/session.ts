@@ -16,7 +16,7 @@ export type Session = Static<typeof Session>;
 export const SessionInput = Type.Object(
   {
     id: Uuid,
-    history: Type.Optional(Type.Array(HttpUrl, { maxItems: 10_000 })),
+    history: Type.Optional(Type.Array(HttpUrl, { maxItems: 1_000 })),
     state: Type.Optional(HttpUrl),
   },
   { $id: 'SessionInput' },

@@ -17,7 +17,8 @@ export function sessionOf(
   steps: Steps | undefined,
 ): AgentSession {
   const { log } = recorder;
-  const { session_id } = log.row;
+  const { session_id, run_id } = log.row;
+  const place = { session_id, run_id };
   const step = <T>(name: string, work: () => ObservableInput<T>, journaled?: Journaled<T>): Observable<T> =>
     defer(() => {
       if (abort.reason !== undefined) throw fail('work_refused', `session.${name}`, abort.reason);
@@ -27,14 +28,14 @@ export function sessionOf(
   const journaled: Journaled<History> = {
     save: ({ mark }) => mark,
     // As `save` left it in the journal.
-    load: (mark) => sessions.historyAt(session_id, mark as HistoryMark, abort.signal),
+    load: (mark) => sessions.historyAt(place, mark as HistoryMark, abort.signal),
   };
   return {
     id: session_id,
     history:
       steps === undefined
-        ? step('history', () => sessions.history(session_id, abort.signal))
-        : step('history', () => sessions.historyAt(session_id, undefined, abort.signal), journaled).pipe(
+        ? step('history', () => sessions.history(place, abort.signal))
+        : step('history', () => sessions.historyAt(place, undefined, abort.signal), journaled).pipe(
             concatMap(({ messages }) => messages),
           ),
     // The caller knows what it stored; that is what the type parameter is for.

@@ -7,6 +7,7 @@ import type { RunRow } from '../../core/store.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
+import type { SessionInput } from '../../schema/session.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
@@ -27,7 +28,8 @@ interface Plan {
   readonly if_busy: IfBusy;
   readonly now: string;
   readonly key: Once | undefined;
-  readonly request: RunCreateRequest;
+  /** Of the session, where the request has one: URLs of this server's resources are paths in it. */
+  readonly descriptor: SessionInput | undefined;
   readonly wishes: Wishes;
 }
 
@@ -42,7 +44,12 @@ export async function createRun(services: RunServices, request: RunCreateRequest
   return services.idempotency.once(
     key,
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
-    () => placeRun(services, planOf(services, request, wishes, key)),
+    async () => {
+      const plan = planOf(services, request, wishes, key);
+      const { sessions } = services.executions;
+      const descriptor = request.session && (await sessions.receive(request.session, plan.session_id));
+      return placeRun(services, { ...plan, descriptor });
+    },
   );
 }
 
@@ -51,7 +58,7 @@ function planOf(
   request: RunCreateRequest,
   wishes: Wishes,
   key: Once | undefined,
-): Plan {
+): Omit<Plan, 'descriptor'> {
   const { running } = executions.limits;
   // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
   if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
@@ -61,7 +68,7 @@ function planOf(
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
   const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
-  return { agent, input, session_id: sessionOf(request), if_busy, now, key, request, wishes };
+  return { agent, input, session_id: sessionOf(request), if_busy, now, key, wishes };
 }
 
 async function placeRun(services: RunServices, plan: Plan): Promise<Begun> {
@@ -85,10 +92,10 @@ async function passNewest({ store }: RunServices, session_id: string): Promise<v
 
 async function keepRun(services: RunServices, plan: Plan, { queued, when }: Place): Promise<Begun> {
   const { commits, executions, active, dispatcher } = services;
-  const { agent, input, now, key, request } = plan;
+  const { agent, input, now, key, descriptor } = plan;
   const row = newRow(plan, queued);
   const log = new RunLog(commits, row, { input, ...(when !== undefined && { when }) });
-  log.attach({ ...executions.sessions.adopt(request.session), ...services.idempotency.keep(key, row.run_id, 0, now) });
+  log.attach({ ...executions.sessions.adopt(descriptor, row), ...services.idempotency.keep(key, row.run_id, 0, now) });
   const run = newRun(row);
   if (dispatcher.shared || queued) {
     // Whichever process takes it when its turn has come finds it in the store.

@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { concatMap, from, map, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Message, Run, Session } from '../../../src/index.ts';
+import { type Message, openStore, type Run, type Session } from '../../../src/index.ts';
 import { agent, echo } from '../../support/agents.ts';
 import { ask, finished, type Served, serve, textOf } from '../../support/serve.ts';
 
@@ -164,5 +164,110 @@ describe('a session’s URLs from elsewhere', () => {
     expect(await why('/odd')).toContain('message.parts: expected array');
     expect(await why('/slow', hasty)).toContain('longer than 50 ms');
     expect(await why('/gone')).toContain('it answered 404');
+  });
+});
+
+describe('a session’s history', () => {
+  const session_id = '44444444-4444-4444-8444-444444444444';
+  const base = 'https://agents.example.com';
+
+  /** A server of messages, which answers what it is told to. */
+  async function elsewhere(answers: Record<string, string>) {
+    const asked: string[] = [];
+    const server = createHttpServer((request, response) => {
+      asked.push(request.url ?? '');
+      const body = answers[request.url ?? ''];
+      response.writeHead(body === undefined ? 404 : 200).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const address = server.address();
+    return { asked, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+  }
+  const said = (content: string): string => JSON.stringify({ role: 'user', parts: [{ content }] });
+
+  it('is what the request’s descriptor says for that run, and everything for those after it', async () => {
+    const served = await serve([echo, recall]);
+    await runOf(served, 'echo', 'one', { session_id });
+    await runOf(served, 'echo', 'two', { session_id });
+    const whole = await sessionOf(served, session_id);
+    const rewound = { ...whole, history: whole.history.slice(0, 2) };
+    expect(textOf(await runOf(served, 'recall', 'x', { session: rewound }))).toBe('one,one');
+    expect(textOf(await runOf(served, 'recall', 'y', { session: { id: session_id, history: [] } }))).toBe(
+      'one,one,two,two,x,one,one',
+    );
+    const fork = { id: '55555555-5555-4555-8555-555555555555', history: rewound.history };
+    expect(textOf(await runOf(served, 'recall', 'z', { session: fork }))).toBe('one,one');
+    expect(textOf(await runOf(served, 'recall', 'z', { session_id: fork.id }))).toBe('one,one,z,one,one');
+  });
+
+  it('is not doubled by nodes that share a store under several addresses', async () => {
+    const store = await openStore('memory:');
+    const a = await serve([echo, recall], { store, publicUrl: 'https://a.example.com' });
+    const b = await serve([echo, recall], { store, publicUrl: 'https://b.example.com/base' });
+    await runOf(a, 'echo', 'one', { session_id });
+    const onA = await sessionOf(a, session_id);
+    expect(textOf(await runOf(b, 'recall', 'x', { session: onA }))).toBe('one,one');
+    expect((await sessionOf(b, session_id)).history).toHaveLength(4);
+  });
+
+  it('lacks what cannot be read, for all runs but the one that brought it, which names the URL', async () => {
+    const other = await elsewhere({ '/good': said('good'), '/odd': '{"parts":5}' });
+    const lines: string[] = [];
+    const logger = { level: 'warn', stream: { write: (line: string) => lines.push(line) } };
+    const served = await serve([echo, recall], { ...loopback, logger });
+    const history = [`${other.url}/gone`, `${other.url}/good`, `${other.url}/odd`];
+    const bad = await runOf(served, 'recall', 'x', { session: { id: session_id, history } });
+    expect([bad.status, bad.error?.data]).toEqual(['failed', { reason: 'resource_refused' }]);
+    expect(bad.error?.message).toContain(`${other.url}/gone could not be read: it answered 404`);
+    const next = await runOf(served, 'recall', 'y', { session_id });
+    expect([next.status, textOf(next)]).toEqual(['completed', 'good']);
+    const warned = lines.map((line) => JSON.parse(line)).filter(({ run_id }) => run_id === next.run_id);
+    expect(warned.map(({ msg }) => msg)).toEqual([
+      expect.stringContaining('/gone could not be read'),
+      expect.stringContaining('/odd could not be read: it is no message: message.parts: expected array'),
+    ]);
+  });
+
+  it('is not asked for any more after ten messages that cannot be read', async () => {
+    const other = await elsewhere({});
+    const served = await serve([echo, recall], loopback);
+    const history = Array.from({ length: 50 }, (_, n) => `${other.url}/${n}`);
+    // It does not read them, so it does not fail.
+    await runOf(served, 'echo', 'own', { session: { id: session_id, history } });
+    expect(textOf(await runOf(served, 'recall', 'y', { session_id }))).toBe('own,own');
+    expect(other.asked).toEqual(history.slice(0, 10).map((url) => new URL(url).pathname));
+  });
+
+  it('has at most a thousand URLs of other servers', async () => {
+    const served = await serve([echo]);
+    const history = (from: number, n: number) => Array.from({ length: n }, (_, at) => `${base}/m/${from + at}`);
+    const post = (urls: string[]) =>
+      served.post('/runs', ask('echo', 'x', { session: { id: session_id, history: urls } }));
+    expect((await post(history(0, 1_001))).status).toBe(422);
+    expect((await post(history(0, 600))).status).toBe(200);
+    const refused = await post(history(600, 401));
+    expect([refused.status, (await refused.json()).message]).toEqual([
+      422,
+      'session.history: a session has at most 1000 URLs of other servers.',
+    ]);
+    expect((await post(history(200, 800))).status).toBe(200);
+    expect((await sessionOf(served, session_id)).history).toHaveLength(1_000 + 4);
+  });
+
+  it('is answered with its newest 10,000 URLs', async () => {
+    const store = await openStore('memory:');
+    const found = Array.from({ length: 12_000 }, (_, n) => `${base}/m/${n}`);
+    const { session } = store;
+    store.session = async (id) => {
+      const row = await session.call(store, id);
+      return row && { ...row, history: found };
+    };
+    const served = await serve([echo], { store });
+    await runOf(served, 'echo', 'x', { session_id });
+    expect((await sessionOf(served, session_id)).history).toEqual(found.slice(2_000));
   });
 });
