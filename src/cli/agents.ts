@@ -1,6 +1,7 @@
 import { type Connection, connect } from './connect.ts';
 import { exit } from './exit-codes.ts';
 import { table } from './table.ts';
+import { terminal } from './terminal.ts';
 
 export interface AgentsOptions extends Connection {
   readonly json?: boolean;
@@ -14,13 +15,10 @@ export async function agents(options: AgentsOptions): Promise<number> {
     figure(status?.avg_run_time_seconds, ' s', 1),
     description,
   ]);
-  process.stdout.write(
-    options.json
-      ? all.map((one) => `${JSON.stringify(one)}\n`).join('')
-      : table(['NAME', 'SUCCESS', 'TIME', 'DESCRIPTION'], rows),
-  );
+  if (options.json) for (const one of all) terminal.json(one);
+  else table(['NAME', 'SUCCESS', 'TIME', 'DESCRIPTION'], rows);
   return exit.completed;
 }
 
 const figure = (value: number | undefined, unit: string, digits: number): string =>
-  value === undefined ? '-' : `${value.toFixed(digits)}${unit}`;
+  typeof value === 'number' ? `${value.toFixed(digits)}${unit}` : '-';

@@ -1,34 +1,6 @@
-import { on } from 'node:events';
-import { createInterface } from 'node:readline';
 import type { Reply } from '../client/input.ts';
 import type { AwaitRequest } from '../schema/run.ts';
-
-/** Resolves to a line, or undefined where there will be none: Ctrl-D, or nobody wants it any more. */
-export type ReadLine = (prompt: string) => Promise<string | undefined>;
-
-/** Reads lines from the terminal; the prompts go to stderr. Ctrl-C means there what it means elsewhere. */
-export async function prompting<T>(signal: AbortSignal, work: (read: ReadLine) => Promise<T>): Promise<T> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // Reading lines keeps Ctrl-C from becoming a signal.
-  lines.on('SIGINT', () => process.emit('SIGINT'));
-  // What is typed, or pasted, before it is asked for waits here.
-  const typed = on(lines, 'line', { signal, close: ['close'] });
-  const read: ReadLine = async (prompt) => {
-    try {
-      lines.setPrompt(prompt);
-      lines.prompt();
-      return (await typed.next()).value?.[0];
-    } catch {
-      // The question was withdrawn, or Ctrl-D came before it.
-      return undefined;
-    }
-  };
-  try {
-    return await work(read);
-  } finally {
-    lines.close();
-  }
-}
+import type { ReadLine } from './terminal.ts';
 
 interface Schema {
   readonly type?: unknown;

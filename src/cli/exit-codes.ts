@@ -1,7 +1,7 @@
 /** What the process says when it ends, for scripts; `docs/cli.md` and `rivulet --help` list the same. */
 export const exit = {
   completed: 0,
-  /** The run failed, or a server could not start. */
+  /** The run failed, an artifact could not be saved, or a server could not start. */
   failed: 1,
   /** A wrong option or argument, or one that the server refuses: no such agent, say. */
   usage: 2,
@@ -18,7 +18,7 @@ export const exit = {
 export const exitCodesHelp = `
 Exit codes:
   0    the run completed
-  1    the run failed, or the server could not start
+  1    the run failed, an artifact could not be saved, or the server could not start
   2    wrong usage, or the server refused: no such agent, no such run
   3    the server cannot be reached, or did not come back
   4    the run asks something, and nobody is there to answer

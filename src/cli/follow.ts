@@ -17,10 +17,13 @@ import { ClientError } from '../client/client-error.ts';
 import { isFinal } from '../core/status.ts';
 import type { Event } from '../schema/event.ts';
 import type { AwaitRequest, Run, RunStatus } from '../schema/run.ts';
-import { askFor, prompting, type ReadLine, type Typed } from './ask.ts';
+import { ArtifactFolder, isArtifact, keep } from './artifacts.ts';
+import { askFor, type Typed } from './ask.ts';
 import { type Connection, connect } from './connect.ts';
 import { exit } from './exit-codes.ts';
-import { Screen } from './screen.ts';
+import { defaultUrl } from './options.ts';
+import { shellWord } from './printable.ts';
+import { type ReadLine, terminal } from './terminal.ts';
 import { Transcript } from './transcript.ts';
 
 export interface FollowOptions extends Connection {
@@ -41,19 +44,19 @@ export interface Place {
 /** Follows runs on the terminal: shows what comes, asks the person what the run asks, knows the exit code. */
 export class Followed {
   readonly client: Client;
-  readonly screen = new Screen();
   readonly #options: FollowOptions;
   #interrupts = 0;
 
   constructor(options: FollowOptions) {
     this.#options = options;
-    this.client = connect(options, options.retries, this.screen);
+    this.client = connect(options, options.retries);
   }
 
   /** Resolves to the exit code when the run is over, or asks what nobody here can answer. */
   async follow(run_id: string, { after = 0, skip = () => false, interrupt }: Place): Promise<number> {
     const { json, out } = this.#options;
-    const transcript = new Transcript(this.screen, out);
+    const folder = out === undefined ? undefined : new ArtifactFolder(out);
+    const transcript = new Transcript(terminal, folder);
     let seen = after;
     const onInterrupt = (): void => this.#interrupted(run_id, interrupt);
     process.on('SIGINT', onInterrupt);
@@ -64,17 +67,20 @@ export class Followed {
             seen += 1;
           }),
           skipWhile((event) => skip(event) && !('run' in event && isFinal(event.run.status))),
-          tap((event) => (json ? this.screen.answer(`${JSON.stringify(event)}\n`) : transcript.show(event))),
+          tap((event) => (json ? showJson(event, folder) : transcript.show(event))),
           // Whatever comes next withdraws a question: somebody else has answered it, or the run is over.
           switchMap((event): Observable<number> => this.#outcome(event)),
         ),
         { defaultValue: undefined },
       );
       // After the last event of a run that is over, there is nothing left to see.
-      return code ?? this.#over((await this.client.get(run_id)).status);
+      const ended = code ?? this.#over((await this.client.get(run_id)).status);
+      return ended === exit.completed && folder !== undefined && folder.lost > 0 ? exit.failed : ended;
     } catch (error) {
       if (error instanceof ClientError && error.retryable) {
-        this.screen.note(`The run goes on. To come back to it: ${this.#command(`watch ${run_id} --after ${seen}`)}`);
+        terminal.note(
+          `The run goes on. To come back to it: ${this.#command(`watch ${shellWord(run_id)} --after ${seen}`)}`,
+        );
       }
       throw error;
     } finally {
@@ -109,11 +115,15 @@ export class Followed {
     const { await_request } = await this.client.get(run_id, { signal: withdrawn });
     if (await_request === undefined || !isDeepStrictEqual(await_request, asked.await_request)) return undefined;
     const question = await_request.message.parts.map(({ content }) => content ?? '').join('');
-    this.screen.note(question, 'bold');
-    const { interactive } = this.screen;
-    const answered = interactive && (await prompting(withdrawn, (read) => this.#reply(run_id, await_request, read)));
+    terminal.note(question, 'bold');
+    const { interactive } = terminal;
+    const answered =
+      interactive && (await terminal.prompting(withdrawn, (read) => this.#reply(run_id, await_request, read)));
     if (answered || withdrawn.aborted) return undefined;
-    this.screen.note(`The run waits for an answer: ${this.#command(`resume ${run_id} 'your answer'`)}`, 'yellow');
+    terminal.note(
+      `The run waits for an answer: ${this.#command(`resume ${shellWord(run_id)} 'your answer'`)}`,
+      'yellow',
+    );
     return exit.awaiting;
   }
 
@@ -123,7 +133,7 @@ export class Followed {
     for (;;) {
       const reply = await askFor(request, read, typed);
       if (reply === undefined) {
-        this.screen.disturbed();
+        terminal.disturbed();
         return false;
       }
       try {
@@ -133,29 +143,36 @@ export class Followed {
         // Somebody was quicker, and what follows shows their answer.
         if (error instanceof ClientError && error.status === 409) return true;
         if (!(error instanceof ClientError) || !(error.retryable || error.status === 422)) throw error;
-        this.screen.note(`That did not do: ${error.message}`, 'red');
+        terminal.note(`That did not do: ${error.message}`, 'red');
       }
     }
   }
 
   // The second one is for who will not wait any longer, whatever the server does.
   #interrupted(run_id: string, interrupt: Place['interrupt']): void {
-    this.screen.disturbed();
+    terminal.disturbed();
     this.#interrupts += 1;
     if (interrupt === 'leave') {
-      this.screen.note(`The run goes on; to end it: ${this.#command(`cancel ${run_id}`)}`);
+      terminal.note(`The run goes on; to end it: ${this.#command(`cancel ${shellWord(run_id)}`)}`);
       process.exit(exit.interrupted);
     }
     if (this.#interrupts > 1) process.exit(exit.interrupted);
-    this.screen.note('Cancelling; Ctrl-C again leaves at once.', 'yellow');
+    terminal.note('Cancelling; Ctrl-C again leaves at once.', 'yellow');
     this.client.cancel(run_id).catch((error: Error) => {
       if (error instanceof ClientError && error.status === 409) return;
-      this.screen.note(`It could not be cancelled: ${error.message}`, 'red');
+      terminal.note(`It could not be cancelled: ${error.message}`, 'red');
     });
   }
 
   #command(words: string): string {
     const { url } = this.#options;
-    return `rivulet ${words}${url === 'http://127.0.0.1:8000' ? '' : ` --url ${url}`}`;
+    return `rivulet ${words}${url === defaultUrl ? '' : ` --url ${shellWord(url)}`}`;
   }
+}
+
+/** Artifacts are saved with `--json`, too. */
+function showJson(event: Event, folder: ArtifactFolder | undefined): void {
+  terminal.json(event);
+  if (folder === undefined || event.type !== 'message.part' || !isArtifact(event.part)) return;
+  terminal.note(keep(event.part, folder), 'cyan');
 }

@@ -17,6 +17,7 @@ import {
   paths,
   port,
 } from './options.ts';
+import { terminal } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Makes a command's action of what loads it: a command that is not used is not loaded, nor what it needs. */
@@ -34,7 +35,12 @@ export function program(): Command {
     .version(version())
     .showHelpAfterError('(see --help)')
     .addHelpText('after', exitCodesHelp)
-    .exitOverride();
+    .exitOverride()
+    // Its errors repeat what was typed.
+    .configureOutput({
+      writeOut: (text) => terminal.print(text.trimEnd()),
+      writeErr: (text) => terminal.error(text.trimEnd()),
+    });
   serving(command.command('serve').description('Serve the agents of one or more folders'));
   working(
     command.command('worker').description('Execute the runs that servers of the same store are asked for'),
@@ -135,21 +141,17 @@ function serving(command: Command): void {
 function failed(error: unknown): number {
   // What is wrong with an option has been said, and so has what --help asked for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.completed : exit.usage;
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`rivulet: ${message}\n`);
+  terminal.error(`rivulet: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof UsageError) return exit.usage;
   if (!(error instanceof ClientError)) return exit.failed;
-  if (error.code === 'network') {
-    process.stderr.write('Is the server up? `rivulet serve` starts one; --url or RIVULET_URL names another.\n');
+  if (error.code === 'network' || error.code === 'silent') {
+    terminal.error('Is the server up? `rivulet serve` starts one; --url or RIVULET_URL names another.');
   }
   return error.status >= 400 && error.status < 500 && error.code !== 'not_understood' ? exit.usage : exit.unreachable;
 }
 
 // A reader of the output that has seen enough, as `| head` has, is no error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(exit.completed);
-  throw error;
-});
+terminal.whenUnread(() => process.exit(exit.completed));
 
 program()
   .parseAsync()

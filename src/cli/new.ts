@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nameProblem } from '../core/agent.ts';
 import { exit } from './exit-codes.ts';
+import { terminal } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 /**
@@ -20,7 +21,7 @@ export async function newAgent(name: string): Promise<number> {
   if (there !== undefined) throw new UsageError(`${there} is there already; take another name, or move it away`);
   await mkdir('agents', { recursive: true });
   for (const [path, text] of Object.entries(files)) await writeFile(path, text, { flag: 'wx' });
-  process.stdout.write(`${await nextSteps(name, Object.keys(files))}\n`);
+  terminal.print(await nextSteps(name, Object.keys(files)));
   return exit.completed;
 }
 

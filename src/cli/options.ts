@@ -2,6 +2,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Limits, parseLimits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
 import { ConnectionLimits, connectionLimits, HttpLimits, httpLimits } from '../http/limits.ts';
+import { UsageError } from './usage-error.ts';
+
+export const defaultUrl = 'http://127.0.0.1:8000';
 
 const wholeNumber = (least: number, below: number, what: string) => (text: string) => {
   const value = Number(text);
@@ -19,6 +22,12 @@ export const httpUrl = (text: string): string => {
   if (URL.canParse(text) && /^https?:/.test(text)) return text;
   throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
 };
+
+/** The server of the commands that talk to one. A value that is wrong is not repeated: it may have a password in it. */
+function serverUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:/.test(text)) return text;
+  throw new UsageError('--url (or RIVULET_URL) has to be an http(s) URL, such as http://127.0.0.1:8000');
+}
 
 export const list = (text: string): string[] =>
   text
@@ -76,7 +85,8 @@ function header(text: string, before: readonly [string, string][]): [string, str
     try {
       new Headers([pair]);
     } catch {
-      throw new InvalidArgumentError("It has to be 'Name: value'.");
+      // Without its value, which may be a secret.
+      throw new UsageError("--header (or RIVULET_HEADERS): It has to be 'Name: value'.");
     }
     headers.push(pair);
   }
@@ -86,9 +96,7 @@ function header(text: string, before: readonly [string, string][]): [string, str
 /** Adds the options of every command that talks to a server; see `connect`. */
 export const connecting = (command: Command): Command =>
   command
-    .addOption(
-      new Option('--url <url>', 'the server').env('RIVULET_URL').default('http://127.0.0.1:8000').argParser(httpUrl),
-    )
+    .addOption(new Option('--url <url>', 'the server').env('RIVULET_URL').default(defaultUrl).argParser(serverUrl))
     .addOption(
       new Option('--header <header>', "'Name: value' for each request, such as what a proxy asks for; repeatable")
         .env('RIVULET_HEADERS')

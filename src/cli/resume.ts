@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Event } from '../schema/event.ts';
 import { Followed, type FollowOptions } from './follow.ts';
 import { textOrStdin } from './input.ts';
 
@@ -8,9 +9,10 @@ export async function resume(run_id: string, text: string, options: FollowOption
   const asking = await followed.client.get(run_id);
   await followed.client.resume(run_id, await textOrStdin(text));
   let asked = false;
-  const skip = (event: object): boolean => {
+  const skip = (event: Event): boolean => {
     if (asked) return false;
-    asked = 'run' in event && isDeepStrictEqual(event.run, asking);
+    // The event may not repeat the output of the run.
+    asked = 'run' in event && isDeepStrictEqual(event.run.await_request, asking.await_request);
     return true;
   };
   return followed.follow(run_id, { skip, interrupt: 'cancel' });

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { Followed, type FollowOptions } from './follow.ts';
 import { inputOf } from './input.ts';
+import { terminal } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface RunOptions extends FollowOptions {
@@ -20,6 +21,6 @@ export async function run(agent: string, text: string | undefined, options: RunO
   }
   const followed = new Followed(options);
   const begun = await followed.client.start(agent, input, session === undefined ? {} : { session_id: session });
-  if (!json) followed.screen.note(`run ${begun.run_id}, session ${begun.session_id}`);
+  if (!json) terminal.note(`run ${begun.run_id}, session ${begun.session_id}`);
   return followed.follow(begun.run_id, { interrupt: 'cancel' });
 }

@@ -2,6 +2,7 @@ import type { Run, RunStatus } from '../schema/run.ts';
 import { type Connection, connect } from './connect.ts';
 import { exit } from './exit-codes.ts';
 import { table } from './table.ts';
+import { terminal } from './terminal.ts';
 
 export interface RunsOptions extends Connection {
   readonly agent?: string;
@@ -19,17 +20,13 @@ export async function runs({ agent, status, session, limit, json, ...connection 
   let cursor: string | undefined;
   do {
     const page = await client.runs({ ...filter, limit: Math.min(limit - shown, 100), cursor });
-    process.stdout.write(
-      json ? page.runs.map((run) => `${JSON.stringify(run)}\n`).join('') : printed(page.runs, shown),
-    );
+    if (json) for (const run of page.runs) terminal.json(run);
+    else table(shown === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED', ''] : undefined, page.runs.map(row), widths);
     shown += page.runs.length;
     cursor = page.next_cursor;
   } while (cursor !== undefined && shown < limit);
   return exit.completed;
 }
-
-const printed = (page: readonly Run[], before: number): string =>
-  table(before === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED', ''] : undefined, page.map(row), widths);
 
 /** Columns are as wide on every page: a uuid, most names, a status, a time. */
 const widths = [36, 16, 11, 19];

@@ -9,6 +9,7 @@ import { storeName } from '../stores/open.ts';
 import { exit } from './exit-codes.ts';
 import { loadAgents } from './load-agents.ts';
 import type { LimitOption } from './options.ts';
+import { terminal } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 import { WatchedAgents } from './watch-agents.ts';
 
@@ -49,7 +50,7 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
   const app = await createServer({ ...common(options), agents, docs, playground, stalledAfter, works, ...names });
   app.addHook('onClose', async () => watched?.close());
   const url = await app.listen({ host: options.host, port: options.port });
-  process.stdout.write(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
+  terminal.print(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
   untilStopped(app, options);
   return exit.completed;
 }
@@ -64,7 +65,7 @@ export async function work(folders: readonly string[], options: WorkOptions): Pr
   const app = await createServer({ agents, docs: false, playground: false, ...common(options) });
   await app.ready();
   const names = agents.list().map(({ manifest }) => manifest.name);
-  process.stdout.write(`Rivulet works for ${storeName(options.store)} with ${names.join(', ')}\n`);
+  terminal.print(`Rivulet works for ${storeName(options.store)} with ${names.join(', ')}`);
   untilStopped(app, options);
   return exit.completed;
 }
@@ -122,7 +123,6 @@ function greeting(agents: readonly Agent[], url: string, options: ServeOptions):
     'Try it:',
     '',
     `  curl -N ${url}/runs -H 'Content-Type: application/json' -d '${body}'`,
-    '',
     '',
   ].join('\n');
 }

@@ -1,24 +1,25 @@
+import { reasonOf } from '../client/client-error.ts';
 import { textOf } from '../client/operators.ts';
 import { isSettled } from '../core/status.ts';
-import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
-import { bytesOf, saveArtifact } from './artifacts.ts';
-import type { Screen } from './screen.ts';
+import { type ArtifactFolder, isArtifact, keep } from './artifacts.ts';
+import { oneLine } from './printable.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A run as a person reads it: the answer as it comes, steps dim, citations as footnotes, artifacts by name. */
 export class Transcript {
-  readonly #screen: Screen;
-  readonly #folder: string | undefined;
+  readonly #terminal: Terminal;
+  readonly #folder: ArtifactFolder | undefined;
   #said = false;
   /** The text of the message so far, which citations point into. */
   #text = '';
   #citations: CitationMetadata[] = [];
 
   /** With a folder, artifacts are saved there. */
-  constructor(screen: Screen, folder?: string) {
-    this.#screen = screen;
+  constructor(terminal: Terminal, folder?: ArtifactFolder) {
+    this.#terminal = terminal;
     this.#folder = folder;
   }
 
@@ -27,8 +28,8 @@ export class Transcript {
       if (isSettled(event.run.status)) this.#end(event.run);
     } else if ('part' in event) this.#part(event.part);
     else if ('message' in event) this.#message(event.type === 'message.created');
-    else if ('generic' in event) this.#screen.note(cut(`event ${JSON.stringify(event.generic)}`));
-    else this.#screen.note(`${event.error.message} (${kindOf(event.error)})`, 'red');
+    else if ('generic' in event) this.#terminal.note(oneLine(`event ${JSON.stringify(event.generic)}`));
+    else if ('error' in event) this.#terminal.note(`${event.error.message} (${reasonOf(event.error)})`, 'red');
   }
 
   #message(begins: boolean): void {
@@ -40,29 +41,22 @@ export class Transcript {
     const { metadata } = part;
     const text = textOf(part);
     if (text !== '') this.#say(text);
-    if (metadata?.kind === 'trajectory') this.#screen.note(cut(stepOf(metadata)));
+    if (metadata?.kind === 'trajectory') this.#terminal.note(oneLine(stepOf(metadata)));
     else if (metadata?.kind === 'citation') {
       this.#citations.push(metadata);
-      this.#screen.mark(`[${this.#citations.length}]`);
-    } else if (text === '' && isData(part)) this.#artifact(part);
+      this.#terminal.mark(`[${this.#citations.length}]`);
+    } else if (isArtifact(part)) this.#terminal.note(keep(part, this.#folder), 'cyan');
   }
 
   #say(text: string): void {
     // A blank line between messages, as the client's text() has it.
     if (this.#text === '' && this.#said) {
-      this.#screen.endLine();
-      this.#screen.answer('\n');
+      this.#terminal.endLine();
+      this.#terminal.answer('\n');
     }
     this.#said = true;
     this.#text += text;
-    this.#screen.answer(text);
-  }
-
-  #artifact(part: MessagePart): void {
-    const { name = 'data', content_type = 'text/plain', content_url } = part;
-    const what = `${name} (${content_type}, ${content_url ?? `${bytesOf(part).length} bytes`})`;
-    const saved = this.#folder !== undefined && content_url === undefined;
-    this.#screen.note(saved ? `${what} saved as ${saveArtifact(this.#folder, part)}` : what, 'cyan');
+    this.#terminal.answer(text);
   }
 
   #footnotes(): void {
@@ -70,27 +64,21 @@ export class Transcript {
       const cited = end_index === undefined ? undefined : this.#text.slice(start_index ?? 0, end_index);
       const quoted = description ?? cited;
       const source = [title, url, quoted && `“${quoted.trim()}”`].filter(Boolean).join(', ');
-      this.#screen.note(cut(`[${index + 1}] ${source}`));
+      this.#terminal.note(oneLine(`[${index + 1}] ${source}`));
     }
     this.#citations = [];
   }
 
   #end({ status, error }: Run): void {
     this.#footnotes();
-    this.#screen.endLine();
+    this.#terminal.endLine();
     if (status === 'failed') {
-      const why = error === undefined ? 'no reason given' : `${error.message} (${kindOf(error)})`;
-      this.#screen.note(`The run failed: ${why}`, 'red');
+      const { code = 'server_error', message = 'no reason given', data } = error ?? {};
+      this.#terminal.note(`The run failed: ${message} (${reasonOf({ code, data })})`, 'red');
     }
-    if (status === 'cancelled') this.#screen.note('The run was cancelled.', 'yellow');
+    if (status === 'cancelled') this.#terminal.note('The run was cancelled.', 'yellow');
   }
 }
-
-/** An agent's own code, or the server's reason, where there is one: they say more than the protocol's three codes. */
-const kindOf = ({ code, data }: ErrorBody): string => String(data?.code ?? data?.reason ?? code);
-
-const isData = ({ name, content, content_url }: MessagePart): boolean =>
-  name !== undefined || content_url !== undefined || (content ?? '') !== '';
 
 const stepOf = ({ message, tool_name, tool_input, tool_output }: TrajectoryMetadata): string =>
   [
@@ -100,9 +88,3 @@ const stepOf = ({ message, tool_name, tool_input, tool_output }: TrajectoryMetad
   ]
     .filter(Boolean)
     .join(' ') || 'a step';
-
-/** One line that fits: what is longer is not for reading on the way. */
-const cut = (text: string): string => {
-  const line = text.replace(/\s+/g, ' ');
-  return line.length > 300 ? `${line.slice(0, 299)}…` : line;
-};

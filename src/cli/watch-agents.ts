@@ -4,6 +4,7 @@ import { concatMap, debounceTime, type Observable, Subject, type Subscription } 
 import { type Hosted, Registry } from '../engine/registry.ts';
 import { agentFiles, allowTypeScript, aside, loadAgent, source } from './load-agents.ts';
 import { ModuleVersions } from './module-versions.ts';
+import { terminal } from './terminal.ts';
 
 /** Milliseconds without another change after which what has changed is loaded: editors and git write in bursts. */
 const quiet = 50;
@@ -58,7 +59,7 @@ export class WatchedAgents {
           `${relative('.', changed)} has changed; now hosting ${names.join(', ') || 'nobody'}`,
           ...gone.map((name) => `${name} is gone`),
         ];
-        process.stdout.write(`${news.join('; ')}\n`);
+        terminal.print(news.join('; '));
       }),
     );
   }
@@ -115,6 +116,4 @@ const withFolders = (folder: string): string[] => [
     .map(({ name }) => join(folder, name)),
 ];
 
-const report = (message: string): void => {
-  process.stderr.write(`rivulet: ${message}\n`);
-};
+const report = (message: string): void => terminal.error(`rivulet: ${message}`);

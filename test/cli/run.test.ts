@@ -80,7 +80,7 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
 
   it('carries a conversation on', async () => {
     const id = '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11';
-    await rivulet(['run', 'echo', 'one', '--session', id], { env });
+    await client().sync('echo', 'one', { session_id: id });
     expect((await rivulet(['run', 'session', 'two', '--session', id], { env })).out).toBe('user agent/echo \n');
   });
 
@@ -112,10 +112,25 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect(err).toBe('');
   });
 
+  it('saves artifacts with --json, too', async () => {
+    const into = join(folder, 'with-json');
+    const { code, out, err } = await rivulet(['run', 'report', 'x', '--json', '--out', into], { env });
+    expect(code).toBe(0);
+    expect(readdirSync(into).sort()).toEqual(['part.json', 'tea-2.csv', 'tea.csv']);
+    expect(err).toContain(`saved as ${into}/tea.csv`);
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).type)
+        .at(-1),
+    ).toBe('run.completed');
+  });
+
   it('colours nothing in a pipe, unless FORCE_COLOR says so', async () => {
+    // The first test sees that nothing is coloured otherwise.
     const forced = await rivulet(['run', 'echo', 'Hello'], { env: { ...env, FORCE_COLOR: '1' } });
     expect(forced.err).toContain('\u001b[2m');
-    expect((await rivulet(['run', 'echo', 'Hello'], { env })).err).not.toContain('\u001b');
   });
 
   it('sends the headers that a proxy asks for; options win over the environment', async () => {
@@ -158,7 +173,38 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     const { code, err } = await rivulet(['agents', '--url', url]);
     other.close();
     expect(code).toBe(3);
-    expect(err).toContain('is there a Rivulet at');
+    expect(err).toContain('is there a Rivulet?');
+  });
+
+  it('ends with 3 where the events are malformed', async () => {
+    const other = createTcpServer((socket) => {
+      const body = 'id: 1\ndata: null\n\n';
+      const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${body.length}`;
+      socket.end(`${head}\r\n\r\n${body}`);
+    });
+    const url = await new Promise<string>((resolve) => {
+      other.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${Object(other.address()).port}`));
+    });
+    const ended = await rivulet(['watch', '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', '--url', url]);
+    other.close();
+    expect(ended).toEqual({ code: 3, out: '', err: 'rivulet: This is not an event: null\n' });
+  });
+
+  it('prints no password of a URL, whatever is wrong with it', async () => {
+    const wrong = await rivulet(['agents', '--url', 'ftp://me:secret@host/']);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('--url') });
+    const url = 'http://me:secret@127.0.0.1:11999';
+    const { run_id } = await client().sync('ask', 'x');
+    const server = new URL(env.RIVULET_URL ?? '');
+    server.username = 'me';
+    server.password = 'secret';
+    const ends = [
+      wrong,
+      await rivulet(['agents', '--url', url]),
+      await rivulet(['watch', run_id, '--url', server.href]),
+    ];
+    expect(ends.map(({ code }) => code)).toEqual([2, 3, 4]);
+    for (const { out, err } of ends) expect(out + err).not.toContain('secret');
   });
 
   it('ends with 4 where the run asks and nobody can answer, and says how to', async () => {
@@ -178,7 +224,7 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     const { code, out, err } = await rivulet(['watch', run_id, '--url', proxy.url]);
     await proxy.close();
     expect([code, out]).toEqual([0, 'Tea is older than coffee.\n']);
-    expect(err).toMatch(/^The line is down \(.*\); trying again in 0\.0 s, 1 of 6\.$/m);
+    expect(err).toMatch(/^The line is down \(.*\); trying again in 0\.\d s, 1 of 6\.$/m);
   });
 
   it('gives up after so many attempts, and says how to come back', async () => {

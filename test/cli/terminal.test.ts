@@ -27,12 +27,18 @@ const stubborn = agent('stubborn', async function* () {
   yield 'It begins. ';
   await new Promise(() => {});
 });
+const control = '\u009d52;c;cm0=\u0007\u001b]52;c;cm0=\u0007\u202e\u007f';
+const rudeForm = agent('rude-form', (_, context) => {
+  const field = { type: 'string', title: control, description: control, default: control };
+  const schema = { type: 'object', properties: { [`a${control}`]: field } };
+  return context.await(`Well?${control}`, { schema }).pipe(map(() => ''));
+});
 const rude = agent('rude', () => 'a\u001b[2Jb\u0007');
 
 let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
-  const agents = [tap.agent, askOnce, form, endless, stubborn, rude];
+  const agents = [tap.agent, askOnce, form, endless, stubborn, rude, rudeForm];
   app = await createServer({ agents, limits: { stopTime: 0, cancelDeadline: 60_000 } });
   url = await app.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -146,6 +152,18 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(await terminal.ended()).toBe(130);
     expect(terminal.shown).toContain(`rivulet cancel ${run_id}`);
     expect((await createClient({ url }).get(run_id)).status).toBe('in-progress');
+  });
+
+  it('lets no schema control the terminal', async (t) => {
+    const terminal = open(t, 'run', 'rude-form', 'x');
+    await terminal.shows('> ');
+    // Colours are the command line's own.
+    const [first, ...rest] = terminal.shown.split('\u001b[');
+    const shown = [first, ...rest.map((text) => text.replace(/^\d*[A-GJKm]/, ''))].join('');
+    expect(shown).toContain('52;c;cm0=');
+    expect(shown).not.toMatch(/[^\P{Cc}\r\n]|\p{Bidi_Control}/u);
+    terminal.type('\u0004');
+    expect(await terminal.ended()).toBe(4);
   });
 
   it('lets no agent control the terminal', async (t) => {
