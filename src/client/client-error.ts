@@ -47,11 +47,10 @@ export const broken = (code: string, message: string, cause?: unknown): ClientEr
 export const notUnderstood = (message: string, status = 200): ClientError =>
   new ClientError({ code: 'not_understood', status, message });
 
-/** The most precise name of an error: its `data.reason`, an agent's own `data.code`, or its code. */
-export function reasonOf({ code, data }: { readonly code: string; readonly data?: unknown }): string {
-  if (typeof data !== 'object' || data === null) return code;
-  if ('reason' in data && typeof data.reason === 'string') return data.reason;
-  return 'code' in data && typeof data.code === 'string' ? data.code : code;
+/** The most precise name of an error: the code that the agent gave it, the server's reason, or the protocol's code. */
+export function reasonOf({ code, data }: ErrorBody): string {
+  const precise = data?.code ?? data?.reason;
+  return typeof precise === 'string' ? precise : code;
 }
 
 /** The error of an answer that is not 2xx, whose body was read to `text`. Pages of HTML, as proxies send them, are left out. */

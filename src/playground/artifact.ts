@@ -6,15 +6,21 @@ const preview = 4_000;
 export interface Artifact {
   readonly name: string;
   readonly type: string;
-  /** Bytes; undefined where they are elsewhere. */
+  /**
+   * Bytes to be saved; undefined where they are elsewhere. They have no type that a browser shows: a page, or an SVG,
+   * that were opened from here would run as one of this server's.
+   */
   readonly bytes: Blob | undefined;
   /** Where it is, if it is elsewhere, and its address is one that may be opened. */
   readonly url: string | undefined;
+  /** What an <img> shows: in there, scripts do not run. Undefined where it is no picture, or another host has it. */
+  readonly picture: string | undefined;
   /** What can be read of it in the page. */
   readonly text: string | undefined;
 }
 
 const safe = /^https?:$/;
+const pictureType = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)(?=;|$)/i;
 
 export function artifactOf(part: MessagePart): Artifact {
   const { content, content_type: type = 'text/plain', content_url } = part;
@@ -27,19 +33,21 @@ export function artifactOf(part: MessagePart): Artifact {
   return {
     name: part.name ?? url?.pathname.split('/').at(-1) ?? `${type.split(/[;+]/, 1)[0]?.replace('/', '.')}`,
     type,
-    bytes: bytes === undefined ? undefined : new Blob([bytes], { type: shownAs(type) }),
+    bytes: bytes === undefined ? undefined : new Blob([bytes], { type: 'application/octet-stream' }),
     url: url !== undefined && safe.test(url.protocol) ? url.href : undefined,
+    picture: pictureOf(part, type, url),
     text: readable ? pretty(content ?? '', type).slice(0, preview) : undefined,
   };
 }
 
-/** Whether it can be shown as a picture without asking anybody but this server. */
-export const isPicture = ({ type, bytes, url }: Artifact): boolean =>
-  type.startsWith('image/') && (bytes !== undefined || (url !== undefined && new URL(url).origin === location.origin));
-
-/** Only pictures keep their type: a page that were opened from here would run as one of this server's. */
-const shownAs = (type: string): string =>
-  /^image\/(png|jpeg|gif|webp|avif|svg\+xml)/i.test(type) ? type : 'application/octet-stream';
+function pictureOf({ content, content_encoding }: MessagePart, type: string, url: URL | undefined): string | undefined {
+  const [known] = pictureType.exec(type) ?? [];
+  if (known === undefined) return undefined;
+  if (content === undefined) return url?.origin === location.origin ? url.href : undefined;
+  return content_encoding === 'base64'
+    ? `data:${known};base64,${content}`
+    : `data:${known},${encodeURIComponent(content.replace(/\p{Cs}/gu, '\ufffd'))}`;
+}
 
 function bytesOf({ content = '', content_encoding }: MessagePart): Uint8Array<ArrayBuffer> | string {
   if (content_encoding !== 'base64') return content;

@@ -1,14 +1,13 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
-import { artifactOf, isPicture } from '../artifact.ts';
+import { artifactOf } from '../artifact.ts';
 import { size } from '../measures.ts';
 import { Icon } from './icons.tsx';
 import { ScrollBox } from './scroll-box.tsx';
 
 /** A thing that is no text of the conversation: a picture is shown, a file can be saved, what is elsewhere is linked. */
 export function ArtifactView({ part }: { part: MessagePart }) {
-  const artifact = useMemo(() => artifactOf(part), [part]);
-  const { name, type, bytes, url, text } = artifact;
+  const { name, type, bytes, url, picture, text } = useMemo(() => artifactOf(part), [part]);
   const [blob, setBlob] = useState<string>();
   useEffect(() => {
     if (bytes === undefined) return;
@@ -16,10 +15,9 @@ export function ArtifactView({ part }: { part: MessagePart }) {
     setBlob(made);
     return () => URL.revokeObjectURL(made);
   }, [bytes]);
-  const href = blob ?? url;
   return (
     <figure class="artifact">
-      {isPicture(artifact) && href !== undefined && <img src={href} alt={name} />}
+      {picture !== undefined && <img src={picture} alt={name} />}
       {text !== undefined && text !== '' && (
         <ScrollBox class="code" label={name}>
           <pre>{text}</pre>

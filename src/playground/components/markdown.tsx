@@ -1,8 +1,9 @@
-import { type MarkedToken, marked, type Token, type Tokens } from 'marked';
+import type { MarkedToken, Token, Tokens } from 'marked';
 import type { ComponentChildren, JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { CitationMetadata } from '../../schema/message.ts';
 import { Citations } from '../citations.ts';
+import { MarkdownReader } from '../markdown-reader.ts';
 import { CitationMark } from './citation-mark.tsx';
 import { ScrollBox } from './scroll-box.tsx';
 
@@ -11,7 +12,8 @@ import { ScrollBox } from './scroll-box.tsx';
  * there is none to be cleaned. HTML in it, and pictures from elsewhere, are shown as the text that they are.
  */
 export function Markdown({ text, citations = [] }: { text: string; citations?: readonly CitationMetadata[] }) {
-  const tokens = marked.lexer(text, { gfm: true, breaks: true });
+  const reader = useMemo(() => new MarkdownReader(), []);
+  const tokens = reader.read(text);
   const cited = useMemo(() => new Citations(citations), [citations.length]);
   let at = 0;
   return (
@@ -38,6 +40,9 @@ interface BlockProps {
 function Block({ token, from, cited }: BlockProps): JSX.Element {
   return useMemo(() => <>{new Writer(cited, from, token.raw).write(token)}</>, [token.raw, from, cited]);
 }
+
+/** Characters of signs that may stand between two texts. */
+const near = 1_000;
 
 const safeLink = /^(https?:|mailto:)/i;
 
@@ -157,8 +162,8 @@ class Writer {
   // Indented lines of lists and quotes lose their indent in the tokens, so a text is looked for from where the last
   // one ended; what is not found keeps that place.
   #text(raw: string): ComponentChildren {
-    const found = this.#source.indexOf(raw, this.#at);
-    const start = found < 0 ? this.#at : found;
+    const found = this.#source.slice(this.#at, this.#at + raw.length + near).indexOf(raw);
+    const start = this.#at + Math.max(found, 0);
     const since = this.#from + this.#at;
     this.#at = start + raw.length;
     return this.#cited.cut(this.#from + start, raw, since).map(({ text, cited, marks }, at) => (

@@ -1,8 +1,10 @@
 import type { Run } from '../../client/client.ts';
+import { reasonOf } from '../../client/client-error.ts';
 import { isFinal } from '../../core/status.ts';
 import { clock } from '../measures.ts';
 import { usePlayground } from '../playground.ts';
 import { AwaitForm } from './await-form.tsx';
+import { Guard } from './guard.tsx';
 import { MessageView } from './message-view.tsx';
 import { StatusBadge } from './status-badge.tsx';
 
@@ -19,13 +21,19 @@ export function Turn({ run, followed }: { run: Run; followed: boolean }) {
         <MessageView message={{ role: 'user', parts: input }} />
       )}
       {run.output.map((message, at) => (
-        <MessageView key={`${at}`} message={message} />
+        <Guard key={`${at}`}>
+          <MessageView message={message} />
+        </Guard>
       ))}
       {waits && <p class="waiting">{run.agent_name} is thinking…</p>}
-      {run.await_request !== undefined && <AwaitForm key={run.run_id} run={run} request={run.await_request} />}
+      {run.await_request !== undefined && (
+        <Guard key={run.run_id}>
+          <AwaitForm run={run} request={run.await_request} />
+        </Guard>
+      )}
       {run.error !== undefined && (
         <p class="problem">
-          <code>{String(run.error.data?.code ?? run.error.data?.reason ?? run.error.code)}</code> {run.error.message}
+          <code>{reasonOf(run.error)}</code> {run.error.message}
         </p>
       )}
       <footer class="about">

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import echo from '../../agents/echo.ts';
+import { AgentError, type MessagePart } from '../../src/index.ts';
+import { agent } from '../support/agents.ts';
+import { serve } from '../support/serve.ts';
+import { inPlayground, picture, say, shows, visit } from './browser.ts';
+
+const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="80" height="40"><rect width="80" height="40" fill="#136a7b"/>
+<script>document.documentElement.setAttribute('data-ran', location.origin)</script></svg>`;
+const drawing: MessagePart = { name: 'drawing.svg', content_type: 'image/svg+xml', content: svg };
+const draws = agent('draws', () => [drawing]);
+const deep = agent('deep', () => `${'>'.repeat(3_000)} down here`);
+const starry = agent('starry', () => '*a_'.repeat(5_000));
+const refuses = agent('refuses', () => {
+  throw new AgentError('server_error', 'The shop is shut.', { reason: 'too_late' });
+});
+
+inPlayground('an agent that means no good', () => {
+  it('has its SVG shown as a picture, where no script runs, and saved as a file', async () => {
+    const { url } = await serve([draws]);
+    const { page, context } = await visit(url);
+    await say(page, 'draws', 'Go');
+    const shown = page.getByRole('img', { name: 'drawing.svg' });
+    await shown.waitFor();
+    expect(await shown.evaluate((img: HTMLImageElement) => img.decode().then(() => img.naturalWidth))).toBe(80);
+    expect(await shown.getAttribute('src')).toMatch(/^data:image\/svg\+xml/);
+    await picture(page, 'svg');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Save drawing.svg' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('drawing.svg');
+    expect(context.pages()).toHaveLength(1);
+  });
+
+  it.each(['deep', 'starry'])(
+    'of the name of %s neither stops the page nor spoils another conversation',
+    async (name) => {
+      const { url } = await serve([echo, deep, starry]);
+      const { page } = await visit(url);
+      await say(page, name, 'Go');
+      await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
+      await shows(page, name === 'deep' ? /down here/ : /^\*a_\*a_/);
+      await picture(page, name);
+      await say(page, 'echo', 'Good *day*');
+      await page.locator('.prose em', { hasText: 'day' }).waitFor();
+    },
+  );
+
+  it('has the reason shown for which it failed', async () => {
+    const { url } = await serve([refuses]);
+    const { page } = await visit(url);
+    await say(page, 'refuses', 'Go');
+    await page.locator('.turn .problem code', { hasText: 'too_late' }).waitFor();
+    await shows(page, 'The shop is shut.');
+    await picture(page, 'refused');
+  });
+});
