@@ -73,8 +73,8 @@ export class Transcript {
     this.#footnotes();
     this.#terminal.endLine();
     if (status === 'failed') {
-      const { code = 'server_error', message = 'no reason given', data } = error ?? {};
-      this.#terminal.note(`The run failed: ${message} (${reasonOf({ code, data })})`, 'red');
+      const why = error === undefined ? 'no reason given' : `${error.message} (${reasonOf(error)})`;
+      this.#terminal.note(`The run failed: ${why}`, 'red');
     }
     if (status === 'cancelled') this.#terminal.note('The run was cancelled.', 'yellow');
   }

@@ -20,22 +20,20 @@ function start(store: string): RivuletProcess {
 }
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
-  describe.skipIf(place === undefined)(`rivulet serve, with a store in ${name}`, () => {
+  describe.skipIf(place === undefined)(`rivulet serve, with a store in ${name}`, { timeout: 60_000 }, () => {
     afterAll(() => place?.remove());
     const url = place?.url ?? '';
 
-    it('comes up on an empty place though another does so too, keeps runs, and ends when it is told to', async () => {
-      const both = [start(url), start(url)];
-      const [one = '', other = ''] = await Promise.all(both.map((rivulet) => rivulet.url()));
+    // network-stores.servers.ts starts two at the same time, and a third one on what they left.
+    it('comes up on an empty place, keeps runs, and ends when it is told to', async () => {
+      const rivulet = start(url);
+      const at = await rivulet.url();
       const body = JSON.stringify(ask('echo', 'Hello'));
       const headers = { 'content-type': 'application/json' };
-      const run: Run = await (await fetch(`${one}/runs`, { method: 'POST', headers, body })).json();
+      const run: Run = await (await fetch(`${at}/runs`, { method: 'POST', headers, body })).json();
       expect(run.status).toBe('completed');
-      expect(await (await fetch(`${other}/runs/${run.run_id}`)).json()).toEqual(run);
-      expect(await Promise.all(both.map((rivulet) => rivulet.stop()))).toEqual([0, 0]);
-      const third = await start(url).url();
-      expect(await (await fetch(`${third}/runs/${run.run_id}`)).json()).toEqual(run);
-      expect((await (await fetch(`${third}/sessions/${run.session_id}`)).json()).history).toHaveLength(2);
+      expect(await (await fetch(`${at}/runs/${run.run_id}`)).json()).toEqual(run);
+      expect(await rivulet.stop()).toBe(0);
     });
 
     it('says why it does not come up', async () => {

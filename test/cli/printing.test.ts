@@ -36,7 +36,7 @@ const run = (status: 'failed' | 'completed') => ({
   status,
   output: [],
   created_at: '2026-01-01T00:00:00.000Z',
-  error: { code: rude, message: rude, data: { reason: rude } },
+  error: { code: 'server_error' as const, message: rude, data: { reason: rude } },
 });
 const events: Event[] = [
   { type: 'message.created', message: { role: 'agent/a', parts: [], completed_at: null } },
@@ -49,7 +49,7 @@ const events: Event[] = [
   { type: 'message.part', part: { name: rude, content_type: rude, content: 'x' } },
   { type: 'message.part', part: { name: rude, content_url: rude } },
   { type: 'generic', generic: { a: rude } },
-  { type: 'error', error: { code: rude, message: rude } },
+  { type: 'error', error: { code: 'server_error', message: rude, data: { code: rude } } },
   { type: 'message.completed', message: { role: 'agent/a', parts: [] } },
   { type: 'run.failed', run: run('failed') },
 ];

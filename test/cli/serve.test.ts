@@ -3,7 +3,7 @@ import { describe, expect, it, type TestContext } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
-import { ask, framesUntil } from '../support/serve.ts';
+import { ask } from '../support/serve.ts';
 
 function project({ onTestFinished }: TestContext, files: Record<string, string>): string {
   const { folder, remove } = makeProject(files);
@@ -36,7 +36,7 @@ const run = async (url: string, agent: string, more = {}): Promise<Run> =>
     })
   ).json();
 
-describe.concurrent('rivulet serve', () => {
+describe.concurrent('rivulet serve', { timeout: 60_000 }, () => {
   it('hosts TypeScript, JavaScript and folders with an index, and says whom, where and what to try', async (t) => {
     const folder = project(t, {
       'agents/one.ts': agentText('one', "(input): string => input.length + ' message'"),
@@ -68,55 +68,10 @@ describe.concurrent('rivulet serve', () => {
     expect(history[0]).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
   });
 
-  it.for<[string, Record<string, string>, string[], RegExp]>([
-    [
-      'a file that does not load',
-      { 'agents/bad.ts': 'export default nope;' },
-      [],
-      /^rivulet: agents\/bad\.ts: does not load: nope is not defined\n$/,
-    ],
-    [
-      'a file that does not parse',
-      { 'agents/bad.ts': 'export default {;' },
-      [],
-      /^rivulet: agents\/bad\.ts: does not load: .*\n$/,
-    ],
-    [
-      'a file that imports what is not there',
-      { 'agents/bad.js': "import 'nothing-of-this-name';" },
-      [],
-      /^rivulet: agents\/bad\.js: does not load: Cannot find package 'nothing-of-this-name'.*\n$/,
-    ],
-    [
-      'a file without an agent',
-      { 'agents/bad.ts': 'export default 5;' },
-      [],
-      /^rivulet: agents\/bad\.ts: its default export is no agent; .*\n$/,
-    ],
-    [
-      'a bad name',
-      { 'agents/bad.ts': agentText('Bad Name') },
-      [],
-      /^rivulet: agents\/bad\.ts: does not load: manifest\.name: .*\n$/,
-    ],
-    [
-      'a name used twice',
-      { 'agents/a.js': agentText('same'), 'agents/b.js': agentText('same') },
-      [],
-      /^rivulet: agents\/b\.js: agent name "same" is already used by agents\/a\.js\n$/,
-    ],
-    ['a folder that is not there', {}, ['nowhere'], /^rivulet: nowhere: cannot be read as a folder of agents: .*\n$/],
-    ['a folder without agents', { 'agents/README.md': '' }, [], /^rivulet: agents: there is no agent in it; .*\n$/],
-    [
-      'a store of no known kind',
-      { 'agents/a.js': agentText('a') },
-      ['--store', 'mongo:'],
-      /^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/,
-    ],
-  ])('stops with one line that says which and why: %s', async ([, files, args, says], t) => {
-    const rivulet = start(t, project(t, files), args);
+  it('stops with one line that says what is wrong: a store of no known kind', async (t) => {
+    const rivulet = start(t, project(t, { 'agents/a.js': agentText('a') }), ['--store', 'mongo:']);
     expect(await rivulet.ended()).toBe(1);
-    expect(rivulet.err).toMatch(says);
+    expect(rivulet.err).toMatch(/^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/);
   });
 
   it.for<[string, string[], RegExp]>([
@@ -184,36 +139,9 @@ describe.concurrent('rivulet serve', () => {
     expect((await run(url, 'well')).status).toBe('completed');
     expect(rivulet.out).toContain('an agent threw outside of its run');
   });
-
-  it('keeps runs, sessions and figures over a restart, and fails what a crash cut short', async (t) => {
-    const folder = project(t, {
-      'agents/a.js': agentText('a'),
-      'agents/hang.js': agentText('hang', '() => new Promise(() => {})'),
-    });
-    const first = start(t, folder, ['--port', '0']);
-    const before = await first.url();
-    const done = await run(before, 'a');
-    const hung = await run(before, 'hang', { mode: 'async' });
-    const tail = await fetch(`${before}/runs/${hung.run_id}/events`, { headers: { accept: 'text/event-stream' } });
-    await framesUntil(tail, ({ event }) => event.type === 'run.in-progress');
-    expect(await first.stop('SIGKILL')).toBe('SIGKILL');
-
-    const second = start(t, folder, ['--port', '0']);
-    const url = await second.url();
-    const get = async (path: string) => (await fetch(`${url}${path}`)).json();
-    expect(await get(`/runs/${done.run_id}`)).toEqual(done);
-    expect((await get(`/sessions/${done.session_id}`)).history).toHaveLength(2);
-    expect((await get('/agents/a')).status.success_rate).toBe(100);
-    expect(await get(`/runs/${hung.run_id}`)).toMatchObject({
-      status: 'failed',
-      error: { code: 'server_error', data: { reason: 'run_interrupted' } },
-    });
-    const { events } = await get(`/runs/${hung.run_id}/events`);
-    expect(events.map(({ type }: { type: string }) => type)).toEqual(['run.created', 'run.in-progress', 'run.failed']);
-  });
 });
 
-describe('rivulet', () => {
+describe('rivulet', { timeout: 60_000 }, () => {
   it('explains itself', async () => {
     const help = new RivuletProcess(['--help']);
     expect(await help.ended()).toBe(0);

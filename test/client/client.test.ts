@@ -2,17 +2,24 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Event, Run } from 'rivulet';
 import { createClient, messages, parts, text, toRun } from 'rivulet/client';
 import { filter, finalize, firstValueFrom, lastValueFrom, NEVER, type Observable, take, toArray } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { agent, askOnce, echo, never, Tap, tokens } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
-import { eventsOf, finished, serve, textOf } from '../support/serve.ts';
+import { eventsOf, finished, listen, type Served, serve, textOf } from '../support/serve.ts';
 
 const fails = agent('fails', () => {
   throw new Error('no luck');
 });
 
-async function setUp(...more: Parameters<typeof serve>[0]) {
-  const served = await serve([echo, tokens, askOnce, never, fails, ...more], { retry: 1 });
+let shared: Served;
+beforeAll(async () => {
+  shared = await listen([echo, tokens, askOnce, never, fails], { retry: 1 });
+});
+afterAll(() => shared.app.close());
+
+/** The server of all tests here; with agents of its own, a test has its own. */
+async function setUp(...own: Parameters<typeof serve>[0]) {
+  const served = own.length === 0 ? shared : await serve(own, { retry: 1 });
   return { served, client: createClient({ url: served.url }) };
 }
 
@@ -64,13 +71,14 @@ describe('running an agent', () => {
 
   it('shows the events that the run has, and folds them into the Run that there is', async () => {
     const { served, client } = await setUp();
-    const events = client.run('tokens', '50');
+    const session_id = '11111111-2222-4333-8444-555555555551';
+    const events = client.run('tokens', '50', { session_id });
     const seen = await all(events);
     const { run_id } = runIn(seen[0]);
     expect(seen).toEqual(await eventsOf(served, run_id));
     expect(await lastValueFrom(client.watch(run_id).pipe(toRun()))).toEqual(await client.get(run_id));
     // Cold: nothing but a subscription has made a run.
-    expect((await client.runs()).runs).toHaveLength(1);
+    expect((await client.runs({ session_id })).runs).toHaveLength(1);
   });
 
   it('may be asked for once, and is a Promise then; of a failed run as well, or one that asks', async () => {
@@ -106,11 +114,11 @@ describe('running an agent', () => {
     // Cut before a byte of the answer, in its headers, and in its first event.
     const proxy = await CuttingProxy.open(served.url, [1, 100, 500]);
     onTestFinished(() => proxy.close());
-    const seen = await all(
-      createClient({ url: proxy.url, reconnect: { minDelay: 1, maxDelay: 1 } }).run('tokens', '20'),
-    );
+    const session_id = '11111111-2222-4333-8444-555555555552';
+    const behind = createClient({ url: proxy.url, reconnect: { minDelay: 1, maxDelay: 1 } });
+    const seen = await all(behind.run('tokens', '20', { session_id }));
     expect(proxy.cuts).toBe(3);
-    const { runs } = await client.runs();
+    const { runs } = await client.runs({ session_id });
     expect(runs).toHaveLength(1);
     expect(seen).toEqual(await eventsOf(served, runs[0]?.run_id ?? ''));
   });
@@ -200,7 +208,7 @@ describe('watching', () => {
 
   it('is a loop for those who like loops, and leaving it detaches', async () => {
     const { held, gone } = holding();
-    const { served, client } = await setUp(held);
+    const { served, client } = await setUp(held, tokens);
     const seen: Event[] = [];
     for await (const event of client.run('tokens', '5')) seen.push(event);
     expect(seen).toEqual(await eventsOf(served, runIn(seen[0]).run_id));

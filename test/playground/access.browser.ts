@@ -30,7 +30,7 @@ async function barriers(page: Page, rules?: string[]): Promise<string[]> {
 }
 
 inPlayground('everybody', () => {
-  it('can read every view, by day and by night', { timeout: 30_000 }, async () => {
+  it('can read every view, by day and by night', async () => {
     const { url } = await serve([echo, approve, order, showcase]);
     const { page } = await visit(url);
     const found: string[] = [];
@@ -60,7 +60,7 @@ inPlayground('everybody', () => {
     expect(found).toEqual([]);
   });
 
-  it('can use it on a phone', { timeout: 30_000 }, async () => {
+  it('can use it on a phone', async () => {
     const { url } = await serve([echo, approve, order, showcase]);
     const { page } = await visit(url, { width: 390, height: 800 });
     const fits = async (name: string): Promise<void> => {

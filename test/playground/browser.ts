@@ -42,7 +42,7 @@ export async function visit(url: string, { width = 1360, height = 860 }: Look = 
     if (!expected?.test(text)) complaints.push(text);
   };
   context.on('page', (page) => {
-    page.setDefaultTimeout(8_000);
+    page.setDefaultTimeout(30_000);
     page.on('console', (message) => message.type() === 'error' && complain(message.text()));
     page.on('pageerror', (error) => complain(String(error)));
     page.on('request', (request) => {

@@ -1,23 +1,10 @@
-import { expect, it, vi } from 'vitest';
-import approve from '../../agents/approve.ts';
-import chat from '../../agents/chat.ts';
+import { expect, it } from 'vitest';
 import echo from '../../agents/echo.ts';
-import { startLlm } from '../agents/llm.ts';
-import { Tap } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
-import { showcase } from './agents.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { inPlayground, say, shows, visit } from './browser.ts';
 
+// The other tests of the page are in *.browser.ts.
 inPlayground('a conversation', () => {
-  it('begins with the agents and what they say of themselves', async () => {
-    const { url } = await serve([echo, showcase]);
-    const { page } = await visit(url);
-    await page.getByRole('heading', { name: 'Choose an agent' }).waitFor();
-    await page.getByRole('link', { name: /^echo Returns each message/ }).click();
-    await page.getByText('MIT').waitFor();
-    await picture(page, 'begin');
-  });
-
   it('is answered by echo, and shows the figures that come of it', async () => {
     const { url } = await serve([echo]);
     const { page } = await visit(url);
@@ -27,58 +14,5 @@ inPlayground('a conversation', () => {
     // HTML, pictures from elsewhere and links that run are shown as the text that they are.
     expect(await page.locator('.prose :is(b, img, a)').count()).toBe(0);
     await shows(page, '<b>');
-  });
-
-  it('shows a model’s tokens as they come, and the steps that it took', async ({ onTestFinished }) => {
-    let goOn = (): void => {};
-    const told = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
-    const llm = await startLlm(({ body }) =>
-      body.messages.at(-1)?.role === 'tool' ? answer() : [{ tool: 'calculate', input: { expression: '6 * 7' } }],
-    );
-    async function* answer() {
-      yield '## The answer\n\n';
-      await told;
-      for (const token of ['It ', 'is ', '**42**.']) yield token;
-    }
-    onTestFinished(() => llm.close());
-    vi.stubEnv('OPENAI_BASE_URL', llm.url);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const { url } = await serve([chat]);
-    const { page } = await visit(url);
-    await say(page, 'chat', 'What is 6 * 7?');
-    await page.getByRole('heading', { name: 'The answer' }).waitFor();
-    await page.locator('.turn .badge', { hasText: 'in-progress' }).waitFor();
-    goOn();
-    await page.locator('.prose strong', { hasText: '42' }).waitFor();
-    await page.getByText('One step').click();
-    await page.getByText('"expression":"6 * 7"').waitFor();
-    await page.getByRole('status').filter({ hasText: 'chat has answered.' }).waitFor({ state: 'attached' });
-  });
-
-  it('asks what approve asks, and goes on when it is answered', async () => {
-    const { url } = await serve([approve]);
-    const { page } = await visit(url);
-    await say(page, 'approve', 'Open the sluice');
-    await page.getByRole('textbox', { name: 'Your answer' }).fill('yes');
-    await picture(page, 'approve');
-    await page.getByRole('button', { name: 'Answer' }).click();
-    await shows(page, 'Done: Open the sluice');
-    expect(await page.getByRole('button', { name: 'Answer' }).count()).toBe(0);
-  });
-
-  it('stops a run', async () => {
-    const tap = new Tap();
-    const { url } = await serve([tap.agent]);
-    const { page } = await visit(url);
-    await say(page, 'tap', 'Go');
-    await tap.started();
-    tap.push('A beginning');
-    await shows(page, 'A beginning');
-    await page.getByRole('button', { name: 'Stop the run' }).click();
-    await page.locator('.turn .badge', { hasText: 'cancelled' }).waitFor();
-    await page.getByRole('button', { name: 'Stop the run' }).waitFor({ state: 'detached' });
-    expect(tap.unsubscriptions).toBe(1);
   });
 });

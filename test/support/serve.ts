@@ -12,9 +12,15 @@ export interface Served {
 
 /** A server that really listens, closed when the test is over. */
 export async function serve(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
+  const served = await listen(agents, options);
+  onTestFinished(() => served.app.close());
+  return served;
+}
+
+/** A server that really listens, for all tests of a file; the caller closes it. */
+export async function listen(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
   // Agents of tests may never end; nobody waits for them.
   const app = await createServer({ agents, ...options, limits: { stopTime: 0, ...options.limits } });
-  onTestFinished(() => app.close());
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   return {
     app,

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { makeProject } from '../support/project.ts';
+
+const dist = resolve(import.meta.dirname, '../../dist');
+const agentText = (name: string): string =>
+  `import { defineAgent } from 'rivulet';\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, (input) => input);\n`;
+
+const cases: [string, Record<string, string>, RegExp][] = [
+  [
+    'a file that does not load',
+    { 'agents/bad.ts': 'export default nope;' },
+    /^agents\/bad\.ts: does not load: nope is not defined$/,
+  ],
+  ['a file that does not parse', { 'agents/bad.ts': 'export default {;' }, /^agents\/bad\.ts: does not load: .*$/],
+  [
+    'a file that imports what is not there',
+    { 'agents/bad.js': "import 'nothing-of-this-name';" },
+    /^agents\/bad\.js: does not load: Cannot find package 'nothing-of-this-name'.*$/,
+  ],
+  [
+    'a file without an agent',
+    { 'agents/bad.ts': 'export default 5;' },
+    /^agents\/bad\.ts: its default export is no agent; .*$/,
+  ],
+  ['a bad name', { 'agents/bad.ts': agentText('Bad Name') }, /^agents\/bad\.ts: does not load: manifest\.name: .*$/],
+  [
+    'a name used twice',
+    { 'agents/a.js': agentText('same'), 'agents/b.js': agentText('same') },
+    /^agents\/b\.js: agent name "same" is already used by agents\/a\.js$/,
+  ],
+  ['a folder that is not there', {}, /^agents: cannot be read as a folder of agents: .*$/],
+  ['a folder without agents', { 'agents/README.md': '' }, /^agents: there is no agent in it; .*$/],
+];
+
+/** Loads the agents of each folder, one after the other, and prints what each fails with. */
+const script = `
+  import { loadAgents } from '${dist}/cli/load-agents.js';
+  import { Registry } from '${dist}/engine/registry.js';
+  const messages = [];
+  for (const folder of process.argv.slice(1)) {
+    process.chdir(folder);
+    const load = async () => new Registry(await loadAgents('agents'));
+    messages.push(await load().then(() => 'it loads', (error) => error.message));
+  }
+  console.log(JSON.stringify(messages));
+`;
+
+it('names the file of an agent that cannot be hosted, and says why in one line', { timeout: 60_000 }, async (t) => {
+  const projects = cases.map(([, files]) => makeProject(files));
+  t.onTestFinished(() => {
+    for (const { remove } of projects) remove();
+  });
+  const args = ['--input-type=module', '-e', script, ...projects.map(({ folder }) => folder)];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  const messages: string[] = JSON.parse(stdout);
+  for (const [at, [what, , says]] of cases.entries()) expect(messages[at], what).toMatch(says);
+});

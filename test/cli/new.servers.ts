@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { text as textIn } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+import { rivulet } from '../support/command.ts';
+import { makeProject } from '../support/project.ts';
+
+const vitest = resolve(import.meta.dirname, '../../node_modules/vitest');
+
+it('rivulet new writes a test that passes', { timeout: 120_000 }, async ({ onTestFinished }) => {
+  const { folder: cwd, remove } = makeProject({});
+  onTestFinished(remove);
+  await rivulet(['new', 'my-first'], { cwd });
+  symlinkSync(vitest, join(cwd, 'node_modules/vitest'));
+  const args = [join(vitest, 'vitest.mjs'), 'run', '--testTimeout=60000'];
+  const testing = spawn(process.execPath, args, { cwd, env: { PATH: process.env.PATH ?? '', NO_COLOR: '1' } });
+  const [report, [exitCode]] = await Promise.all([textIn(testing.stdout), once(testing, 'exit')]);
+  expect(report).toMatch(/Tests +1 passed \(1\)/);
+  expect(exitCode).toBe(0);
+});

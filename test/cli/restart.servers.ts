@@ -1,0 +1,126 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Run } from '../../src/index.ts';
+import { frames, textOf } from '../support/serve.ts';
+import { RestartedServer } from './restarted-server.ts';
+
+// Eleven starts of a process, on a machine that is busy with the other tests, take their time.
+describe.concurrent('a server that is stopped and started again', { timeout: 120_000 }, () => {
+  it('does the work of a step once, over ten restarts', async (t) => {
+    const server = new RestartedServer(
+      t,
+      'worker',
+      `(input, context) => concat(...Array.from({ length: 11 }, (_, i) => concat(
+        context.step('work', () => defer(() => { appendFileSync('done', i + '\\n'); return of('did ' + i); })),
+        context.step('hold', () => gate('go-' + i)).pipe(ignoreElements()))))`,
+      true,
+    );
+    const limit = ['--limit', 'attempts=100'];
+    await server.start(...limit);
+    const { run_id } = await server.create('worker');
+    for (let restart = 0; restart < 10; restart += 1) {
+      await server.said(run_id, `did ${restart}`);
+      const signal = restart % 2 === 0 ? 'SIGKILL' : 'SIGTERM';
+      expect(await server.process.stop(signal)).toBe(signal === 'SIGTERM' ? 0 : 'SIGKILL');
+      await server.start(...limit);
+      server.write(`go-${restart}`);
+    }
+    server.write('go-10');
+    const run = await server.finished(run_id);
+    const numbers = Array.from({ length: 11 }, (_, index) => String(index));
+    expect(textOf(run)).toBe(numbers.map((number) => `did ${number}`).join(''));
+    expect(run.status).toBe('completed');
+    expect(server.lines('done')).toEqual(numbers);
+  });
+
+  it('gives up on a run that ends its process every time, after three attempts', async (t) => {
+    const server = new RestartedServer(
+      t,
+      'killer',
+      "() => { appendFileSync('entered', 'x\\n'); process.exit(7); }",
+      true,
+    );
+    await server.start();
+    // It may be gone before it answers.
+    await server.create('killer').catch(() => undefined);
+    expect(await server.process.ended()).toBe(7);
+    for (let attempt = 1; attempt <= 3; attempt += 1) expect(await server.launch().ended()).toBe(7);
+
+    await server.start();
+    const { runs } = await server.get<{ runs: Run[] }>('/runs');
+    expect(runs).toMatchObject([
+      { status: 'failed', error: { code: 'server_error', data: { reason: 'recovery_exhausted' } } },
+    ]);
+    expect(runs[0]?.error?.message).toContain('re-entered 3 times');
+    // The first time, and three times again.
+    expect(server.lines('entered')).toHaveLength(4);
+  });
+
+  it('fails a run that does not say again what it said, and names the place and both texts', async (t) => {
+    const server = new RestartedServer(
+      t,
+      'fickle',
+      `(input, context) => concat(
+        of('always. '), defer(() => of(readFileSync('mood', 'utf8'))), context.step('hold', () => gate('go')))`,
+      true,
+    );
+    server.write('mood', 'sunny');
+    await server.start();
+    const { run_id } = await server.create('fickle');
+    await server.said(run_id, 'sunny');
+    await server.process.stop('SIGKILL');
+    server.write('mood', 'rainy');
+    await server.start();
+    const run = await server.finished(run_id);
+    expect(run).toMatchObject({
+      status: 'failed',
+      error: { code: 'server_error', data: { reason: 'replay_diverged' } },
+    });
+    // Created, in progress, the message, 'always. ', and then the mood.
+    expect(run.error?.message).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
+    expect(textOf(run)).toBe('always. sunny');
+  });
+
+  it('lets a pinned run finish when it is asked to stop, and takes no new ones meanwhile', async (t) => {
+    const server = new RestartedServer(
+      t,
+      'slow',
+      "() => concat(of('begun, '), gate('go').pipe(ignoreElements()), of('done'))",
+      false,
+    );
+    await server.start();
+    const { run_id } = await server.create('slow');
+    const tail = await server.tail(run_id);
+    server.process.child.kill('SIGTERM');
+    const refused = await server.refused();
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect((await refused.json()).message).toContain('stopping');
+    expect(existsSync(join(server.folder, 'go'))).toBe(false);
+    server.write('go');
+    const seen = await frames(tail);
+    expect(seen.at(-1)?.event.type).toBe('run.completed');
+    expect(await server.process.ended()).toBe(0);
+
+    await server.start();
+    const run: Run = await server.get(`/runs/${run_id}`);
+    expect([run.status, textOf(run)]).toEqual(['completed', 'begun, done']);
+  });
+
+  it('ends at once when it is told to stop a second time', async (t) => {
+    const server = new RestartedServer(t, 'slow', "() => gate('never')", false);
+    await server.start('--limit', 'stopTime=60000');
+    const { run_id } = await server.create('slow');
+    server.process.child.kill('SIGTERM');
+    expect((await server.refused()).status).toBe(503);
+    // When the agent's time to finish is over, the process would end with 0.
+    expect(await server.process.stop('SIGTERM')).toBe(1);
+
+    await server.start();
+    expect(await server.get(`/runs/${run_id}`)).toMatchObject({
+      status: 'failed',
+      error: { code: 'server_error', data: { reason: 'run_interrupted' } },
+    });
+  });
+});

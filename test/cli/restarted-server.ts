@@ -1,0 +1,107 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'vitest';
+import type { Run } from '../../src/index.ts';
+import { RivuletProcess } from '../support/process.ts';
+import { makeProject } from '../support/project.ts';
+import { ask, framesUntil } from '../support/serve.ts';
+
+const head = `
+import { appendFileSync, existsSync, readFileSync, watch } from 'node:fs';
+import { defineAgent } from 'rivulet';
+import { concat, defer, ignoreElements, map, Observable, of } from 'rxjs';
+
+/** Completes when there is a file of that name, which the test makes. */
+const gate = (name) => new Observable((subscriber) => {
+  const look = () => { if (existsSync(name)) { subscriber.next(name); subscriber.complete(); } };
+  const watching = watch('.', look);
+  look();
+  return () => watching.close();
+});
+`;
+
+const agentText = (name: string, run: string, durable: boolean): string =>
+  `${head}\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, ${run}, { durable: ${durable} });\n`;
+
+/** A project whose server is started again and again, on the same file. */
+export class RestartedServer {
+  readonly folder: string;
+  #process: RivuletProcess | undefined;
+  url = '';
+
+  constructor({ onTestFinished }: TestContext, name: string, run: string, durable: boolean) {
+    const { folder, remove } = makeProject({
+      [`agents/${name}.js`]: agentText(name, run, durable),
+      'agents/echo.js': agentText('echo', '(input) => input', false),
+    });
+    this.folder = folder;
+    onTestFinished(async () => {
+      await this.#process?.stop('SIGKILL');
+      remove();
+    });
+  }
+
+  get process(): RivuletProcess {
+    if (this.#process === undefined) throw new Error('the server was not started');
+    return this.#process;
+  }
+
+  launch(...args: string[]): RivuletProcess {
+    this.#process = new RivuletProcess(['serve', '--port', '0', ...args], {}, this.folder);
+    return this.#process;
+  }
+
+  async start(...args: string[]): Promise<void> {
+    this.url = await this.launch(...args).url();
+  }
+
+  post(path: string, body: object): Promise<Response> {
+    const headers = { 'content-type': 'application/json' };
+    return fetch(`${this.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  }
+
+  async create(agent: string): Promise<Run> {
+    return (await this.post('/runs', ask(agent, 'hi', { mode: 'async' }))).json();
+  }
+
+  async get<T>(path: string): Promise<T> {
+    return (await fetch(`${this.url}${path}`)).json();
+  }
+
+  /** What an EventSource does: opens the stream after the last event that it has. */
+  tail(run_id: string, after?: number): Promise<Response> {
+    const headers = { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': String(after) }) };
+    return fetch(`${this.url}/runs/${run_id}/events`, { headers });
+  }
+
+  /** Follows the run until it says a text. */
+  async said(run_id: string, text: string): Promise<void> {
+    await framesUntil(
+      await this.tail(run_id),
+      ({ event }) => event.type === 'message.part' && event.part.content === text,
+    );
+  }
+
+  /** Follows the run to its end. */
+  async finished(run_id: string): Promise<Run> {
+    await (await this.tail(run_id)).text();
+    return this.get(`/runs/${run_id}`);
+  }
+
+  /** Resolves, once the server has begun to stop, to what it answers a new run then. */
+  async refused(): Promise<Response> {
+    for (;;) {
+      const answer = await this.post('/runs', ask('echo'));
+      if (answer.status !== 200) return answer;
+      await answer.text();
+    }
+  }
+
+  write(name: string, text = ''): void {
+    writeFileSync(join(this.folder, name), text);
+  }
+
+  lines(name: string): string[] {
+    return readFileSync(join(this.folder, name), 'utf8').split('\n').filter(Boolean);
+  }
+}
