@@ -1,4 +1,4 @@
-import { filter, lastValueFrom, map } from 'rxjs';
+import { lastValueFrom } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { AgentsQuery, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run } from '../schema/run.ts';
@@ -7,6 +7,7 @@ import { Events } from './events.ts';
 import { defaultReconnect, Follower, type FollowOptions, type Reconnect, type Source } from './follow.ts';
 import { Http, type HttpOptions, pathOf, query } from './http.ts';
 import { type Input, type Reply, toMessages, toReply } from './input.ts';
+import { toRun } from './operators.ts';
 import { isAgentsPage, isManifest, isRun, isRunsPage, isSession } from './shapes.ts';
 
 export type { AgentManifest } from '../schema/agent.ts';
@@ -85,13 +86,8 @@ export class Client {
    * It reads the stream, not `mode: sync`: an answer without a byte for minutes is what proxies and fetch give up on.
    */
   sync(agent_name: string, input: Input, options: StartOptions = {}): Promise<Run> {
-    const events = this.run(agent_name, input, { ...options, until: 'settled' });
-    return lastValueFrom(
-      events.pipe(
-        filter((event) => 'run' in event),
-        map(({ run }) => run),
-      ),
-    );
+    // The event of an await does not repeat the output.
+    return lastValueFrom(this.run(agent_name, input, { ...options, until: 'settled' }).pipe(toRun()));
   }
 
   /** Starts a run and resolves to it as it begins; it goes on whether anybody watches or not. */

@@ -213,9 +213,16 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect(err).toContain(`Well?\nThe run waits for an answer: rivulet resume ${idIn(err)} 'your answer' --url`);
     const resumed = await rivulet(['resume', idIn(err), 'yes'], { env });
     expect(resumed).toMatchObject({ code: 0, out: 'You said yes.\n' });
-    // What was asked and answered long ago is asked nobody again.
-    expect(await rivulet(['watch', idIn(err)], { env })).toMatchObject({ code: 0, out: 'before. \n\nYou said yes.\n' });
-    expect((await rivulet(['resume', idIn(err), 'yes'], { env })).err).toMatch(/is completed; only an awaiting run/);
+  });
+
+  it('does not ask again what was answered', async () => {
+    const { run_id } = await client().sync('ask', 'x');
+    await client().resume(run_id, 'yes');
+    const watched = await rivulet(['watch', run_id], { env });
+    expect(watched).toMatchObject({ code: 0, out: 'before. \n\nYou said yes.\n' });
+    const { code, err } = await rivulet(['resume', run_id, 'yes'], { env });
+    expect(code).toBe(2);
+    expect(err).toMatch(/is completed; only an awaiting run/);
   });
 
   it('says that the line is down, comes back, and shows nothing twice', async () => {

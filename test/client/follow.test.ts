@@ -132,6 +132,14 @@ describe('a run that is followed', () => {
     expect(requests).toHaveLength(2);
   });
 
+  it('resolves to the whole Run where the last event does not repeat the output', async () => {
+    const message = { role: 'agent/a', parts: [], created_at: '2026-01-01T00:00:00.000Z', completed_at: null };
+    const begun = frame(2, { type: 'message.created', message });
+    const { client } = setUp([stream(created + begun + token(3) + awaiting(4))]);
+    const { status, output } = await client.sync('a', 'Hi');
+    expect([status, output[0]?.parts[0]?.content]).toEqual(['awaiting', 't3']);
+  });
+
   it('stays with a run that has an event of a newer server’s', async () => {
     const { client } = setUp([stream(`${created}id: 2\ndata: {"type":"dreaming"}\n\n${completed(3)}`)]);
     expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'dreaming', 'run.completed']);
