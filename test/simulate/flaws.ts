@@ -1,4 +1,3 @@
-import { planOf, type Report, simulate } from './simulate.ts';
 import type { Flaws } from './world.ts';
 
 /** A defect that is put in on purpose, and the invariants that have to notice it. */
@@ -35,7 +34,13 @@ export const flaws: readonly Flaw[] = [
   {
     name: 'a store that loses the journals of durable runs',
     flaws: { store: 'journal-lost' },
-    noticed: ['a durable step is done once', 'a replay says the same', 'an acknowledged reply is given'],
+    noticed: [
+      'a durable step is done once',
+      'a replay says the same',
+      'an acknowledged reply is given',
+      'a durable run goes on',
+      'no run is left open',
+    ],
   },
   {
     name: 'a store that refuses what it has taken',
@@ -58,12 +63,3 @@ export const flaws: readonly Flaw[] = [
     noticed: ['no run is left open', 'readers see the whole log'],
   },
 ];
-
-/** The first simulation in which one of the invariants that have to notice a flaw does. */
-export async function notice({ flaws, noticed }: Flaw, first: number, seeds: number): Promise<Report | undefined> {
-  for (let seed = first; seed < first + seeds; seed += 1) {
-    const report = await simulate(planOf(seed), flaws);
-    if (report.violation !== undefined && noticed.includes(report.violation.invariant)) return report;
-  }
-  return undefined;
-}

@@ -1,57 +1,130 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** A defect that the engine has had, put back by a change of its source, and the invariants that have to notice it. */
+/** A defect that the engine has had, put back by changes of its source, and the invariants that have to notice it. */
 export interface Mutation {
   readonly name: string;
+  readonly changes: readonly Change[];
+  readonly noticed: readonly string[];
+}
+
+interface Change {
   readonly file: string;
+  /** Stands in the file once. */
   readonly find: string;
   readonly replace: string;
-  readonly noticed: readonly string[];
 }
 
 export const mutations: readonly Mutation[] = [
   {
-    name: 'a reply is given to whatever is asked next',
-    file: 'src/engine/cluster/reply-mailbox.ts',
-    find: "'at' in entry && entry.at === snapshot",
-    replace: "'at' in entry",
-    noticed: ['a reply goes to its question', 'a reply is given once'],
+    name: 'a cancel takes the run over and ends it in two writes, between which it can be resumed',
+    changes: [
+      {
+        file: 'src/engine/runs/cancel.ts',
+        find: 'const [outcome] = await store.commit([endOf(row, run, executions.now())]);',
+        replace: `const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
+          const [outcome] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
+          if (outcome === 'taken') await store.commit([endOf(seized, run, executions.now())]);`,
+      },
+      {
+        file: 'src/engine/runs/resume.ts',
+        find: "if (row.status !== 'awaiting' || lost)",
+        replace: "if ((row.status !== 'awaiting' && row.status !== 'cancelling') || lost)",
+      },
+    ],
+    noticed: ['a cancel is kept'],
   },
   {
-    name: 'the ends of runs do not let the next ones of their sessions begin',
-    file: 'src/engine/runs/session-queue.ts',
-    find: 'if (before.size === 0) begin();',
-    replace: 'if (before.size === 0 && session_id === run_id) begin();',
+    name: 'a request that is told 503 withdraws its run although it has an Idempotency-Key',
+    changes: [
+      {
+        file: 'src/engine/runs/create.ts',
+        find: 'withdrawn = key === undefined && error',
+        replace: 'withdrawn = error',
+      },
+    ],
+    noticed: ['only who is asked to is cancelled'],
+  },
+  {
+    name: 'a context begins work for a run that is over or fenced',
+    changes: [
+      {
+        file: 'src/engine/execution/context.ts',
+        find: "throw fail('work_refused', what, this.abort.reason);",
+        replace: 'return;',
+      },
+    ],
+    noticed: ['no work begins after the end'],
+  },
+  {
+    name: 'an execution that is fenced is not told',
+    changes: [{ file: 'src/engine/execution/execution.ts', find: 'lost(error: Error): void {', replace: '$& return;' }],
+    noticed: ['no work begins after the end', 'a node hears that a run is no longer its own'],
+  },
+  {
+    name: 'the queues of sessions are not looked at for ends that were not heard of',
+    changes: [
+      { file: 'src/engine/engine.ts', find: '() => this.#services.queue.checkAll(),', replace: '() => undefined,' },
+    ],
     noticed: ['no run is left open'],
   },
   {
-    name: 'an execution that is fenced is not ended',
-    file: 'src/engine/runs/active-runs.ts',
-    find: 'if (failure !== undefined) execution.lost(failure);',
-    replace: '',
-    noticed: ['no work begins after the end', 'a node hears that a run is no longer its own'],
+    name: 'runs that the store has failed are not taken up again',
+    changes: [
+      {
+        file: 'src/engine/runs/executor.ts',
+        find: 'orphaned(run_id: string): void {\n    this.#orphans.add(run_id);',
+        replace: 'orphaned(_: string): void {',
+      },
+    ],
+    noticed: ['no run is left open'],
+  },
+  {
+    name: 'a reply that was left for one question is given to the next one',
+    changes: [
+      {
+        file: 'src/engine/cluster/reply-mailbox.ts',
+        find: "'at' in entry && entry.at === snapshot",
+        replace: "'at' in entry",
+      },
+    ],
+    noticed: ['a reply goes to its question', 'a reply is given once'],
+  },
+  {
+    name: 'a node does not ask whether the silent runs that it executes are still its own',
+    changes: [
+      {
+        file: 'src/engine/cluster/sync.ts',
+        find: 'if (this.#seen.get(run_id) === last) silent.push(run_id);',
+        replace: "if (this.#seen.get(run_id) === last && log.row.status === 'awaiting') silent.push(run_id);",
+      },
+    ],
+    noticed: ['a node hears that a run is no longer its own'],
+  },
+  {
+    name: 'a queued run begins whether or not it is the first of its session',
+    changes: [{ file: 'src/engine/runs/session-queue.ts', find: "lines: [], when: 'first' }", replace: 'lines: [] }' }],
+    noticed: ['queued runs do not overlap', 'queued runs begin in order'],
   },
 ];
 
 const root = resolve(import.meta.dirname, '../..');
 
 /**
- * Copies the sources and the simulation to a folder of their own, with one change. Returns the folder.
+ * Copies the sources and the simulation to a folder of their own, with the changes. Returns the folder.
  * @throws Error where the text to be changed is not there
  */
-export function mutate({ name, file, find, replace }: Mutation): string {
+export function mutate({ name, changes }: Mutation): string {
   const folder = join(root, 'node_modules/.cache/simulate');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const part of ['src', 'test/simulate', 'test/support', 'test/long', 'package.json', 'tsconfig.json'])
     cpSync(join(root, part), join(folder, part), { recursive: true });
-  const path = join(folder, file);
-  const source = readFileSync(path, 'utf8');
-  if (source.split(find).length !== 2) throw new Error(`${name}: ${file} has to have this once: ${find}`);
-  writeFileSync(
-    path,
-    source.replace(find, () => replace),
-  );
+  for (const { file, find, replace } of changes) {
+    const path = join(folder, file);
+    const source = readFileSync(path, 'utf8');
+    if (source.split(find).length !== 2) throw new Error(`${name}: ${file} has to have this once: ${find}`);
+    writeFileSync(path, source.replace(find, replace));
+  }
   return folder;
 }
