@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -242,6 +243,19 @@ describe('a file', () => {
       { numRuns: Number(process.env.FC_RUNS ?? 40) },
     );
   });
+});
+
+it('is loaded without a word about experiments, while other warnings are shown', () => {
+  const code = `
+    const { openDatabase } = await import('./src/stores/sqlite-driver.ts');
+    openDatabase(':memory:').close();
+    process.emitWarning('something else');
+  `;
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', code];
+  const { stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect(stderr).toContain('something else');
+  expect(stderr).not.toContain('Experimental');
+  expect(status).toBe(0);
 });
 
 function writeOf(kind: string, row: RunRow, count: number, text: string): Write {
