@@ -245,6 +245,37 @@ describe('a file', () => {
   });
 });
 
+it('lists runs by every combination of filters, each by an index of its own', async () => {
+  const store = new SqliteStore(':memory:');
+  const [names, statuses] = [['a', 'b'], ['created', 'in-progress', 'awaiting', 'completed', 'failed'] as const];
+  const rows = names.flatMap((agent_name) =>
+    names.flatMap((session_id) =>
+      statuses.map((status, n): RunRow => {
+        const finished_at = n > 2 ? '2026-01-01T00:00:01.000Z' : null;
+        return { ...newRow(`${agent_name}${session_id}${n}`), agent_name, session_id, status, finished_at, last: 1 };
+      }),
+    ),
+  );
+  await store.commit(rows.map((row) => ({ row, expect: 0, lines: ['1'], input: [] })));
+  for (const agent_name of [undefined, ...names]) {
+    for (const session_id of [undefined, ...names]) {
+      for (const status of [undefined, ...statuses]) {
+        const filter = {
+          ...(agent_name && { agent_name }),
+          ...(session_id && { session_id }),
+          ...(status && { status }),
+        };
+        const same = (one: RunRow): boolean =>
+          Object.entries(filter).every(([key, value]) => Reflect.get(one, key) === value);
+        const fitting = rows.filter(same).toReversed();
+        expect(await store.runs(filter, undefined, 100)).toEqual(fitting);
+        expect(await store.runs(filter, fitting[0]?.run_id, 1)).toEqual(fitting.slice(1, 2));
+      }
+    }
+  }
+  await store.close();
+});
+
 it('is loaded without a word about experiments, while other warnings are shown', () => {
   const code = `
     const { openDatabase } = await import('./src/stores/sqlite-driver.ts');
