@@ -63,8 +63,8 @@ export function checkLog({ run, events }: Kept): void {
   if (events.filter(({ type }) => type === 'run.created').length !== 1) throw fault('it was created twice');
   let folded = structuredClone(first.run);
   for (const event of events.slice(1)) {
-    // The output before this event is what the event says it is.
-    if ('run' in event && !same(event.run.output, folded.output))
+    // A final event carries the output before it, every other one none.
+    if ('run' in event && !same(event.run.output, isFinal(event.run.status) ? folded.output : []))
       throw fault(`${event.type} has another output than its log`);
     folded = fold(folded, structuredClone(event));
   }

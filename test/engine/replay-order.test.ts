@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { checkPlan } from '../support/replay-check.ts';
+
+describe('a durable run of any plan', () => {
+  it('ends as the whole one did, after whichever commit it was cut off', { timeout: 60_000 }, async () => {
+    const from = Number(process.env.SEED ?? 1);
+    const plans = Number(process.env.PLANS ?? 200);
+    let next = from;
+    const faults: string[] = [];
+    const work = async (): Promise<void> => {
+      while (next < from + plans && faults.length === 0) {
+        const seed = next;
+        next += 1;
+        faults.push(...(await checkPlan(seed)).faults);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, work));
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,97 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Agent } from '../../src/core/agent.ts';
+import { isFinal } from '../../src/core/status.ts';
+import type { Store } from '../../src/core/store.ts';
+import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import type { Limits } from '../../src/engine/limits.ts';
+import { Registry } from '../../src/engine/registry.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Run } from '../../src/schema/run.ts';
+import { RecordingStore } from './recording-store.ts';
+
+/** A run that is over, as a client sees it. */
+export interface Ended {
+  readonly run: Run;
+  readonly events: Event[];
+}
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** An engine without a server before it, started. */
+export async function startEngine(agents: Agent[], store: Store, limits: Partial<Limits> = {}): Promise<Engine> {
+  const engine = new Engine({
+    registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
+    store,
+    dispatcher: new LocalDispatcher(),
+    fetchResource: () => Promise.reject(new Error('nothing is fetched here')),
+    publicUrl: () => 'http://localhost',
+    logFor: () => silent,
+    onFailure: (error) => {
+      throw error;
+    },
+    limits: { stopTime: 0, attempts: 0, ...limits },
+  });
+  await engine.start();
+  return engine;
+}
+
+export const begin = async (engine: Engine, agent_name: string, text = 'go'): Promise<string> =>
+  (await engine.create({ agent_name, input: [{ parts: [{ content: text }] }] })).run_id;
+
+export const runOf = async (engine: Engine, run_id: string): Promise<Run> => JSON.parse(await engine.run(run_id));
+
+export async function eventsOf(engine: Engine, run_id: string): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const { lines } of await engine.watch(run_id, { until: 'now' }))
+    for (const line of lines) events.push(JSON.parse(line));
+  return events;
+}
+
+/** Waits until the run is over; `answer` replies to what it asks. */
+export async function toTheEnd(engine: Engine, run_id: string, answer?: (question: string) => string): Promise<Ended> {
+  for (;;) {
+    const run = await runOf(engine, run_id);
+    if (isFinal(run.status)) return { run, events: await eventsOf(engine, run_id) };
+    if (run.status === 'awaiting' && answer !== undefined) {
+      const { id, message } = run.await_request ?? { id: '', message: { parts: [] } };
+      const content = answer(message.parts[0]?.content ?? '');
+      // It may have gone on meanwhile.
+      await engine
+        .resume(run_id, { type: 'message', message: { parts: [{ content }] }, ...(id && { id }) })
+        .catch(() => {});
+    }
+    await turn();
+  }
+}
+
+/** Lets a run live once, to its end. */
+export async function whole(
+  agents: Agent[],
+  answer?: (question: string) => string,
+  limits?: Partial<Limits>,
+): Promise<Ended & { store: RecordingStore }> {
+  const store = new RecordingStore();
+  const engine = await startEngine(agents, store, limits);
+  const [agent] = agents;
+  const ended = await toTheEnd(engine, await begin(engine, agent?.manifest.name ?? ''), answer);
+  await engine.stop();
+  return { ...ended, store };
+}
+
+/** Lets a run live again with what a disk would hold after its first commits; undefined where that is nothing. */
+export async function again(
+  agents: Agent[],
+  store: RecordingStore,
+  commits: number,
+  answer?: (question: string) => string,
+  limits?: Partial<Limits>,
+): Promise<(Ended & { kept: number }) | undefined> {
+  const disk = await store.after(commits);
+  const [row] = await disk.runs({}, undefined, 1);
+  if (row === undefined) return undefined;
+  const engine = await startEngine(agents, disk, limits);
+  const ended = await toTheEnd(engine, row.run_id, answer);
+  await engine.stop();
+  return { ...ended, kept: row.last };
+}

@@ -1,0 +1,183 @@
+import { concat, defer, from, map, NEVER, of, range } from 'rxjs';
+import { expect } from 'vitest';
+import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import { type Agent, createServer, defineAgent, type Event, type Run, type Store } from '../../src/index.ts';
+import { faulty, type Method, newPlan, type Plan } from './faulty-store.ts';
+import { parseFrames, textOf } from './serve.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const limits = { sweepEvery: 2, patience: 2_000, stopTime: 0, keepKeys: 60_000 };
+
+type App = Awaited<ReturnType<typeof createServer>>;
+
+/** Agents of which each asks the store for something else. `released` lets the long one end in its second life. */
+function agentsOf(released: () => boolean): Agent[] {
+  const agent = (name: string, run: Agent['run'], durable = false): Agent =>
+    defineAgent({ name, description: 'A part of the script.' }, run, { durable });
+  return [
+    agent('echo', (input) => from(input)),
+    agent('tokens', () => range(0, 20).pipe(map((n) => `t${n} `))),
+    agent('never', () => NEVER),
+    agent(
+      'approve',
+      (_, context) =>
+        concat(
+          context.session.history.pipe(map(() => 'h')),
+          context.step('paid', () => of('p')),
+          defer(() => context.session.setState({ paid: true })).pipe(map(() => 's')),
+          context.await('Really?').pipe(map(({ message }) => message.parts[0]?.content ?? '')),
+        ),
+      true,
+    ),
+    agent(
+      'long',
+      () =>
+        concat(
+          of('a'),
+          defer(() => (released() ? of('b') : NEVER)),
+        ),
+      true,
+    ),
+  ];
+}
+
+/** A client that tries again what was answered with 503, as it is told to. */
+class Caller {
+  readonly #app: () => App;
+  #keys = 0;
+
+  constructor(app: () => App) {
+    this.#app = app;
+  }
+
+  async ask(method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object, headers: object = {}): Promise<Answer> {
+    this.#keys += 1;
+    const key = method === 'POST' && payload !== undefined ? { 'idempotency-key': `k${this.#keys}` } : {};
+    for (;;) {
+      const { statusCode, body } = await this.#app().inject({
+        method,
+        url,
+        headers: { ...key, ...headers },
+        ...(payload && { payload }),
+      });
+      if (statusCode !== 503) return { status: statusCode, body };
+      expect(body).not.toContain('as planned');
+      await turn();
+    }
+  }
+
+  async run(agent_name: string, more: object = {}, headers: object = {}): Promise<Run> {
+    const input = [{ parts: [{ content: 'hi' }] }];
+    return JSON.parse((await this.ask('POST', '/runs', { agent_name, input, ...more }, headers)).body);
+  }
+
+  async settled(run_id: string): Promise<Run> {
+    for (;;) {
+      const run: Run = JSON.parse((await this.ask('GET', `/runs/${run_id}`)).body);
+      if (['completed', 'failed', 'cancelled', 'awaiting'].includes(run.status)) return run;
+      await turn();
+    }
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/**
+ * Performs the script: runs in every mode, with sessions, steps, a reply, a queue, a cancel, a restart and deletions,
+ * over a store of which one call fails. Every run has to end as without the failure.
+ */
+async function perform(store: Store, plan: Plan): Promise<void> {
+  const session_id = '77777777-7777-4777-8777-777777777777';
+  const state = { released: false };
+  const start = (): Promise<App> =>
+    createServer({
+      agents: agentsOf(() => state.released),
+      store: faulty(store, plan),
+      dispatcher: new LocalDispatcher(),
+      limits,
+      docs: false,
+      playground: false,
+    });
+  let app = await start();
+  const caller = new Caller(() => app);
+  const echo = await caller.run('echo', { session_id });
+  expect([echo.status, textOf(echo)]).toEqual(['completed', 'hi']);
+  const streamed = await caller.ask('POST', '/runs', {
+    agent_name: 'tokens',
+    input: [{ parts: [] }],
+    mode: 'stream',
+  });
+  const seen = parseFrames(streamed.body);
+  expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
+  expect(seen.at(-1)?.event.type).toBe('run.completed');
+  const approve = await caller.run('approve', { session_id });
+  expect(approve.status).toBe('awaiting');
+  const await_resume = { type: 'message', message: { parts: [{ content: 'yes' }] } };
+  await caller.ask('POST', `/runs/${approve.run_id}`, { await_resume });
+  expect(textOf(await caller.settled(approve.run_id))).toBe('hhpsyes');
+  const busy = { 'if-busy': 'enqueue' };
+  const first = await caller.run('never', { session_id, mode: 'async' }, busy);
+  const second = await caller.run('echo', { session_id, mode: 'async' }, busy);
+  await caller.ask('POST', `/runs/${first.run_id}/cancel`);
+  expect((await caller.settled(first.run_id)).status).toBe('cancelled');
+  expect((await caller.settled(second.run_id)).status).toBe('completed');
+  const long = await caller.run('long', { mode: 'async' });
+  for (let events: Event[] = []; events.length < 3; )
+    ({ events } = JSON.parse((await caller.ask('GET', `/runs/${long.run_id}/events`)).body));
+  await app.close();
+  state.released = true;
+  app = await start();
+  await app.ready();
+  expect(textOf(await caller.settled(long.run_id))).toBe('ab');
+  await followed(
+    store,
+    caller,
+    seen.map(({ event }) => event),
+  );
+  await app.close();
+}
+
+/** What can be asked of runs that are over, and what is left when they are deleted. */
+async function followed(store: Store, caller: Caller, seen: readonly Event[]): Promise<void> {
+  const { runs }: { runs: Run[] } = JSON.parse((await caller.ask('GET', '/runs')).body);
+  expect(runs).toHaveLength(6);
+  const streamed = runs.find(({ agent_name }) => agent_name === 'tokens');
+  const { events } = JSON.parse((await caller.ask('GET', `/runs/${streamed?.run_id}/events`)).body);
+  expect(events).toEqual(seen);
+  const session_id = runs.find(({ agent_name }) => agent_name === 'echo')?.session_id;
+  const session = JSON.parse((await caller.ask('GET', `/sessions/${session_id}`)).body);
+  // What each of its three completed runs was told and said.
+  expect(session.history).toHaveLength(6);
+  expect((await caller.ask('GET', new URL(session.state).pathname)).body).toBe('{"paid":true}');
+  expect((await caller.ask('GET', '/agents/echo')).status).toBe(200);
+  expect(await store.unfinished(undefined, '', 10)).toEqual([]);
+  expect((await caller.ask('DELETE', `/runs/${streamed?.run_id}`)).status).toBe(204);
+  expect((await caller.ask('DELETE', `/sessions/${session_id}`)).status).toBe(204);
+  expect((await caller.ask('GET', `/sessions/${session_id}`)).status).toBe(404);
+}
+
+/** What the timers of the engine ask again and again; only their first calls are the script's. */
+const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];
+
+/**
+ * Performs the script with the first call of a method failing, then with the second, and so on. `open` gives an empty
+ * store, which is closed each time. Answers how many calls there were.
+ */
+export async function failEachCall(open: () => Promise<Store>, method: Method): Promise<number> {
+  const whole = newPlan();
+  const once = async (plan: Plan): Promise<void> => {
+    const store = await open();
+    try {
+      await perform(store, plan);
+    } finally {
+      await store.close();
+    }
+  };
+  await once(whole);
+  const count = Math.min(whole.calls[method] ?? 0, periodic.includes(method) ? 12 : 60);
+  for (let call = 1; call <= count; call += 1) await once(newPlan({ [method]: { fails: call } }));
+  return count;
+}
