@@ -18,7 +18,7 @@ import {
   timestamp,
 } from 'rxjs';
 import { type Client, ClientError, type MessagePart, type Run } from '../client/client.ts';
-import { isFinal } from '../core/status.ts';
+import { isFinal, isSettled } from '../core/status.ts';
 import type { Catalog } from './catalog.ts';
 import type { Memory } from './memory.ts';
 import type { Place, Places } from './place.ts';
@@ -53,6 +53,8 @@ export class Conversation {
   #asked: { readonly run_id: string; readonly at: number } | undefined;
   /** Runs whose input was looked for. */
   readonly #recalled = new Set<string>();
+  /** The session's runs that are over, with their output. */
+  readonly #over = new Map<string, Run>();
   readonly followed = signal<Followed | undefined>(undefined);
   /** Why the last thing that was said did not get through. */
   readonly problem = signal<string | undefined>(undefined);
@@ -166,15 +168,26 @@ export class Conversation {
 
   #runsOf(session: string | undefined): Observable<readonly Run[]> {
     this.#recalled.clear();
+    this.#over.clear();
     if (session === undefined) return of([]);
     const ask = defer(() => this.#parts.client.runs({ session_id: session, limit: shown })).pipe(
-      map(({ runs }) => runs.toReversed()),
+      switchMap(({ runs }) => Promise.all(runs.toReversed().map((run) => this.#withOutput(run)))),
       catchError(() => EMPTY),
     );
     return this.#changed.pipe(
       startWith(undefined),
       switchMap(() => ask),
     );
+  }
+
+  /** A run of a list, which leaves the output out, as a whole. */
+  async #withOutput(run: Run): Promise<Run> {
+    if (run.output.length > 0 || !isSettled(run.status)) return run;
+    const known = this.#over.get(run.run_id);
+    if (known !== undefined) return known;
+    const whole = await this.#parts.client.get(run.run_id).catch(() => run);
+    if (isFinal(whole.status) && whole !== run) this.#over.set(run.run_id, whole);
+    return whole;
   }
 
   #show(runs: readonly Run[]): void {

@@ -23,11 +23,13 @@ describe('what a server is asked', () => {
   it('lists runs by page, reads one, deletes it', async () => {
     const { client } = await setUp();
     const made = [await client.sync('echo', 'a'), await client.sync('echo', 'b'), await client.sync('ask', 'c')];
-    expect((await client.runs({ status: 'awaiting' })).runs).toEqual([made[2]]);
+    // Lists leave the output out.
+    const listed = made.map((run) => ({ ...run, output: [] }));
+    expect((await client.runs({ status: 'awaiting' })).runs).toEqual([listed[2]]);
     const first = await client.runs({ agent_name: 'echo', limit: 1 });
-    expect(first.runs).toEqual([made[1]]);
+    expect(first.runs).toEqual([listed[1]]);
     const second = await client.runs({ agent_name: 'echo', limit: 1, cursor: first.next_cursor });
-    expect(second.runs).toEqual([made[0]]);
+    expect(second.runs).toEqual([listed[0]]);
     const { run_id } = made[0] as Run;
     expect(await client.get(run_id)).toEqual(made[0]);
     await client.remove(run_id);
