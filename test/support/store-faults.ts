@@ -89,7 +89,7 @@ interface Answer {
  * Performs the script: runs in every mode, with sessions, steps, a reply, a queue, a cancel, a restart and deletions,
  * over a store of which one call fails. Every run has to end as without the failure.
  */
-async function perform(store: Store, plan: Plan): Promise<void> {
+export async function perform(store: Store, plan: Plan): Promise<void> {
   const session_id = '77777777-7777-4777-8777-777777777777';
   const state = { released: false };
   const start = (): Promise<App> =>
