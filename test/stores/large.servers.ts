@@ -1,18 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, describe, expect, it } from 'vitest';
-import { postgresPlace, redisPlace } from '../support/servers.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Started, startPostgres, startRedis } from '../support/servers.ts';
 import { opening } from './opened.ts';
 import { append, end, fresh } from './writes.ts';
 
 const megabytes = 100;
 
-for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
-  describe.skipIf(place === undefined)(`a part of ${megabytes} MB: ${name}`, () => {
-    afterAll(() => place?.remove());
+// Servers of their own: Redis does nothing else for seconds.
+for (const [name, start] of Object.entries({ redis: startRedis, postgres: startPostgres })) {
+  describe(`a part of ${megabytes} MB: ${name}`, () => {
+    let server: Started | undefined;
+    beforeAll(async () => {
+      server = await start();
+    }, 60_000);
+    afterAll(() => server?.stop());
+    const here = (skip: (why: string) => never): string => (server ?? skip(`there is no ${name} to start`)).url;
     const { open } = opening();
 
-    it('is kept, or rejected by itself, and other runs go on', { timeout: 240_000 }, async () => {
-      const store = await open(place?.url ?? '');
+    it('is kept, or rejected by itself, and other runs go on', { timeout: 240_000 }, async ({ skip }) => {
+      const store = await open(here(skip));
       const other = append(fresh(), ['1']);
       // What no compression makes short.
       const part = randomBytes((megabytes * 1e6 * 3) / 4).toString('base64');
@@ -35,8 +41,10 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
       expect(await store.commit([append(other.row, ['2'])])).toEqual(['taken']);
     });
 
-    it('rejects a text that is longer than any can be, and its neighbours go on', { timeout: 240_000 }, async () => {
-      const store = await open(place?.url ?? '');
+    it('rejects a text that is longer than any can be, and its neighbours go on', { timeout: 240_000 }, async ({
+      skip,
+    }) => {
+      const store = await open(here(skip));
       const half = 'x'.repeat(300_000_000);
       const [outcome] = await store.commit([append(fresh(), [half, half])]);
       expect(outcome).toMatchObject({ rejected: expect.any(Error) });

@@ -33,11 +33,11 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
     let started: Started | undefined;
     beforeAll(async () => {
       started = await start({ durable: true });
-    });
+    }, 60_000);
     afterAll(() => started?.stop());
     const here = (skip: (why: string) => never): Started => started ?? skip(`there is no ${name} to start`);
 
-    it('keeps every commit exactly once while its server crashes twice', async ({ skip }) => {
+    it('keeps every commit exactly once while its server crashes twice', { timeout: 60_000 }, async ({ skip }) => {
       const server = here(skip);
       const store = await open(server.url);
       let row = fresh();
