@@ -130,12 +130,12 @@ export class Client {
   }
 
   #asked(record: RunRecord, id: number): void {
-    const { answers, thinks } = this.#plan;
+    const { answers, thinks, raceBy } = this.#plan;
     if (answers === 'never' || this.#answered.has(id)) return;
     this.#answered.add(id);
     this.#go(this.#later(thinks, () => this.#answer(record)));
     if (answers === 'twice') this.#go(this.#later(thinks, () => this.#answer(record)));
-    if (answers === 'race') this.#go(this.#later(thinks, () => this.#cancel(record)));
+    if (answers === 'race') this.#go(this.#later(thinks - raceBy, () => this.#cancel(record)));
   }
 
   /** Replies; where it is not known whether the reply was taken, sends it again with its key, if it has one. */

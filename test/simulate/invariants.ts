@@ -75,7 +75,7 @@ export class Invariants implements Audit, Watch {
     this.#checkTurn(write, before);
   }
 
-  #checkRow({ row, lines, expect }: Write, before: RunRow | undefined): void {
+  #checkRow({ row, lines, expect, from }: Write, before: RunRow | undefined): void {
     const { run_id } = row;
     const log = this.#server.logs.get(run_id) ?? [];
     const wrong = (what: string): void => this.#ledger.violate('the log is whole', `${run_id}: ${what}`);
@@ -83,7 +83,11 @@ export class Invariants implements Audit, Watch {
     if (row.last !== expect + lines.length || log.length !== row.last)
       wrong(`the row says ${row.last} events, the log has ${log.length}`);
     if (before !== undefined && isFinal(before.status)) wrong(`something follows the final event, ${before.status}`);
-    if (before !== undefined && row.epoch < before.epoch) wrong(`epoch ${row.epoch} follows epoch ${before.epoch}`);
+    if (before !== undefined && (from ?? row.epoch) !== before.epoch)
+      this.#ledger.violate(
+        'one execution writes',
+        `${run_id}: a write of epoch ${from ?? row.epoch} is taken in epoch ${before.epoch}`,
+      );
     if (before?.status === 'cancelling' && row.status !== 'cancelling' && row.status !== 'cancelled')
       this.#ledger.violate('a cancel is kept', `${run_id} goes from cancelling to ${row.status}`);
     lines.forEach((line, index) => {

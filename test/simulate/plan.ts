@@ -20,6 +20,8 @@ export interface ClientPlan {
   readonly readers: number;
   /** What is done where the run awaits; `race` sends a cancel at the same time, `twice` two replies. */
   readonly answers: 'once' | 'twice' | 'again' | 'race' | 'never';
+  /** Milliseconds by which the cancel of a `race` comes before the reply. */
+  readonly raceBy: number;
   /** Milliseconds until the client thinks of an answer. */
   readonly thinks: number;
   /** Milliseconds after the creation; 0 for never. */
@@ -48,7 +50,7 @@ export function drawPlan(random: Random, seed: number): Plan {
     drawClient(random.fork(`client ${index}`), `client ${index}`, sessions),
   );
   const alone = random.chance(0.25);
-  const nodes = alone ? 1 : random.between(1, 3);
+  const nodes = alone ? 1 : random.of(1, 2, 3, 3);
   return { seed, nodes, alone, clients, faults: drawFaults(random.fork('faults'), busyTime) };
 }
 
@@ -87,9 +89,10 @@ function drawClient(random: Random, name: string, sessions: readonly number[]): 
       [5, 'once'],
       [2, 'twice'],
       [2, 'again'],
-      [2, 'race'],
+      [3, 'race'],
       [1, 'never'],
     ]),
+    raceBy: random.between(-4, 8),
     thinks: random.of(random.between(0, 20), random.between(20, 1_000), random.between(1_000, 8_000)),
     cancelAfter: random.chance(isSilent ? 0.6 : 0.25)
       ? random.of(random.between(1, 100), random.between(100, 6_000))
