@@ -25,6 +25,8 @@ const reading: State = { kind: 'reading' };
 const asking: State = { kind: 'asking' };
 const closed: State = { kind: 'closed' };
 const none: readonly Batch[] = [];
+/** Milliseconds until a store that was unavailable is asked again, if nothing was heard of it before. */
+const pause = 500;
 
 /**
  * A reader's position in a log. Replay and live are one: what is durable after the position is read, from the log's tail
@@ -224,15 +226,21 @@ export class Cursor implements Reader {
     if (this.#state !== closed) this.#state = state;
   }
 
-  /** The store is unavailable: the stream stays open until it is back, of which every reader is told. */
+  /** The store is unavailable: the stream stays open, and it is asked again when it may be back. */
   #hold(): void {
     if (this.#state === closed) return;
     this.#stale = true;
-    const release = this.#runs.on(this.#source.run_id, () => {
+    const again = (): void => {
       release();
       this.#become(reading);
       this.wake();
-    });
+    };
+    const timer = setTimeout(again, pause);
+    const unsubscribe = this.#runs.on(this.#source.run_id, again);
+    const release = (): void => {
+      clearTimeout(timer);
+      unsubscribe();
+    };
     this.#state = { kind: 'held', release };
   }
 }

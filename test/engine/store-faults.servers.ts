@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openStore } from '../../src/stores/open.ts';
+import { methods } from '../support/faulty-store.ts';
+import { type Place, postgresPlace, redisPlace } from '../support/servers.ts';
+import { failEachCall } from '../support/store-faults.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let files = 0;
+const stores: Record<string, () => Promise<() => string>> = {
+  sqlite: async () => () => {
+    files += 1;
+    return `sqlite:${join(folder, `${files}.db`)}`;
+  },
+  redis: () => apart(redisPlace),
+  postgres: () => apart(postgresPlace),
+};
+
+/** A place for each store that is opened, so that all of them are empty. */
+async function apart(find: () => Promise<Place | undefined>): Promise<() => string> {
+  const place = await find();
+  if (place === undefined) throw new Error('there is no server for this store');
+  const names: string[] = [];
+  afterAll(() => place.remove());
+  return () => {
+    names.push(`${place.name}_${names.length}`);
+    return place.url.replace(place.name, names.at(-1) ?? '');
+  };
+}
+
+describe.each(Object.keys(stores))('each call of %s that fails once', (name) => {
+  it('leaves no run open, and loses nothing that a reader saw', { timeout: 600_000 }, async () => {
+    const next = await stores[name]?.();
+    if (next === undefined) throw new Error(`there is no store ${name}`);
+    for (const method of methods)
+      expect([method, await failEachCall(() => openStore(next()), method)]).not.toEqual([method, 0]);
+  });
+});
