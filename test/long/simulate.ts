@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { flaws } from '../simulate/flaws.ts';
-import { mutate, mutations } from '../simulate/mutations.ts';
+import { type Mutation, mutate, mutations } from '../simulate/mutations.ts';
 import { explain, planOf, type Report, shrink, simulate } from '../simulate/simulate.ts';
 import type { Flaws } from '../simulate/world.ts';
 
@@ -12,7 +12,9 @@ import type { Flaws } from '../simulate/world.ts';
  *   --whole                                   the plan as it was drawn
  *   --trace                                   every event of that seed, as it happens
  *   --until NAME                              stop where an invariant of this name is broken; may be repeated
- *   --mutations                               put defects in, and see that each is noticed
+ *   --brief                                   which invariants are broken by which seeds, and no more
+ *   --mutations                               put defects in, and see that each is noticed within 1,000 seeds
+ *   --only TEXT                               of these, those with this text in their names
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -22,6 +24,8 @@ const { values, positionals } = parseArgs({
     trace: { type: 'boolean', default: false },
     whole: { type: 'boolean', default: false },
     until: { type: 'string', multiple: true, default: [] },
+    brief: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
     mutations: { type: 'boolean', default: false },
   },
 });
@@ -50,25 +54,52 @@ async function explore(first: number, count: number, until: readonly string[], f
   return found;
 }
 
+/** The first seed that breaks one of these invariants with a defect, and breaks nothing without it. */
+async function firstSeed(
+  count: number,
+  next: (from: number) => Promise<number | undefined>,
+): Promise<number | undefined> {
+  for (let from = 1; from <= count; ) {
+    const seed = await next(from);
+    if (seed === undefined || (await simulate(planOf(seed))).violation === undefined) return seed;
+    from = seed + 1;
+  }
+  return undefined;
+}
+
 /** Whether each defect that is put in is noticed within so many seeds. */
 async function noticeAll(count: number): Promise<boolean> {
   let all = true;
-  const tell = (name: string, seed: number | undefined): void => {
+  const notice = async (name: string, next: (from: number) => Promise<number | undefined>): Promise<void> => {
+    if (!name.includes(values.only)) return;
+    const seed = await firstSeed(count, next);
     all &&= seed !== undefined;
     say(`${seed === undefined ? 'NOT NOTICED' : `noticed by seed ${seed}`.padEnd(22)}  ${name}`);
   };
   for (const { name, flaws: flaw, noticed } of flaws) {
-    const { broken } = await explore(1, count, noticed, flaw);
-    tell(name, noticed.flatMap((invariant) => broken.get(invariant) ?? [])[0]);
+    await notice(name, async (from) => {
+      const { broken } = await explore(from, count - from + 1, noticed, flaw);
+      return noticed.flatMap((invariant) => broken.get(invariant) ?? [])[0];
+    });
   }
-  for (const mutation of mutations) {
-    const until = mutation.noticed.flatMap((name) => ['--until', name]);
-    const script = ['--import', 'tsx', 'test/long/simulate.ts', String(count), ...until];
-    const { stdout } = spawnSync(process.execPath, script, { cwd: mutate(mutation), encoding: 'utf8' });
-    const lines = mutation.noticed.flatMap((name) => stdout.split('\n').filter((line) => line.includes(`  ${name}: `)));
-    tell(mutation.name, lines.map((line) => Number(/seeds?: .*?(\d+)$/.exec(line)?.[1]))[0]);
-  }
+  for (const mutation of mutations)
+    await notice(mutation.name, async (from) => exploreMutated(mutation, from, count - from + 1));
   return all;
+}
+
+function exploreMutated(mutation: Mutation, from: number, count: number): number | undefined {
+  const { noticed } = mutation;
+  const script = ['--import', 'tsx', 'test/long/simulate.ts', String(count), '--from', String(from), '--brief'];
+  const until = noticed.flatMap((name) => ['--until', name]);
+  const { stdout, stderr } = spawnSync(process.execPath, [...script, ...until], {
+    cwd: mutate(mutation),
+    encoding: 'utf8',
+    maxBuffer: 1e9,
+  });
+  if (!/^\d+ seeds from/.test(stdout)) throw new Error(`${mutation.name}: ${stderr}`);
+  const lines = stdout.split('\n').filter((line) => noticed.some((name) => line.startsWith(`  ${name}: `)));
+  const seed = /seeds: (\d+)/.exec(lines[0] ?? '')?.[1];
+  return seed === undefined ? undefined : Number(seed);
 }
 
 if (values.mutations) {
@@ -93,7 +124,7 @@ if (values.mutations) {
   for (const [invariant, seeds] of broken)
     say(`  ${invariant}: broken by ${seeds.length}, by seeds: ${seeds.slice(0, 8).join(' ')}`);
   if (last !== undefined) {
-    say(`\n${explain(await shrink(last))}`);
+    if (!values.brief) say(`\n${explain(await shrink(last))}`);
     process.exitCode = 1;
   }
 }

@@ -15,6 +15,9 @@ const conditions = [
 ] as const;
 export type Condition = (typeof conditions)[number];
 
+/** Those in which a node cannot learn from the store what it needs to know. */
+const blocking: readonly Condition[] = ['stalled', 'refusing', 'flaky', 'answers-late', 'slow'];
+
 /** What may happen to a node as a whole. */
 type Blow = 'pause' | 'crash' | 'stop';
 
@@ -42,6 +45,8 @@ export function drawFaults(random: Random, until: number): Fault[] {
     const node = random.chance(0.3) && kind !== 'stop' && kind !== 'pause' ? -1 : random.below(4);
     faults.push({ at, kind, node, length });
   }
+  // Notifications are the first thing that nodes must be able to do without.
+  if (random.chance(0.2)) faults.push({ at: random.between(0, until / 2), kind: 'deaf', node: -1, length: 16_000 });
   return faults.sort((a, b) => a.at - b.at);
 }
 
@@ -68,9 +73,9 @@ export class Conditions {
     return this.left(condition, node) > 0;
   }
 
-  /** Whether anything was wrong for a node within so many milliseconds. */
+  /** Whether a node could reach the store for so many milliseconds; notifications are not needed for that. */
   quietFor(node: string, milliseconds: number): boolean {
     const since = this.#now() - milliseconds;
-    return conditions.every((condition) => (this.#until.get(`${condition} ${node}`) ?? -Infinity) < since);
+    return blocking.every((condition) => (this.#until.get(`${condition} ${node}`) ?? -Infinity) < since);
   }
 }

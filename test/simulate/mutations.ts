@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: 'const [outcome] = await store.commit([endOf(row, run, executions.now())]);',
+        find: 'const [outcome] = await store.commit([end]);',
         replace: `const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
           const [outcome] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
           if (outcome === 'taken') await store.commit([endOf(seized, run, executions.now())]);`,
@@ -86,6 +86,11 @@ export const mutations: readonly Mutation[] = [
         file: 'src/engine/cluster/reply-mailbox.ts',
         find: "'at' in entry && entry.at === snapshot",
         replace: "'at' in entry",
+      },
+      {
+        file: 'src/engine/execution/awaits.ts',
+        find: 'if (reply.id !== undefined && reply.id !== asked.id)',
+        replace: 'if (false)',
       },
     ],
     noticed: ['a reply goes to its question', 'a reply is given once'],
