@@ -117,7 +117,7 @@ export class StoreServer {
   }
 
   #delay(node: Owner): number {
-    const usual = latency * (0.5 + this.#random.next());
+    const usual = latency * (0.5 + this.#random.next()) * (this.#random.chance(0.1) ? this.#random.between(2, 20) : 1);
     // Now and then a message takes long though nothing is wrong.
     if (this.#random.chance(0.005)) return usual + this.#random.between(100, 1_500);
     return this.#conditions.has('slow', node) ? usual * 100 : usual;
