@@ -4,7 +4,7 @@ import { type Run, RunsResponse } from '../../../src/index.ts';
 import { agent, askOnce, echo } from '../../support/agents.ts';
 import { ask, serve } from '../../support/serve.ts';
 
-const large = agent('large', () => 'x'.repeat(1_000_000));
+const large = agent('large', () => 'x'.repeat(100_000));
 const fails = agent('fails', () => {
   throw new Error('no');
 });
@@ -21,11 +21,11 @@ describe('a list of runs', () => {
 
   it('is small, however much its runs have said', async () => {
     const served = await serve([large]);
-    const posted = Array.from({ length: 20 }, () => served.post('/runs', ask('large')));
+    const posted = Array.from({ length: 5 }, () => served.post('/runs', ask('large')));
     for (const response of await Promise.all(posted)) await response.text();
     const text = await (await served.get('/runs?limit=100')).text();
-    expect(JSON.parse(text).runs).toHaveLength(20);
-    expect(text.length).toBeLessThan(20 * 1_000);
+    expect(JSON.parse(text).runs).toHaveLength(5);
+    expect(text.length).toBeLessThan(5 * 1_000);
   });
 
   it('answers HEAD as GET, without the body', async () => {
