@@ -1,7 +1,6 @@
 import { fail } from '../core/errors.ts';
+import { maxDepth } from '../core/json.ts';
 
-/** Levels of nesting; a deeper value would overflow the stack of the code that encodes it again. */
-const maxDepth = 100;
 /** Members of one object: a large object costs V8 ten times as much a member as a small one. */
 const maxMembers = 1_000;
 

@@ -39,6 +39,6 @@ export function utcOf(text: string): string | undefined {
 }
 
 /** Whether a text is an absolute URI, as `new URL` takes it; never one with blanks or controls, which it would drop. */
-export function isUri(text: string): boolean {
+function isUri(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:[^\s\p{Cc}]+$/iu.test(text) && URL.canParse(text);
 }

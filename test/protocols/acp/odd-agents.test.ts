@@ -33,12 +33,12 @@ describe('a run that fails', () => {
     [
       'awaits a number',
       () => (_, context) => context.await({ parts: [{ content: 5 }] } as never) as never,
-      { reason: 'output_invalid' },
+      { reason: 'await_invalid' },
     ],
     [
       'awaits without an end',
       () => (_, context) => context.await('?', { expires_in: Number.NaN }) as never,
-      { reason: 'output_invalid' },
+      { reason: 'await_invalid' },
     ],
     ['throws a list as data', () => throws(new AgentError('quota', 'm', [1])), { value: [1], code: 'quota' }],
     ['throws a text as data', () => throws(new AgentError('not_found', 'm', 'five')), { value: 'five' }],
