@@ -1,6 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Agent } from '../../src/core/agent.ts';
-import { isFinal } from '../../src/core/status.ts';
 import type { Store } from '../../src/core/store.ts';
 import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import { Engine } from '../../src/engine/engine.ts';
@@ -50,19 +48,16 @@ export async function eventsOf(engine: Engine, run_id: string): Promise<Event[]>
 
 /** Waits until the run is over; `answer` replies to what it asks. */
 export async function toTheEnd(engine: Engine, run_id: string, answer?: (question: string) => string): Promise<Ended> {
-  for (;;) {
-    const run = await runOf(engine, run_id);
-    if (isFinal(run.status)) return { run, events: await eventsOf(engine, run_id) };
-    if (run.status === 'awaiting' && answer !== undefined) {
-      const { id, message } = run.await_request ?? { id: '', message: { parts: [] } };
-      const content = answer(message.parts[0]?.content ?? '');
-      // It may have gone on meanwhile.
-      await engine
-        .resume(run_id, { type: 'message', message: { parts: [{ content }] }, ...(id && { id }) })
-        .catch(() => {});
-    }
-    await turn();
+  for await (const { lines } of await engine.watch(run_id)) {
+    const turned = lines.map((line): Event => JSON.parse(line)).filter((event) => 'run' in event);
+    const asked = turned.at(-1)?.run.await_request;
+    if (asked === undefined || answer === undefined) continue;
+    const content = answer(asked.message.parts[0]?.content ?? '');
+    const reply = { type: 'message', message: { parts: [{ content }] }, ...(asked.id && { id: asked.id }) };
+    // A run that was cut off may have got this reply in its life before.
+    engine.resume(run_id, reply).catch(() => undefined);
   }
+  return { run: await runOf(engine, run_id), events: await eventsOf(engine, run_id) };
 }
 
 /** Lets a run live once, to its end. */

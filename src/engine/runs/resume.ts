@@ -4,6 +4,7 @@ import type { Extras, RunRow } from '../../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { foldRow } from '../log/stored-run.ts';
+import { within } from '../store-access.ts';
 import type { Begun, Wishes } from './begun.ts';
 import { type Once, once } from './idempotency.ts';
 import { leaveReply } from './leave-reply.ts';
@@ -42,6 +43,8 @@ async function resume(
   const { store, commits, active, executions, dispatcher, idempotency, replies } = services;
   commits.check();
   const execution = await active.get(run_id);
+  // While it is led through its past it awaits nothing, whatever it asked then.
+  if (execution?.replaying) await within(execution.caughtUp(), executions.limits.requestTimeout);
   const row = execution?.log.row ?? (await active.row(run_id));
   // A run that is led through its past awaits nothing; one that another process had in memory, where there is none, neither.
   const lost = execution === undefined ? row.tier === 'pinned' && !dispatcher.shared : execution.replaying;
