@@ -51,7 +51,7 @@ function fromPromise<T>(input: PromiseLike<T>, { pending }: Source): Observable<
 }
 
 /** Milliseconds that an iterable may emit for before other work of the process gets its turn. */
-const slice = 8;
+const slice = 12;
 /** Values between two looks at the clock: each costs as much as a twentieth of a token. */
 const looks = 4;
 

@@ -63,10 +63,12 @@ function guard(signal: AbortSignal, report: (error: unknown) => void): void {
     typeof listener === 'function' || (typeof listener === 'object' && listener !== null);
   Object.defineProperties(signal, {
     addEventListener: {
+      writable: true,
       value: (type: string, listener: unknown, options?: AddEventListenerOptions | boolean) =>
         isListener(listener) && add(type, guarded(listener), options),
     },
     removeEventListener: {
+      writable: true,
       value: (type: string, listener: unknown, options?: EventListenerOptions | boolean) =>
         isListener(listener) && remove(type, guards.get(listener) ?? guarded(listener), options),
     },

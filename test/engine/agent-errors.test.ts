@@ -1,0 +1,276 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { concat, defer, finalize, map, NEVER, Observable, of, timer } from 'rxjs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Agent, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import type { Message } from '../../src/schema/message.ts';
+import type { Run } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { again, begin, eventsOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+
+const agentOf = (run: AgentRun, name = 'odd', durable = false): Agent =>
+  defineAgent({ name, description: 'Odd.' }, run, { durable });
+const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
+
+/** Errors that would end a process; there must be none. */
+function strays(): unknown[] {
+  const seen: unknown[] = [];
+  const stray = (error: unknown): void => void seen.push(error);
+  const kinds = ['uncaughtException', 'unhandledRejection'];
+  const emitter: NodeJS.EventEmitter = process;
+  const before = kinds.map((kind) => emitter.listeners(kind) as ((...args: unknown[]) => void)[]);
+  for (const kind of kinds) emitter.removeAllListeners(kind).on(kind, stray);
+  onTestFinished(() => {
+    kinds.forEach((kind, index) => {
+      emitter.removeAllListeners(kind);
+      for (const listener of before[index] ?? []) emitter.on(kind, listener);
+    });
+  });
+  return seen;
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+const boom = (): never => {
+  throw new Error('boom');
+};
+
+describe('a thenable', () => {
+  it.each([
+    ['that an agent returns', (query: PromiseLike<string>) => agentOf(() => query)],
+    [
+      'that a step returns',
+      (query: PromiseLike<string>) => agentOf((_, context) => context.step('query', () => query), 'odd', true),
+    ],
+  ])('%s is asked once', async (_, make) => {
+    let queries = 0;
+    // As a query builder: each call of `then` runs the query.
+    const query: PromiseLike<string> = {
+      // biome-ignore lint/suspicious/noThenProperty: that is what is tested
+      // biome-ignore lint/suspicious/noExplicitAny: the signature of `then`
+      then: (resolve: any, reject: any) => {
+        queries += 1;
+        return Promise.resolve(`row ${queries}`).then(resolve, reject);
+      },
+    };
+    const { run } = await whole([make(query)]);
+    expect(text(run)).toBe('row 1');
+    expect(queries).toBe(1);
+  });
+});
+
+describe('whatever an agent throws, the process lives and the run ends', () => {
+  const cases: [string, AgentRun, 'completed' | 'failed' | 'cancelled'][] = [
+    [
+      'in a listener of its signal',
+      (_, { signal }) => {
+        signal.addEventListener('abort', boom);
+        signal.addEventListener('abort', async () => boom());
+        signal.onabort = boom;
+        return NEVER;
+      },
+      'cancelled',
+    ],
+    ['in its teardown, when it is cancelled', () => NEVER.pipe(finalize(boom)), 'cancelled'],
+    [
+      'in its teardown, when a timer completes it',
+      () =>
+        defer(
+          () =>
+            new Observable<string>((subscriber) => {
+              const handle = setTimeout(() => subscriber.complete(), 1);
+              return () => {
+                clearTimeout(handle);
+                boom();
+              };
+            }),
+        ),
+      'completed',
+    ],
+    ['in `subscribe`', () => ({ subscribe: boom }) as never, 'failed'],
+    [
+      'in a getter of `then`',
+      () =>
+        ({
+          // biome-ignore lint/suspicious/noThenProperty: that is what is tested
+          get then() {
+            return boom();
+          },
+        }) as never,
+      'failed',
+    ],
+    // biome-ignore lint/suspicious/noThenProperty: that is what is tested
+    ['in `then`', () => ({ then: boom }) as never, 'failed'],
+    ['in an iterator’s `next`', () => ({ [Symbol.iterator]: () => ({ next: boom, return: boom }) }) as never, 'failed'],
+    [
+      'in an iterator’s `return`',
+      () =>
+        ({
+          [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}), return: boom }),
+        }) as never,
+      'cancelled',
+    ],
+    [
+      'in `unsubscribe` of what it subscribed to',
+      () => ({ subscribe: () => ({ unsubscribe: boom }) }) as never,
+      'cancelled',
+    ],
+    [
+      'in a getter of what it emits',
+      () =>
+        of({
+          get content(): string {
+            return boom();
+          },
+        }),
+      'failed',
+    ],
+  ];
+  it.each(cases)('%s', async (_, run, status) => {
+    const seen = strays();
+    const engine = await startEngine([agentOf(run)], new MemoryStore(), { cancelDeadline: 5 });
+    const run_id = await begin(engine, 'odd');
+    await settle();
+    if (status === 'cancelled') await engine.cancel(run_id);
+    expect((await toTheEnd(engine, run_id)).run.status).toBe(status);
+    await settle();
+    expect(seen).toEqual([]);
+    await engine.stop();
+  });
+
+  it('in promises that it does not wait for, when they are ours', async () => {
+    const seen = strays();
+    const agent = agentOf((_, context) => {
+      void context.session.setState(1n);
+      return of('a').pipe(finalize(() => void context.session.setState(1)));
+    });
+    expect((await whole([agent])).run.status).toBe('completed');
+    await settle();
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('an error that an agent catches', () => {
+  it('is the same in the first life as in the next: class, code, data and text', async () => {
+    class Custom extends TypeError {
+      readonly code = 'E_CUSTOM';
+    }
+    const lives: string[] = [];
+    const agent = agentOf(
+      (_, context) =>
+        defer(async () => {
+          const step = context.step('bad', () => {
+            throw new Custom('not like this');
+          });
+          const told = await new Promise<string>((resolve) =>
+            step.subscribe({
+              error: (error: Error & { code: string }) =>
+                resolve(`${String(error)} ${error.constructor.name} ${error.code} ${error instanceof TypeError};`),
+            }),
+          );
+          lives.push(told);
+          return told;
+        }).pipe((told) =>
+          concat(
+            told,
+            context.step('pause', () => timer(1).pipe(map(() => 'end'))),
+          ),
+        ),
+      'odd',
+      true,
+    );
+    const first = await whole([agent]);
+    for (let cut = 1; cut < first.store.commits.length; cut += 1) {
+      const life = await again([agent], first.store, cut);
+      if (life !== undefined) expect(life.run).toMatchObject({ status: 'completed' });
+    }
+    expect(new Set(lives).size).toBe(1);
+    expect(lives.length).toBeGreaterThan(1);
+  });
+});
+
+describe('an agent’s input and output', () => {
+  it('may be changed by it without a trace in the run, its history and its later lives', async () => {
+    const given: string[] = [];
+    const emitted = { type: 'generic' as const, generic: { list: [1] } };
+    const agent = agentOf(
+      (input: Message[], context) => {
+        given.push(JSON.stringify(input));
+        const [message] = input;
+        if (message !== undefined) {
+          message.parts.push({ content: 'smuggled' });
+          message.role = 'agent';
+        }
+        input.push({ role: 'user', parts: [], created_at: '', completed_at: '' });
+        return concat(
+          defer(() => of(emitted)),
+          context.step('pause', () =>
+            timer(1).pipe(
+              map(() => {
+                emitted.generic.list.push(2);
+                return 'end';
+              }),
+            ),
+          ),
+        );
+      },
+      'odd',
+      true,
+    );
+    const { store, run, events } = await whole([agent]);
+    expect(events).toContainEqual({ type: 'generic', generic: { list: [1] } });
+    emitted.generic.list = [1];
+    const disk = await store.after(store.commits.length - 1);
+    const life = await again([agent], store, store.commits.length - 1);
+    expect(life?.run.status).toBe('completed');
+    expect(given).toHaveLength(2);
+    expect(given[1]).toBe(given[0]);
+    expect(JSON.stringify(await disk.input(run.run_id))).toBe(given[0]);
+    const session = await store.session(run.session_id ?? '');
+    const [said] = await store.resources([(session?.history[0] ?? '').slice('/resources/'.length)]);
+    expect(said?.body).toBe(JSON.stringify(JSON.parse(given[0] ?? '[]')[0]));
+  });
+
+  it('of an agent that is called is the callee’s own', async () => {
+    const message: Message = {
+      role: 'user',
+      parts: [{ content_type: 'text/plain', content: 'mine' }],
+      created_at: '2026-01-01T00:00:00.000Z',
+      completed_at: null,
+    };
+    const caller = agentOf((_, context) =>
+      concat(
+        context.call('callee', message),
+        defer(() => of(message.parts[0]?.content ?? '')),
+      ),
+    );
+    const callee = agentOf((input) => {
+      const part = input[0]?.parts[0];
+      if (part !== undefined) part.content = 'changed';
+      return of('called ');
+    }, 'callee');
+    expect(text((await whole([caller, callee])).run)).toBe('called mine');
+  });
+});
+
+describe('an agent’s async context', () => {
+  it('is that of the engine, not of the request or of the run that started it', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const agent = agentOf((_, context) => {
+      seen.push(storage.getStore());
+      return storage.run(`run ${context.run_id}`, () => timer(1).pipe(map(() => 'done')));
+    });
+    const engine = await startEngine([agent], new MemoryStore());
+    const session_id = '01a1fd1f-f84b-7740-b3c6-734c49e187db';
+    const runs = await Promise.all(
+      ['a', 'b', 'c'].map((content) =>
+        storage.run(`request ${content}`, () =>
+          engine.create({ agent_name: 'odd', session_id, input: [{ parts: [{ content }] }] }, { if_busy: 'enqueue' }),
+        ),
+      ),
+    );
+    for (const { run_id } of runs) await toTheEnd(engine, run_id);
+    expect(seen).toEqual([undefined, undefined, undefined]);
+    expect(await eventsOf(engine, runs[0]?.run_id ?? '')).not.toEqual([]);
+    await engine.stop();
+  });
+});

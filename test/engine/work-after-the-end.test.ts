@@ -1,0 +1,153 @@
+import {
+  concat,
+  defer,
+  finalize,
+  firstValueFrom,
+  ignoreElements,
+  NEVER,
+  type Observable,
+  of,
+  throwError,
+  timer,
+} from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type Agent, type AgentContext, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+
+const agentOf = (run: AgentRun, durable = false): Agent =>
+  defineAgent({ name: 'late', description: 'Comes late.' }, run, { durable });
+const echo = defineAgent({ name: 'echo', description: 'Echoes.' }, () => of('called'));
+
+/** Everything that an agent could begin; each answers what became of it. */
+const works: [string, (context: AgentContext) => Promise<unknown>][] = [
+  ['a step', (context) => firstValueFrom(context.step('s', () => of('worked')))],
+  ['a call', (context) => firstValueFrom(context.call('echo', 'x'))],
+  ['an await', (context) => firstValueFrom(context.await('?'))],
+  ['setState', (context) => context.session.setState({ late: true })],
+  ['a look at the state', (context) => context.session.state()],
+];
+
+const ways: [string, () => Observable<string>, (engine: Engine, run_id: string) => Promise<unknown>][] = [
+  ['completed', () => of('done'), async () => undefined],
+  ['failed', () => throwError(() => new Error('bad')), async () => undefined],
+  ['was cancelled', () => NEVER, (engine, run_id) => engine.cancel(run_id)],
+];
+
+describe.each([false, true])('after the end of a run (durable: %s)', (durable) => {
+  describe.each(ways)('that %s', (_, output, end) => {
+    it.each(works)('%s does not begin, and rejects with the reason', async (_, work) => {
+      let context: AgentContext | undefined;
+      const agent = agentOf((_, given) => {
+        context = given;
+        return output();
+      }, durable);
+      const store = new MemoryStore();
+      const engine = await startEngine([agent, echo], store);
+      const run_id = await begin(engine, 'late');
+      while (context === undefined) await new Promise(setImmediate);
+      await end(engine, run_id);
+      const { run, events } = await toTheEnd(engine, run_id);
+      await expect(work(context)).rejects.toMatchObject({ kind: 'work_refused' });
+      await new Promise(setImmediate);
+      expect(await eventsOf(engine, run_id)).toEqual(events);
+      expect((await store.session(run.session_id ?? ''))?.state ?? null).toBe(null);
+      await engine.stop();
+    });
+  });
+
+  it('what it waits for rejects when the run is cancelled, so that a cancel need not wait for its deadline', async () => {
+    const heard: unknown[] = [];
+    const agent = agentOf(async (_, context) => {
+      const waits = [firstValueFrom(context.step('long', () => NEVER)), firstValueFrom(context.await('?'))];
+      for (const one of durable ? waits : waits.slice(1))
+        await one.catch((error: { kind: string }) => heard.push(error.kind));
+      return 'stopped';
+    }, durable);
+    const engine = await startEngine([agent], new MemoryStore(), { cancelDeadline: 0 });
+    const run_id = await begin(engine, 'late');
+    while ((await runOf(engine, run_id)).status !== 'awaiting') await new Promise(setImmediate);
+    await engine.cancel(run_id);
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    expect(heard).toEqual(durable ? ['work_refused', 'work_refused'] : ['work_refused']);
+    await engine.stop();
+  });
+});
+
+describe('what an agent does while it is torn down', () => {
+  it('in the turn of the final event writes nothing', async () => {
+    const store = new MemoryStore();
+    let refused: unknown;
+    const agent = agentOf((_, context) =>
+      of('done').pipe(
+        finalize(() => {
+          context.usage({ tokens: 5 });
+          context.session.setState({ written: 'after the end' }).catch((error: unknown) => {
+            refused = error;
+          });
+        }),
+      ),
+    );
+    const engine = await startEngine([agent], store);
+    const { run } = await toTheEnd(engine, await begin(engine, 'late'));
+    expect(refused).toMatchObject({ kind: 'work_refused' });
+    expect(await store.session(run.session_id ?? '')).toMatchObject({ state: null });
+    expect(await store.figures(['late'])).toMatchObject([{ tokens: 1 }]);
+    await engine.stop();
+  });
+
+  it('by being cancelled writes nothing', async () => {
+    const store = new MemoryStore();
+    const agent = agentOf((_, context) =>
+      concat(of('begun'), NEVER).pipe(finalize(() => void context.session.setState(1).catch(() => {}))),
+    );
+    const engine = await startEngine([agent], store);
+    const run_id = await begin(engine, 'late');
+    while ((await eventsOf(engine, run_id)).length < 4) await new Promise(setImmediate);
+    await engine.cancel(run_id);
+    const { run } = await toTheEnd(engine, run_id);
+    expect((await store.session(run.session_id ?? ''))?.state ?? null).toBe(null);
+    await engine.stop();
+  });
+});
+
+describe('the signal', () => {
+  it.each(ways)('fires when the run %s', async (_, output, end) => {
+    let signal: AbortSignal | undefined;
+    const agent = agentOf((_, context) => {
+      signal = context.signal;
+      return output();
+    });
+    const engine = await startEngine([agent], new MemoryStore());
+    const run_id = await begin(engine, 'late');
+    while (signal === undefined) await new Promise(setImmediate);
+    await end(engine, run_id);
+    await toTheEnd(engine, run_id);
+    expect(signal.aborted).toBe(true);
+    await engine.stop();
+  });
+
+  it('of a call fires when the call is over, and leaves no listener behind where it is refused', async () => {
+    let added = 0;
+    const agent = agentOf((_, context) => {
+      const { signal } = context;
+      const add = signal.addEventListener;
+      signal.addEventListener = (...args: Parameters<typeof add>) => {
+        added += 1;
+        add.apply(signal, args);
+      };
+      const refused = defer(() => context.call('nobody', 'x'));
+      return concat(
+        ...Array.from({ length: 20 }, () =>
+          defer(async () => firstValueFrom(refused).catch(() => undefined)).pipe(ignoreElements()),
+        ),
+        timer(0).pipe(ignoreElements()),
+        of('done'),
+      );
+    });
+    const { run } = await whole([agent]);
+    expect(run.status).toBe('completed');
+    expect(added).toBe(0);
+  });
+});
