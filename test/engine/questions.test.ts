@@ -1,0 +1,115 @@
+import { concat, map, merge, race, timer } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type AgentContext, type AgentOutput, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { AwaitResume, Run } from '../../src/schema/run.ts';
+import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+import { RecordingStore } from '../support/recording-store.ts';
+
+const agentOf = (run: AgentRun, durable = true) =>
+  defineAgent({ name: 'asks', description: 'Asks.' }, run, { durable });
+const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
+const said = ({ message }: AwaitResume): string => `${message.parts[0]?.content};`;
+const reply = (content: string, id?: string) => ({
+  type: 'message',
+  message: { parts: [{ content }] },
+  ...(id !== undefined && { id }),
+});
+
+/** Waits until the run awaits its n-th question. */
+async function asked(engine: Engine, run_id: string, id: string): Promise<Run> {
+  for (;;) {
+    const run = await runOf(engine, run_id);
+    if (run.await_request?.id === id) return run;
+    await new Promise(setImmediate);
+  }
+}
+
+const twice = (_: unknown, context: AgentContext) =>
+  concat(context.await('first?').pipe(map(said)), context.await('second?').pipe(map(said)));
+
+describe.each([false, true])('a question (durable: %s)', (durable) => {
+  it('has its number in the run as its id', async () => {
+    const { events } = await whole([agentOf(twice, durable)], () => 'yes');
+    const ids = events.flatMap((event) => (event.type === 'run.awaiting' ? [event.run.await_request?.id] : []));
+    expect(ids).toEqual(['1', '2']);
+  });
+
+  it('takes a reply with its id or without one, and refuses that to another question with 409', async () => {
+    const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
+    const run_id = await begin(engine, 'asks');
+    await asked(engine, run_id, '1');
+    await expect(engine.resume(run_id, reply('a', '2'))).rejects.toMatchObject({ kind: 'other_question', status: 409 });
+    await engine.resume(run_id, reply('a', '1'));
+    await asked(engine, run_id, '2');
+    await expect(engine.resume(run_id, reply('late', '1'))).rejects.toMatchObject({ kind: 'other_question' });
+    await engine.resume(run_id, reply('b'));
+    expect(text((await toTheEnd(engine, run_id)).run)).toBe('a;b;');
+    await engine.stop();
+  });
+
+  it('is answered by its own reply, though another one that was meant for it comes later', async () => {
+    const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
+    const run_id = await begin(engine, 'asks');
+    await asked(engine, run_id, '1');
+    const replies = await Promise.allSettled(['a', 'b'].map((one) => engine.resume(run_id, reply(one, '1'))));
+    expect(replies.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect((await asked(engine, run_id, '2')).output.map(({ parts }) => parts[0]?.content)).toEqual(['a;']);
+    await engine.stop();
+  });
+});
+
+describe('the ids of questions', () => {
+  it('are the same when the run is re-entered', async () => {
+    const store = new RecordingStore();
+    const agent = agentOf((_, context) =>
+      merge(context.await('left?').pipe(map(said)), context.await('right?').pipe(map(said))),
+    );
+    const first = await startEngine([agent], store);
+    const run_id = await begin(first, 'asks');
+    await first.resume((await asked(first, run_id, '1')).run_id, reply('a', '1'));
+    await asked(first, run_id, '2');
+    await first.stop();
+    const second = await startEngine([agent], store);
+    await second.resume(run_id, reply('b', '2'));
+    const { run } = await toTheEnd(second, run_id);
+    expect(text(run)).toBe('a;b;');
+    await second.stop();
+  });
+});
+
+describe('a question that is raced against a timer in a step', () => {
+  const agent = (time: () => number) =>
+    agentOf(
+      (_, context): ReturnType<AgentRun> =>
+        race<AgentOutput[]>(
+          context.await('anyone?').pipe(map(said)),
+          context.step('timer', () => timer(time()).pipe(map(() => 'nobody.'))),
+        ),
+    );
+
+  it('times out after a crash as well', async () => {
+    const store = new RecordingStore();
+    let time = 1_000_000;
+    const first = await startEngine([agent(() => time)], store);
+    const run_id = await begin(first, 'asks');
+    await asked(first, run_id, '1');
+    const disk = await store.after(store.commits.length);
+    await first.stop();
+    time = 1;
+    const second = await startEngine([agent(() => time)], disk);
+    const { run } = await toTheEnd(second, run_id);
+    expect([run.status, text(run)]).toEqual(['completed', 'nobody.']);
+    await second.stop();
+  });
+
+  it('does not leave memory while the timer runs', async () => {
+    const limits = { passivateAfter: 1, sweepEvery: 1 };
+    const engine = await startEngine([agent(() => 50)], new RecordingStore(), limits);
+    const run_id = await begin(engine, 'asks');
+    const { run } = await toTheEnd(engine, run_id);
+    expect([run.status, text(run)]).toEqual(['completed', 'nobody.']);
+    expect((await eventsOf(engine, run_id)).filter(({ type }) => type === 'run.awaiting')).toHaveLength(1);
+    await engine.stop();
+  });
+});

@@ -1,0 +1,231 @@
+import { concat, defer, ignoreElements, map, merge, NEVER, of, timer } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import type { Store } from '../../src/core/store.ts';
+import type { Run } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { again, begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+import { RecordingStore } from '../support/recording-store.ts';
+
+const agentOf = (run: AgentRun, name = 'again') =>
+  defineAgent({ name, description: 'Lives again.' }, run, { durable: true });
+const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const quick = { sweepEvery: 2, silence: 30 };
+
+/** A first life that ends without its last commit; the second is another agent's. */
+async function secondLife(first: AgentRun, second: AgentRun, limits: object = quick): Promise<Run> {
+  const { store } = await whole([agentOf(first)]);
+  const life = await again([agentOf(second)], store, store.commits.length - 1, undefined, limits);
+  if (life === undefined) throw new Error('nothing was kept');
+  return life.run;
+}
+
+const pause: AgentRun = (_, context) => context.step('pause', () => timer(5).pipe(map(() => 'end')));
+
+describe('a re-entered run that does not get on', () => {
+  const first: AgentRun = (input, context) =>
+    concat(
+      context.step('fetch', async () => 'fetched ').pipe(map((value) => value)),
+      defer(() => pause(input, context)),
+    );
+
+  it('because a step has another name fails with replay_diverged, which names the step that it waits for', async () => {
+    const run = await secondLife(first, (_, context) => context.step('load', async () => 'fetched '));
+    expect(run.error?.message).toMatch(
+      /did not say again what it had said: at the journal, expected step fetch#0 to begin/,
+    );
+    expect(text(run)).toBe('fetched ');
+  });
+
+  it('because its agent says nothing any more fails with replay_diverged', async () => {
+    const run = await secondLife(first, () => NEVER);
+    expect(run.error?.message).toMatch(/expected step fetch#0 to begin, got nothing/);
+  });
+
+  it('though its agent says what it had not said before fails with replay_diverged, which names both', async () => {
+    const run = await secondLife(
+      (input, context) =>
+        concat(
+          of('one '),
+          defer(() => pause(input, context)),
+        ),
+      () => concat(of('two '), NEVER),
+    );
+    expect(run.error?.message).toMatch(/at event 4, expected .*one .*, got .*two /);
+  });
+
+  it('and works for longer than a run may fails with run_timeout', async () => {
+    const run = await secondLife(first, () => NEVER, { sweepEvery: 2, silence: 0, runTime: 30 });
+    expect(run.error?.message).toContain('at work for more than');
+  });
+
+  it('keeps nothing of its messages in the session when it diverges at its completion', async () => {
+    const { store } = await whole([agentOf(first)]);
+    const disk = await store.after(store.commits.length - 1);
+    const engine = await startEngine([agentOf(() => of())], disk);
+    const [row] = await disk.runs({}, undefined, 1);
+    const { run } = await toTheEnd(engine, row?.run_id ?? '');
+    expect(run.error?.message).toContain('did not say again');
+    expect((await disk.session(run.session_id ?? ''))?.history ?? []).toEqual([]);
+    await engine.stop();
+  });
+});
+
+describe('parallel calls of agents', () => {
+  it('may say things in another order, since each keeps its own', async () => {
+    let swapped = false;
+    const slow =
+      (text: string, first: boolean): AgentRun =>
+      () =>
+        concat(timer(first ? 1 : 30).pipe(map(() => `${text}1 `)), timer(first ? 1 : 30).pipe(map(() => `${text}2 `)));
+    const agents = [
+      agentOf((input, context) =>
+        concat(
+          merge(context.call('a', 'x'), context.call('b', 'x')),
+          defer(() => pause(input, context)),
+        ),
+      ),
+      agentOf((input, context) => slow('a', !swapped)(input, context), 'a'),
+      agentOf((input, context) => slow('b', swapped)(input, context), 'b'),
+    ];
+    const first = await whole(agents);
+    expect(text(first.run)).toBe('a1 a2 b1 b2 end');
+    swapped = true;
+    const second = await again(agents, first.store, first.store.commits.length - 1);
+    expect([second?.run.status, text(second?.run ?? first.run)]).toEqual(['completed', 'a1 a2 b1 b2 end']);
+  });
+
+  it('may not change what one of them says', async () => {
+    let life = 0;
+    const agents = [
+      agentOf((input, context) =>
+        concat(
+          merge(context.call('a', 'x'), context.call('b', 'x')),
+          defer(() => pause(input, context)),
+        ),
+      ),
+      agentOf(() => of('a '), 'a'),
+      agentOf(() => {
+        life += 1;
+        return of(`life ${life} `);
+      }, 'b'),
+    ];
+    const first = await whole(agents);
+    const second = await again(agents, first.store, first.store.commits.length - 1, undefined, quick);
+    expect(second?.run.error?.message).toMatch(/expected .*life 1 .*, got .*life 2 /);
+  });
+});
+
+describe('a re-entered run', () => {
+  it('is not given up while its steps get on, though it says nothing', async () => {
+    const store = new RecordingStore();
+    let lives = 0;
+    let reached = 0;
+    let disk: Store = store;
+    // Each life does one step, and is cut off in the next.
+    const agent = agentOf((_, context) => {
+      lives += 1;
+      const mine = lives;
+      return concat(
+        ...Array.from({ length: 6 }, (_, n) =>
+          context
+            .step('work', () => {
+              if (n > mine - 1) return NEVER;
+              reached = n + 1;
+              return of(n);
+            })
+            .pipe(ignoreElements()),
+        ),
+        of('done'),
+      );
+    });
+    const limits = { attempts: 2 };
+    const first = await startEngine([agent], disk, limits);
+    const run_id = await begin(first, 'again');
+    for (let life = 1; life <= 5; life += 1) {
+      while (reached < life) await turn();
+      // Until its value is on the disk.
+      for (let turns = 0; turns < 5; turns += 1) await turn();
+      const copy = new RecordingStore();
+      for (const writes of (disk as RecordingStore).commits) await copy.commit(writes);
+      disk = copy;
+      const engine = await startEngine([agent], disk, limits);
+      if (life === 5) {
+        const { run } = await toTheEnd(engine, run_id);
+        expect([run.status, text(run)]).toEqual(['completed', 'done']);
+      }
+    }
+  });
+
+  it('that is cancelled while it is led through its past answers the output that its log has', async () => {
+    const { store, run } = await whole([
+      agentOf((input, context) =>
+        concat(
+          of('before '),
+          context.step('s', async () => 'value '),
+          defer(() => pause(input, context)),
+        ),
+      ),
+    ]);
+    const disk = await store.after(store.commits.length - 1);
+    const engine = await startEngine([agentOf(() => NEVER)], disk);
+    const answered: Run = JSON.parse(await engine.cancel(run.run_id));
+    expect([answered.status, text(answered)]).toEqual(['cancelling', 'before value ']);
+    const ended = await toTheEnd(engine, run.run_id);
+    expect([ended.run.status, text(ended.run)]).toEqual(['cancelled', 'before value ']);
+    await engine.stop();
+  });
+
+  it('counts the time that its earlier lives were at work', async () => {
+    const agent = agentOf((input, context) =>
+      concat(
+        context.step('long', () => timer(60).pipe(map(() => 'a '))),
+        defer(() => pause(input, context)),
+      ),
+    );
+    const first = await whole([agent]);
+    const disk = await first.store.after(first.store.commits.length - 1);
+    const engine = await startEngine([agent], disk);
+    const [row] = await disk.runs({}, undefined, 1);
+    await toTheEnd(engine, row?.run_id ?? '');
+    const [figures] = await disk.figures(['again']);
+    expect(figures?.seconds).toBeGreaterThan(0.055);
+    await engine.stop();
+  });
+
+  it('reads its session’s history again as it was, with one question to the store', async () => {
+    let questions = 0;
+    class Counting extends MemoryStore {
+      override resources(ids: readonly string[]) {
+        questions += 1;
+        return super.resources(ids);
+      }
+    }
+    const session_id = '01a1fd1f-f84b-7740-b3c6-734c49e187db';
+    const store = new Counting();
+    const says = defineAgent({ name: 'says', description: 'Says.' }, () => of('x'.repeat(1000)));
+    let held = true;
+    const agent = agentOf((_, context) =>
+      concat(
+        context.session.history.pipe(map(({ parts }) => `${parts[0]?.content?.length} `)),
+        defer(() => (held ? NEVER : of('end'))),
+      ),
+    );
+    const first = await startEngine([says, agent], store);
+    const create = (agent_name: string) =>
+      first.create({ agent_name, session_id, input: [{ parts: [{ content: 'go' }] }] });
+    for (let run = 0; run < 5; run += 1) await toTheEnd(first, (await create('says')).run_id);
+    const { run_id } = await create('again');
+    while ((await eventsOf(first, run_id)).length < 13) await turn();
+    expect(questions).toBe(1);
+    expect((await store.journal(run_id)).join().length).toBeLessThan(500);
+    await toTheEnd(first, (await create('says')).run_id);
+    const expected = text(await runOf(first, run_id));
+    held = false;
+    const second = await startEngine([says, agent], store);
+    const { run } = await toTheEnd(second, run_id);
+    expect(text(run)).toBe(`${expected}end`);
+    expect(questions).toBe(2);
+  });
+});
