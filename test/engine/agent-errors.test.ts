@@ -136,6 +136,29 @@ describe('whatever an agent throws, the process lives and the run ends', () => {
     await engine.stop();
   });
 
+  it('where it subscribes to a step or an await without handling its error', async () => {
+    const seen = strays();
+    const failing = agentOf(
+      (_, context) => {
+        context.step('bad', () => Promise.reject(new Error('not handled'))).subscribe();
+        return NEVER;
+      },
+      'odd',
+      true,
+    );
+    expect((await whole([failing])).run.error?.message).toBe('not handled');
+    let late: (() => void) | undefined;
+    const waiting = agentOf((_, context) => {
+      context.await('?').subscribe();
+      late = () => void context.await('??').subscribe();
+      return of('done');
+    });
+    expect((await whole([waiting])).run.status).toBe('completed');
+    late?.();
+    await settle();
+    expect(seen).toEqual([]);
+  });
+
   it('in promises that it does not wait for, when they are ours', async () => {
     const seen = strays();
     const agent = agentOf((_, context) => {

@@ -11,6 +11,7 @@ import { Abort } from './abort.ts';
 import type { Early } from './early.ts';
 import { checkSchema } from './reply-schema.ts';
 import type { Steps } from './steps.ts';
+import { ignored, reported } from './unhandled.ts';
 
 /** What a context needs of the execution that it belongs to. */
 export interface ContextHost {
@@ -113,7 +114,7 @@ class Powers {
 
   /** @throws RivuletError `work_refused` */
   #open(what: string): void {
-    if (this.abort.reason !== undefined) throw fail('work_refused', what, this.abort.reason);
+    if (this.abort.reason !== undefined) throw reported(fail('work_refused', what, this.abort.reason), ignored);
   }
 }
 

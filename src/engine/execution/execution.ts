@@ -21,6 +21,7 @@ import { type Change, Recorder } from './recorder.ts';
 import { type Past, Replay } from './replay.ts';
 import type { Services } from './services.ts';
 import type { Steps } from './steps.ts';
+import { ignored, reported } from './unhandled.ts';
 
 /**
  * `open` runs the agent, and takes what it does; in every other state nothing of the agent begins or counts.
@@ -379,7 +380,7 @@ export class Execution implements Observer<AgentOutput> {
     this.#awaits?.close();
     // Before the signal: errors caused by the abort are ignored.
     this.#subscriber?.unsubscribe();
-    const refused = fail('work_refused', 'What the agent waits for', reason);
+    const refused = reported(fail('work_refused', 'What the agent waits for', reason), ignored);
     this.#awaits?.refuse(refused);
     this.#steps?.close(refused);
     this.#abort.abort(reason);

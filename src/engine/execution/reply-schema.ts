@@ -25,21 +25,24 @@ const time = 250;
 // `strict` and `logger` off: schemas come from other programs, which use keywords of their own.
 const options: Options = { strict: false, logger: false, allErrors: false, addUsedSchema: false };
 
-/** Which Ajv knows the dialect of a schema; without `$schema` it is draft 7, which 4 and 6 differ little from. */
+const makers: Record<string, () => Ajv> = {
+  '//json-schema.org/draft-04/schema': () => new AjvDraft4.default(options),
+  '//json-schema.org/draft-06/schema': () => new Ajv(options).addMetaSchema(draft6),
+  '//json-schema.org/draft/2019-09/schema': () => new Ajv2019(options),
+  '//json-schema.org/draft/2020-12/schema': () => new Ajv2020(options),
+};
+const made = new Map<string, Ajv>();
+
+/** The Ajv that knows the dialect of a schema; without `$schema` it is draft 7. One each: to make one takes 10 ms. */
 function ajvFor({ $schema }: Schema): Ajv {
-  const dialect = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : undefined;
-  switch (dialect) {
-    case '//json-schema.org/draft-04/schema':
-      return new AjvDraft4.default(options);
-    case '//json-schema.org/draft-06/schema':
-      return new Ajv(options).addMetaSchema(draft6);
-    case '//json-schema.org/draft/2019-09/schema':
-      return new Ajv2019(options);
-    case '//json-schema.org/draft/2020-12/schema':
-      return new Ajv2020(options);
-    default:
-      return new Ajv(options);
-  }
+  const named = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : '';
+  const dialect = named in makers ? named : '';
+  const known = made.get(dialect);
+  if (known !== undefined) return known;
+  const ajv = makers[dialect]?.() ?? new Ajv(options);
+  addFormats.default(ajv);
+  made.set(dialect, ajv);
+  return ajv;
 }
 
 /** Schemas come from agents. An agent may make one for each run, so what is kept of them is bounded. */
@@ -60,8 +63,9 @@ function compileReply(schema: Schema): Check {
   if (key.length > largest) throw new Error(`is longer than ${largest} characters of JSON`);
   if (schema.$async !== undefined) throw new Error('has $async, which is not supported');
   const ajv = ajvFor(schema);
-  addFormats.default(ajv);
   const validate = ajv.compile(schema);
+  // What is kept of it is here; and another schema may have the same id.
+  ajv.removeSchema(schema);
   const check: Check = (value) => (validate(value) === true ? undefined : (validate.errors?.[0] ?? undefined));
   compiled.set(key, check);
   return check;
@@ -122,7 +126,8 @@ function inTime<T>(work: () => T): T | undefined {
   try {
     runInContext('work()', context, { timeout: time });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error;
+    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+    if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
   }
   return result;
 }

@@ -5,6 +5,7 @@ import type { History, HistoryMark, Sessions } from '../sessions.ts';
 import type { Abort } from './abort.ts';
 import type { Recorder } from './recorder.ts';
 import type { Journaled, Steps } from './steps.ts';
+import { ignored, reported } from './unhandled.ts';
 
 /**
  * The session as a run's agent sees it. In a durable run each look at it is a step: another run may have
@@ -21,7 +22,7 @@ export function sessionOf(
   const place = { session_id, run_id };
   const step = <T>(name: string, work: () => ObservableInput<T>, journaled?: Journaled<T>): Observable<T> =>
     defer(() => {
-      if (abort.reason !== undefined) throw fail('work_refused', `session.${name}`, abort.reason);
+      if (abort.reason !== undefined) throw reported(fail('work_refused', `session.${name}`, abort.reason), ignored);
       return steps === undefined ? defer(work) : steps.step(`session.${name}`, { work, journaled });
     });
   // The messages are kept in the store: the journal has how many they were, and the last one's URL.

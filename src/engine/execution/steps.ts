@@ -3,6 +3,7 @@ import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
 import type { Feed, StepGift } from './feed.ts';
 import type { Recorder } from './recorder.ts';
+import { reported } from './unhandled.ts';
 
 /** How a step's values are journaled, where that is not as they are. */
 export interface Journaled<T> {
@@ -56,7 +57,7 @@ export class Steps {
       };
       const give = (gift: StepGift): void => {
         if ('error' in gift) {
-          end(agentErrorOf(gift.error));
+          end(reported(agentErrorOf(gift.error), this.#fail));
         } else if ('done' in gift) {
           over = true;
           subscriber.complete();

@@ -44,7 +44,7 @@ async function resume(
   commits.check();
   const execution = await active.get(run_id);
   // While it is led through its past it awaits nothing, whatever it asked then.
-  if (execution?.replaying) await within(execution.caughtUp(), executions.limits.requestTimeout);
+  if (execution?.replaying) await within(execution.caughtUp(), executions.limits.patience);
   const row = execution?.log.row ?? (await active.row(run_id));
   // A run that is led through its past awaits nothing; one that another process had in memory, where there is none, neither.
   const lost = execution === undefined ? row.tier === 'pinned' && !dispatcher.shared : execution.replaying;

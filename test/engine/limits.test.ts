@@ -1,0 +1,210 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { firstValueFrom, ignoreElements, range } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type AgentContext, type AgentOutput, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { fold } from '../../src/core/reduce.ts';
+import type { Store } from '../../src/core/store.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Run } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+import { RecordingStore } from '../support/recording-store.ts';
+
+const agentOf = (run: AgentRun, durable = true) =>
+  defineAgent({ name: 'much', description: 'Much.' }, run, { durable });
+const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
+
+describe('the limits of a run', () => {
+  const repeat = (work: (context: AgentContext) => Promise<unknown>): AgentRun => {
+    return async (_, context) => {
+      for (;;) await work(context);
+    };
+  };
+  it.each<[string, AgentRun]>([
+    ['values of steps', (_, context) => context.step('many', () => range(0, 1_000)).pipe(ignoreElements())],
+    [
+      'await requests',
+      repeat(
+        (context) =>
+          new Promise<void>((resolve, reject) => {
+            context.await('x'.repeat(50)).subscribe({ error: reject }).unsubscribe();
+            setImmediate(resolve);
+          }),
+      ),
+    ],
+    ['states', repeat((context) => context.session.setState({ text: 'x'.repeat(50) }))],
+    [
+      'error messages of steps',
+      repeat((context) =>
+        firstValueFrom(context.step('bad', () => Promise.reject(new Error('x'.repeat(50))))).catch((error: Error) => {
+          if (error.message !== 'x'.repeat(50)) throw error;
+        }),
+      ),
+    ],
+  ])('count %s', async (_, run) => {
+    for (const limits of [{ events: 100 }, { chars: 5_000 }]) {
+      const ended = await whole([agentOf(run)], undefined, limits);
+      expect(ended.run.error?.message).toContain('passed the limit of');
+    }
+  });
+
+  it('count replies', async () => {
+    const run = repeat((context) => firstValueFrom(context.await('?')));
+    for (const durable of [true, false]) {
+      const ended = await whole([agentOf(run, durable)], () => 'y'.repeat(20_000), { chars: 200_000 });
+      expect(ended.run.error?.message).toContain('passed the limit of 200000 characters');
+      expect(ended.events.length).toBeLessThan(100);
+    }
+  });
+
+  it('are none where they are zero', async () => {
+    const limits = { events: 0, chars: 0, backlog: 0, runTime: 0, silence: 0, passivateAfter: 0, sweepEvery: 1 };
+    const agent = agentOf(async function* (_, context): AsyncGenerator<AgentOutput> {
+      for (let n = 0; n < 50; n += 1) yield 'x';
+      yield await new Promise<string>((resolve) => {
+        context.await('?').subscribe({ next: () => resolve('end'), error: () => resolve('left') });
+      });
+    });
+    const engine = await startEngine([agent], new MemoryStore(), limits);
+    const run_id = await begin(engine, 'much');
+    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    // Several looks of the periodic task, none of which may let it leave memory.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await engine.resume(run_id, { type: 'message', message: { parts: [] } });
+    expect(text((await toTheEnd(engine, run_id)).run)).toBe(`${'x'.repeat(50)}end`);
+    await engine.stop();
+  });
+});
+
+describe('an iterable that never waits', () => {
+  /** The longest time that the loop did not turn in while the run was at work, in milliseconds of the processor's time. */
+  async function longestBlock(run: AgentRun, durable: boolean, limits: object = {}): Promise<number> {
+    const engine = await startEngine([agentOf(run, durable)], new MemoryStore(), limits);
+    let ended = false;
+    let longest = 0;
+    const measuring = (async () => {
+      for (let before = process.cpuUsage(); !ended; before = process.cpuUsage()) {
+        await turn();
+        const { user, system } = process.cpuUsage(before);
+        longest = Math.max(longest, (user + system) / 1000);
+      }
+    })();
+    const run_id = await begin(engine, 'much');
+    const tail = toTheEnd(engine, run_id);
+    await Promise.race([tail, new Promise((resolve) => setTimeout(resolve, 400))]);
+    await engine.cancel(run_id).catch(() => undefined);
+    ended = true;
+    await measuring;
+    await engine.stop();
+    return longest;
+  }
+
+  const forever = function* (value: unknown): Generator<AgentOutput> {
+    for (;;) yield value as AgentOutput;
+  };
+  const foreverAsync = async function* (value: unknown): AsyncGenerator<AgentOutput> {
+    for (;;) yield value as AgentOutput;
+  };
+  const cases: [string, AgentRun, boolean][] = [
+    ['yields undefined', () => forever(undefined), false],
+    ['yields undefined, asynchronously', () => foreverAsync(undefined), false],
+    ['yields tokens', () => forever('x'), false],
+    ['yields tokens, asynchronously', () => foreverAsync('x'), false],
+    ['yields values of a step', (_, context) => context.step('s', () => forever('x')), true],
+    [
+      'yields undefined in a step, asynchronously',
+      (_, context) => context.step('s', () => foreverAsync(undefined)),
+      true,
+    ],
+  ];
+  it.each(cases)('lets the event loop turn where it %s', async (_, run, durable) => {
+    await longestBlock(run, durable);
+    // A slice is 12 ms; the rest is what else a turn does: the commit, and collecting garbage.
+    expect(await longestBlock(run, durable)).toBeLessThan(150);
+  });
+
+  it('is held back while what it emitted in a step waits for the store', async () => {
+    let emitted = 0;
+    let open: () => void = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let held = false;
+    class Slow extends MemoryStore {
+      override async commit(...args: Parameters<Store['commit']>) {
+        if (held) await opened;
+        return super.commit(...args);
+      }
+    }
+    const agent = agentOf((_, context) =>
+      context
+        .step('s', function* () {
+          for (; emitted < 5_000; emitted += 1) yield 'x'.repeat(100);
+        })
+        .pipe(ignoreElements()),
+    );
+    const engine = await startEngine([agent], new Slow(), { backlog: 10_000 });
+    const run_id = await begin(engine, 'much');
+    held = true;
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    expect(emitted).toBeLessThan(1_000);
+    open();
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('completed');
+    expect(emitted).toBe(5_000);
+    await engine.stop();
+  });
+});
+
+describe('the log of a run that asks often', () => {
+  it('grows with what the run says, and not with how often it asks', async () => {
+    const agent = agentOf(async function* (_, context): AsyncGenerator<AgentOutput> {
+      for (let n = 0; n < 100; n += 1) {
+        yield 'x'.repeat(1_000);
+        await new Promise((resolve) => void context.await('?').subscribe({ complete: () => resolve(undefined) }));
+      }
+    });
+    const { run, events, store } = await whole([agent], () => 'y');
+    expect(text(run)).toHaveLength(100_000);
+    const chars = store.commits
+      .flat()
+      .flatMap(({ lines }) => lines)
+      .reduce((sum, line) => sum + line.length, 0);
+    // Each text stands in a part, in its message's end, and in the last event; the rest is what events are made of.
+    expect(chars).toBeLessThan(600_000);
+    const folded = structuredClone(events).reduce<Run | undefined>(
+      (state, event: Event) => (state === undefined ? ('run' in event ? event.run : undefined) : fold(state, event)),
+      undefined,
+    );
+    expect(folded).toEqual(run);
+  });
+
+  it('answers the output so far while the run awaits', async () => {
+    const asks = agentOf(async function* (_, context): AsyncGenerator<AgentOutput> {
+      yield 'so far';
+      await new Promise((resolve) => void context.await('?').subscribe({ complete: () => resolve(undefined) }));
+    });
+    const engine = await startEngine([asks], new MemoryStore());
+    const run_id = await begin(engine, 'much');
+    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    expect(text(await runOf(engine, run_id))).toBe('so far');
+    const asked = (await eventsOf(engine, run_id)).find(({ type }) => type === 'run.awaiting');
+    expect(asked).toMatchObject({ run: { output: [] } });
+    await engine.stop();
+  });
+
+  it('keeps one state of those that were stored in one turn', async () => {
+    const store = new RecordingStore();
+    const agent = agentOf(async (_, context) => {
+      await Promise.all([1, 2, 3].map((n) => context.session.setState(n)));
+      return 'stored';
+    }, false);
+    const engine = await startEngine([agent], store);
+    await toTheEnd(engine, await begin(engine, 'much'));
+    const states = store.commits
+      .flat()
+      .flatMap(({ resources }) => resources ?? [])
+      .filter(({ run_id }) => run_id === null);
+    expect(states.map(({ body }) => body)).toEqual(['3']);
+    await engine.stop();
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it, vi } from 'vitest';
+import { type AgentRun, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
+import { Replies } from '../../src/engine/execution/reply-schema.ts';
+import type { AwaitRequest, Run } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+import { begin, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+
+const now = '2026-01-01T00:00:00.000Z';
+const message = { role: 'agent/asks', parts: [{ content: '?' }], created_at: now, completed_at: now };
+const check = (schema: Record<string, unknown>, content: string): void => {
+  const request: AwaitRequest = { type: 'message', message, id: '1', schema };
+  new Replies().receive(request, { type: 'message', message: { parts: [{ content }] } }, now);
+};
+
+const object = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] };
+const drafts: [string, Record<string, unknown>, string, string][] = [
+  ['draft 4', { type: 'number', minimum: 1, exclusiveMinimum: true, id: 'http://a/b' }, '2', '1'],
+  ['draft 6', { type: 'number', exclusiveMinimum: 1, $id: 'http://a/b' }, '2', '1'],
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  ['draft 7', { if: { type: 'number' }, then: { minimum: 2 }, $id: 'http://a/b' }, '2', '1'],
+  ['2019-09', { ...object, unevaluatedProperties: false, $id: 'http://a/b' }, '{"amount":1}', '{"amount":1,"b":2}'],
+  ['2020-12', { prefixItems: [{ type: 'string' }], $id: 'http://a/b' }, '["a"]', '[1]'],
+];
+const dialect: Record<string, string> = {
+  'draft 4': 'http://json-schema.org/draft-04/schema#',
+  'draft 6': 'http://json-schema.org/draft-06/schema#',
+  'draft 7': 'http://json-schema.org/draft-07/schema#',
+  '2019-09': 'https://json-schema.org/draft/2019-09/schema',
+  '2020-12': 'https://json-schema.org/draft/2020-12/schema',
+};
+
+describe('a schema for a reply', () => {
+  it.each(drafts)('may be of %s, with an id', (draft, schema, good, bad) => {
+    const full = { $schema: dialect[draft], ...schema };
+    expect(() => check(full, good)).not.toThrow();
+    expect(() => check(full, bad)).toThrowError(expect.objectContaining({ kind: 'misfit' }));
+  });
+
+  it('may have the id of another one', () => {
+    check({ $id: 'http://same/id', type: 'number' }, '1');
+    expect(() => check({ $id: 'http://same/id', type: 'object' }, '1')).toThrow('must be object');
+  });
+
+  it('knows formats', () => {
+    expect(() => check({ type: 'string', format: 'email' }, 'nobody')).toThrow('must match format "email"');
+    expect(() => check({ type: 'string', format: 'email' }, 'a@example.org')).not.toThrow();
+  });
+
+  it('is compiled without a word on the terminal, whatever keywords it has', () => {
+    const words = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error'), vi.spyOn(console, 'log')];
+    check({ type: 'string', format: 'unheard-of', 'x-widget': 'slider', minimum: 3 }, 'a');
+    for (const word of words) expect(word).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
+  });
+
+  it('may be another one for each run', () => {
+    for (let n = 0; n < 120; n += 1) check({ $id: `http://a/${n}`, title: `${n}`, type: 'string' }, 'a');
+  });
+
+  it('whose pattern backtracks for ever blocks the loop for a moment only', () => {
+    const schema = { type: 'string', pattern: '^(a+)+$' };
+    const started = performance.now();
+    expect(() => check(schema, `${'a'.repeat(60)}!`)).toThrow('takes more than 250 ms to check');
+    // Without a bound it would take longer than the universe has.
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(() => check(schema, 'aaa')).not.toThrow();
+  });
+
+  it('is not asked about a reply of more than a million characters', () => {
+    expect(() => check({ type: 'string' }, 'a'.repeat(1024 * 1024 + 1))).toThrow('is longer than 1048576 characters');
+  });
+});
+
+const asks = (run: AgentRun) => defineAgent({ name: 'asks', description: 'Asks.' }, run);
+const asked = (options: AwaitOptions, request: unknown = '?') =>
+  asks((_, context) => context.await(request as string, options) as never);
+
+describe('an await that cannot be', () => {
+  const cases: [string, AwaitOptions, unknown, string][] = [
+    ['has a schema of an unknown type', { schema: { type: 'nothing' } }, '?', 'schema'],
+    [
+      'has a schema of an unknown dialect',
+      { schema: { $schema: 'http://example.org/mine' } },
+      '?',
+      'no schema with key',
+    ],
+    ['has a pattern that is none', { schema: { pattern: '(' } }, '?', 'Invalid regular expression'],
+    ['has an asynchronous schema', { schema: { $async: true, type: 'string' } }, '?', '$async is not supported'],
+    ['expires at once', { expires_in: 0 }, '?', 'more than 0 seconds, got 0'],
+    ['has expired', { expires_in: -1 }, '?', 'more than 0 seconds, got -1'],
+    ['expires at no time', { expires_in: Number.NaN }, '?', 'more than 0 seconds, got NaN'],
+    ['has no message', {}, { type: 'message' }, 'request'],
+    ['has a message that JSON cannot express', {}, { role: 'agent', parts: [{ content: 'a', n: 1n }] }, 'BigInt'],
+    ['is of a kind that is not known', {}, { type: 'form', message }, 'request.type'],
+    ['expires at a time that is none', {}, { type: 'message', message, expires_at: 'soon' }, 'request.expires_at'],
+  ];
+  it.each(cases)('because it %s is the agent’s error', async (_, options, request, problem) => {
+    const { run } = await whole([asked(options, request)]);
+    expect(run.status).toBe('failed');
+    expect(run.error?.message).toContain('Agent asks awaits something that is no await request');
+    expect(run.error?.message).toContain(problem);
+  });
+
+  it('is what the agent hears of, and may go on after', async () => {
+    const { run } = await whole([
+      asks(
+        async (_, context) =>
+          new Promise<string>((resolve) => {
+            context.await('?', { schema: { type: 'nothing' } }).subscribe({ error: () => resolve('went on') });
+          }),
+      ),
+    ]);
+    expect(run.output[0]?.parts[0]?.content).toBe('went on');
+  });
+});
+
+describe('the expiry of an await', () => {
+  const awaitingOf = async (options: AwaitOptions, request: unknown): Promise<Run> => {
+    const engine = await startEngine([asked(options, request)], new MemoryStore());
+    const run_id = await begin(engine, 'asks');
+    for (;;) {
+      const run = await runOf(engine, run_id);
+      if (run.status !== 'awaiting') {
+        await new Promise(setImmediate);
+        continue;
+      }
+      await engine.cancel(run_id);
+      await toTheEnd(engine, run_id);
+      await engine.stop();
+      return run;
+    }
+  };
+
+  it('is kept where the request brings one', async () => {
+    const expires_at = '2099-01-01T00:00:00.000Z';
+    const { await_request } = await awaitingOf({}, { type: 'message', message, expires_at });
+    expect(await_request?.expires_at).toBe(expires_at);
+  });
+
+  it('is that of the options where both are given', async () => {
+    const expires_at = '2099-01-01T00:00:00.000Z';
+    const { await_request } = await awaitingOf({ expires_in: 100 }, { type: 'message', message, expires_at });
+    expect(Date.parse(await_request?.expires_at ?? '')).toBeLessThan(Date.now() + 200_000);
+  });
+});
