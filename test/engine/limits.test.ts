@@ -77,26 +77,19 @@ describe('the limits of a run', () => {
 });
 
 describe('an iterable that never waits', () => {
-  /** The longest time that the loop did not turn in while the run was at work, in milliseconds of the processor's time. */
-  async function longestBlock(run: AgentRun, durable: boolean, limits: object = {}): Promise<number> {
-    const engine = await startEngine([agentOf(run, durable)], new MemoryStore(), limits);
-    let ended = false;
-    let longest = 0;
-    const measuring = (async () => {
-      for (let before = process.cpuUsage(); !ended; before = process.cpuUsage()) {
-        await turn();
-        const { user, system } = process.cpuUsage(before);
-        longest = Math.max(longest, (user + system) / 1000);
-      }
-    })();
+  /** How long a turn of the loop took while the run was at work, in milliseconds: the median, since machines hiccup. */
+  async function turnTime(run: AgentRun, durable: boolean): Promise<number> {
+    const engine = await startEngine([agentOf(run, durable)], new MemoryStore());
+    const times: number[] = [];
     const run_id = await begin(engine, 'much');
-    const tail = toTheEnd(engine, run_id);
-    await Promise.race([tail, new Promise((resolve) => setTimeout(resolve, 400))]);
+    for (let before = performance.now(); times.length < 20; before = performance.now()) {
+      await turn();
+      times.push(performance.now() - before);
+    }
     await engine.cancel(run_id).catch(() => undefined);
-    ended = true;
-    await measuring;
+    await toTheEnd(engine, run_id);
     await engine.stop();
-    return longest;
+    return times.sort((a, b) => a - b)[10] ?? 0;
   }
 
   const forever = function* (value: unknown): Generator<AgentOutput> {
@@ -118,9 +111,8 @@ describe('an iterable that never waits', () => {
     ],
   ];
   it.each(cases)('lets the event loop turn where it %s', async (_, run, durable) => {
-    await longestBlock(run, durable);
-    // A slice is 12 ms; the rest is what else a turn does: the commit, and collecting garbage.
-    expect(await longestBlock(run, durable)).toBeLessThan(150);
+    // A slice is 12 ms; the rest is the commit, and what else this machine does. Without slices it would never end.
+    expect(await turnTime(run, durable)).toBeLessThan(60);
   });
 
   it('is held back while what it emitted in a step waits for the store', async () => {

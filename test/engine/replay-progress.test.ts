@@ -198,7 +198,8 @@ describe('a re-entered run', () => {
     let questions = 0;
     class Counting extends MemoryStore {
       override resources(ids: readonly string[]) {
-        questions += 1;
+        // One id is that of the run's own descriptor.
+        if (ids.length > 1) questions += 1;
         return super.resources(ids);
       }
     }

@@ -16,6 +16,10 @@ export type Draft = Mutable<Omit<Write, 'lines' | Lists>> & {
  * one turn cost linear time; of the rest, the last value counts.
  */
 export function addTo(draft: Draft, { resources, history, state, ended, journal, key }: Extras): void {
+  // A state that another one follows in the same write is never read, and no store would remove it.
+  const superseded = state === undefined ? undefined : draft.state;
+  if (superseded !== undefined && draft.resources !== undefined)
+    draft.resources = draft.resources.filter(({ resource_id }) => !superseded.endsWith(`/${resource_id}`));
   if (resources) draft.resources = grown(draft.resources, resources);
   if (history) draft.history = grown(draft.history, history);
   if (journal) draft.journal = grown(draft.journal, journal);
