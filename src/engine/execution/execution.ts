@@ -1,4 +1,4 @@
-import { type Observer, Subscriber } from 'rxjs';
+import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { fromAgent } from '../../core/from-agent.ts';
@@ -11,6 +11,7 @@ import type { Message } from '../../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { Abort } from './abort.ts';
+import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
 import { Early } from './early.ts';
@@ -384,23 +385,5 @@ export class Execution implements Observer<AgentOutput> {
     this.#awaits?.refuse(refused);
     this.#steps?.close(refused);
     this.#abort.abort(reason);
-  }
-}
-
-/** The agent's subscriber. What a teardown of the agent's throws would else end the process, where a timer completes it. */
-class AgentSubscriber extends Subscriber<AgentOutput> {
-  readonly #threw: (error: unknown) => void;
-
-  constructor(execution: Execution, threw: (error: unknown) => void) {
-    super(execution);
-    this.#threw = threw;
-  }
-
-  override unsubscribe(): void {
-    try {
-      super.unsubscribe();
-    } catch (error) {
-      this.#threw(error);
-    }
   }
 }
