@@ -68,7 +68,7 @@ export interface AgentContext {
   /** uuid */
   readonly run_id: string;
   readonly agent_name: string;
-  /** Fires when the run is cancelled or ends in any other way than by the agent's own doing. */
+  /** Fires when the run is over, however it ended, and when it leaves this process; in a call, when the call is over. */
   readonly signal: AbortSignal;
   readonly session: AgentSession;
   readonly log: AgentLog;
