@@ -197,7 +197,7 @@ describe('a durable run that is cut off anywhere', () => {
           expect(folded).toEqual(again.run);
         },
       ),
-      { numRuns: Number(process.env.FC_RUNS ?? 30) },
+      { numRuns: Number(process.env.FC_RUNS ?? 10) },
     );
   });
 
