@@ -48,15 +48,16 @@ export class SqliteStore implements Store {
   #failed = true;
 
   /**
-   * `patience` is how long it waits for another process to let go of the file, in milliseconds.
+   * `patience` is how long it waits for another process to let go of the file, in milliseconds; `open` makes the store's
+   * connection.
    * @throws Error where the file cannot be opened, is in use by another process or of another Rivulet
    */
-  constructor(path: string, patience = 5000) {
+  constructor(path: string, patience = 5000, open: (path: string) => Database = openDatabase) {
     this.#path = path === ':memory:' ? path : realFile(path);
     this.#unlock = path === ':memory:' ? () => {} : lock(this.#path, patience);
     let db: Database | undefined;
     try {
-      db = openDatabase(this.#path);
+      db = open(this.#path);
       db.exec(`PRAGMA busy_timeout = ${patience}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);

@@ -41,7 +41,7 @@ class CountingStore extends MemoryStore {
 describe('the queue of a session', () => {
   it('asks the same of the store for the 200th run as for the second', async () => {
     const store = new CountingStore();
-    const served = await serve([never], { store, limits: { sweepEvery: 0 } });
+    const served = await serve([never], { store, limits: { sweepEvery: 60_000 } });
     await start(served, 'never', 'enqueue');
     const costs: number[] = [];
     for (let n = 0; n < 200; n += 1) {

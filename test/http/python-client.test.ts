@@ -95,10 +95,13 @@ describe('a stream that fails', () => {
     const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
     const long = agent('long', () => Array.from({ length: 2_000 }, (_, n) => `${n} ${'x'.repeat(200)}`));
     const { events } = store;
-    store.events = (id, after) =>
-      after === 0 || after > 1_900
-        ? events.call(store, id, after, 100)
-        : Promise.reject(new Error('cannot open /var/lib/db: postgres://admin:hunter2@db'));
+    // A rejection would be waited out; this is a fault.
+    const damaged = Object.defineProperty([], 0, {
+      get() {
+        throw new Error('cannot open /var/lib/db: postgres://admin:hunter2@db');
+      },
+    });
+    store.events = async (id, after) => (after > 0 && after < 1_900 ? damaged : events.call(store, id, after, 100));
     const served = await serve([long], { store, logger });
     const { run_id } = await (await served.post('/runs', ask('long', 'a', { mode: 'async' }))).json();
     while ((await (await served.get(`/runs/${run_id}`)).json()).status !== 'completed');

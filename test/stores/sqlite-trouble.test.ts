@@ -1,33 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Write } from '../../src/core/store.ts';
 import { SqliteStore } from '../../src/stores/sqlite.ts';
-import type * as driver from '../../src/stores/sqlite-driver.ts';
 import { type Database, openDatabase } from '../../src/stores/sqlite-driver.ts';
 import { append, end, fresh, numbered, said } from './writes.ts';
-
-// The connections that are opened, so that a test can tell the store's own that its disk is full.
-const connections = vi.hoisted((): Database[] => []);
-vi.mock('../../src/stores/sqlite-driver.ts', async (original) => {
-  const real = await original<typeof driver>();
-  const open: typeof real.openDatabase = (path, options) => {
-    const db = real.openDatabase(path, options);
-    connections.push(db);
-    return db;
-  };
-  return { ...real, openDatabase: open };
-});
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-trouble-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-/** A store, its path, and its own connection, which is the last that it opens. */
+/** A store, its path, and its own connection, so that a test can tell it that its disk is full. */
 function opened(path = join(folder, `${++files}.db`)): { store: SqliteStore; path: string; own: Database } {
-  const store = new SqliteStore(path);
-  const own = connections.at(-1);
+  let own: Database | undefined;
+  const store = new SqliteStore(path, 5_000, (file) => {
+    own = openDatabase(file);
+    return own;
+  });
   if (own === undefined) throw new Error('the store has opened nothing');
   return { store, path, own };
 }

@@ -89,9 +89,20 @@ export function checkOutcome({ run }: Kept, order: Order, cancel: Known['cancel'
 export function checkSeen({ events, run }: Kept, known: Known): void {
   for (const [id, line] of known.seen) compare(known, id, line, events[id - 1]);
   if (run.session_id !== known.session_id) throw new Violation(`run ${run.run_id} is of session ${run.session_id}`);
+  const states = new Set(statesOf(events));
   for (const answer of known.answers) {
-    if (events.some((event) => 'run' in event && same(event.run, JSON.parse(answer)))) continue;
+    if (states.has(canonical(JSON.parse(answer)))) continue;
     throw new Violation(`run ${run.run_id} was answered ${answer}, which its log does not have`);
+  }
+}
+
+/** The Run as it was after each of its own events, with the output before them. */
+function* statesOf(events: readonly Event[]): Generator<string> {
+  let run: Run | undefined;
+  for (const event of events) {
+    if (run !== undefined) run = fold(run, structuredClone(event));
+    else if ('run' in event) run = event.run;
+    if (run !== undefined && 'run' in event) yield canonical(run);
   }
 }
 

@@ -63,9 +63,8 @@ export async function unexpected(world: World, what: string, answer: Answer): Pr
 export async function* frames(world: World, { life, response }: Answer, after?: number): AsyncGenerator<Frame, void> {
   let last = after;
   for await (const block of blocks(world, life, response)) {
-    const [, id, line] = /^id: (\d+)\ndata: (.*)$/.exec(block) ?? [];
+    const [, id, line] = /^(?::\n)*(?:retry: \d+\n)?id: (\d+)\ndata: (.*)$/.exec(block) ?? [];
     if (id === undefined || line === undefined) {
-      if (/^(retry: \d+|:)$/.test(block)) continue;
       throw new Violation(`a stream had the frame ${block}`);
     }
     if (last !== undefined && Number(id) !== last + 1)
@@ -90,7 +89,7 @@ async function* blocks(world: World, life: number, { body }: Response): AsyncGen
       left = whole.pop() ?? '';
       yield* whole;
     }
-    if (left !== '') throw new Violation(`a stream ended in the middle of a frame: ${left}`);
+    if (!/^(:\n)*$/.test(left)) throw new Violation(`a stream ended in the middle of a frame: ${left}`);
   } finally {
     await reader.cancel().catch(() => undefined);
   }

@@ -137,13 +137,14 @@ export async function* frames(response: IncomingMessage): AsyncGenerator<Frame, 
       // What was cut in the middle of a frame is no frame.
       left = blocks.pop() ?? '';
       for (const block of blocks) {
-        const [, id, line] = /^id: (\d+)\ndata: (.*)$/.exec(block) ?? [];
+        const [, id, line] = /^(?::\n)*(?:retry: \d+\n)?id: (\d+)\ndata: (.*)$/.exec(block) ?? [];
         if (id !== undefined && line !== undefined) yield { id: Number(id), line };
-        else if (block.startsWith('data: {"type":"error"')) throw new Failed(block);
-        else if (!/^(retry: \d+|:.*)$/.test(block)) throw new Error(`a stream had the frame ${block}`);
+        else if (/^(:\n)*data: \{"type":"error"/.test(block)) throw new Failed(block);
+        else throw new Error(`a stream had the frame ${block}`);
       }
     }
-    if (response.complete && left !== '') throw new Error(`a stream ended in the middle of a frame: ${left}`);
+    if (response.complete && !/^(:\n)*$/.test(left))
+      throw new Error(`a stream ended in the middle of a frame: ${left}`);
   } finally {
     response.destroy();
   }
