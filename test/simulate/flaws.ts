@@ -4,6 +4,8 @@ import type { Flaws } from './world.ts';
 interface Flaw {
   readonly name: string;
   readonly flaws: Flaws;
+  /** Whether a few seeds are enough. */
+  readonly quick?: boolean;
   readonly noticed: readonly string[];
 }
 
@@ -14,6 +16,7 @@ export const flaws: readonly Flaw[] = [
   {
     name: 'a store that takes writes of any epoch',
     flaws: { store: 'epochs-ignored' },
+    quick: true,
     noticed: [
       'a cancel is kept',
       'the log is whole',
@@ -24,16 +27,19 @@ export const flaws: readonly Flaw[] = [
   {
     name: 'a store that ignores what a write asks of its session',
     flaws: { store: 'conditions-ignored' },
+    quick: true,
     noticed: ['queued runs do not overlap', 'queued runs begin in order'],
   },
   {
     name: 'a store that keeps an Idempotency-Key twice',
     flaws: { store: 'keys-ignored' },
+    quick: true,
     noticed: ['one run for a key', 'one resume for a key'],
   },
   {
     name: 'a store that loses the journals of durable runs',
     flaws: { store: 'journal-lost' },
+    quick: true,
     noticed: [
       'a durable step is done once',
       'a replay says the same',

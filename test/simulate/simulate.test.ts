@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { flaws } from './flaws.ts';
 import { explain, planOf, shrink, simulate } from './simulate.ts';
 
 const seeds = 100;
@@ -10,6 +11,14 @@ describe('nodes that share a store, whatever happens to them', () => {
       if (report.violation !== undefined) expect.fail(explain(await shrink(report)));
     }
   }, 60_000);
+
+  // The others take hundreds of seeds: `npm run test:simulate -- --mutations`.
+  it.each(flaws.filter(({ quick }) => quick))('notice $name', async ({ flaws: put, noticed }) => {
+    const broken: string[] = [];
+    for (let seed = 1; seed <= 100 && !broken.some((invariant) => noticed.includes(invariant)); seed += 1)
+      broken.push((await simulate(planOf(seed), put)).violation?.invariant ?? '');
+    expect(broken.filter((invariant) => noticed.includes(invariant))).toHaveLength(1);
+  });
 
   it('do the same again for the same seed', async () => {
     for (const seed of [7, 8, 9]) {

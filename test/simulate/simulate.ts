@@ -1,3 +1,31 @@
+/*
+ * The simulation: several nodes in one process, over one simulated store and queue, in virtual time.
+ *
+ * A seed draws a plan: clients with the scripts of their agents, and faults. The same seed plays the same events in the
+ * same order, because nothing comes from outside: time, timers, ids and random numbers are the simulation's own
+ * (`clock.ts`, `globals.ts`, `random.ts`), and one event is run at a time, with all of its promises.
+ *
+ *   plan.ts           what a seed draws, how it is printed, and smaller plans for the shrinker
+ *   script.ts         what an agent does: tokens, steps, awaits, races, merges, calls, errors, work after the end
+ *   agents.ts         the agents that perform scripts, as Observables and as async generators
+ *   faults.ts         what goes wrong: refusals, stalls, late answers, lost notifications, lost leases, pauses, crashes
+ *   sim-store.ts      the store's server, and a handle for each node that loses, delays and refuses
+ *   sim-dispatcher.ts the queue with its leases
+ *   sim-node.ts       a node as its clients reach it: all that is known here of the engine's methods
+ *   world.ts          the nodes, their network, and the faults that strike them
+ *   clients.ts        create, resume, cancel, delete, with keys and again; reader.ts reads, drops and comes back
+ *   invariants.ts     what holds after every step; verdicts.ts what holds at the end
+ *   flaws.ts          the store and the times made wrong on purpose; mutations.ts the engine's source, changed on purpose
+ *
+ * What a fault may do is what the ports allow: a commit that is refused was not taken; one whose answer is late was; a
+ * notification may come twice, late or never; a lease ends while its node is paused or cut off, and the node goes on.
+ * A fault that no store may show (a commit that is refused and was taken) is a flaw, not a fault.
+ *
+ * To find out why a seed fails: `npm run test:simulate -- --seed N` prints the smallest plan that still fails and the
+ * last events of each actor; with `--trace`, every event of the plan as it was drawn.
+ * To add an invariant, tell `Invariants` of what it needs, call `ledger.violate`, and add the defect that it is for to
+ * `mutations.ts`: `npm run test:simulate -- --mutations` has to notice it.
+ */
 import { Client } from './clients.ts';
 import { install } from './globals.ts';
 import type { Violation } from './ledger.ts';
