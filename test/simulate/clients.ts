@@ -158,7 +158,8 @@ export class Client {
 
   #resumed(record: RunRecord, reply: Reply, answer: Answer<{ after: number }>): void {
     const { ledger } = this.#world;
-    if (answer === 'unknown') return;
+    // What has been deleted meanwhile cannot be told any more.
+    if (answer === 'unknown' || ('error' in answer && this.#records.isDeleted(record, this.#session_id))) return;
     if ('value' in answer) {
       const { after } = answer.value;
       if (typeof reply.outcome === 'object' && reply.outcome.after !== after)
@@ -170,7 +171,7 @@ export class Client {
         ledger.violate('one resume for a key', `"${reply.text}" was refused, and then taken after event ${after}`);
       reply.outcome = { after };
     } else if (answer.error.status < 500) {
-      if (typeof reply.outcome === 'object' && !this.#records.isDeleted(record, this.#session_id))
+      if (typeof reply.outcome === 'object')
         ledger.violate('one resume for a key', `"${reply.text}" was taken, and then refused: ${answer.error.message}`);
       // Sent again, it may be refused because the first one was taken without an answer.
       else if (answer.error.status === 409 && this.#plan.answers !== 'again') reply.outcome = 'refused';
