@@ -103,8 +103,8 @@ export class ActiveRuns implements Runs {
     const execution = await this.get(run_id);
     if (execution !== undefined) {
       // A reader that has seen more has seen it on another node: that it was taken is on its way to this one.
-      if (seen > execution.log.durable) await this.#commits.kept(execution.log);
-      if (execution.log.readers !== undefined) return execution.log;
+      const isHere = seen <= execution.log.durable || (await this.kept(execution));
+      if (isHere && execution.log.readers !== undefined) return execution.log;
     }
     return storedSource(await this.row(run_id));
   }
@@ -123,11 +123,25 @@ export class ActiveRuns implements Runs {
   /** The Run as JSON; durable. @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
   async json(run_id: string): Promise<string> {
     const execution = await this.get(run_id);
-    if (execution === undefined || execution.replaying)
-      return JSON.stringify(await foldRow(this.#store, await this.row(run_id)));
-    const run = JSON.stringify(execution.run);
-    await this.#commits.kept(execution.log);
-    return run;
+    if (execution !== undefined && !execution.replaying) {
+      const run = JSON.stringify(execution.run);
+      if (await this.kept(execution)) return run;
+    }
+    return JSON.stringify(await foldRow(this.#store, await this.row(run_id)));
+  }
+
+  /**
+   * Waits until all that an execution has appended is durable. Answers false where the run has moved or its log has
+   * failed meanwhile: the store knows what became of it. @throws RivuletError `store_away`
+   */
+  async kept({ log }: Execution): Promise<boolean> {
+    try {
+      await this.#commits.kept(log);
+      return true;
+    } catch (error) {
+      if (log.readers !== undefined) throw error;
+      return false;
+    }
   }
 
   /** The Run as JSON, as it was after an event that awaits, whatever has followed. @throws as `json` */

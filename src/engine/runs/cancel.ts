@@ -20,8 +20,8 @@ export async function cancelRun(
     commits.check();
     execution.cancel();
     const run = JSON.stringify(execution.run);
-    await commits.kept(execution.log);
-    return run;
+    // Otherwise the run has moved, and goes on elsewhere.
+    if (await active.kept(execution)) return run;
   }
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const row = await active.row(run_id);
