@@ -107,8 +107,14 @@ export const mutations: readonly Mutation[] = [
     noticed: ['a node hears that a run is no longer its own'],
   },
   {
-    name: 'a queued run begins whether or not it is the first of its session',
-    changes: [{ file: 'src/engine/runs/session-queue.ts', find: "lines: [], when: 'first' }", replace: 'lines: [] }' }],
+    name: 'a run that finds its session free begins whether or not another one has come meanwhile',
+    changes: [
+      {
+        file: 'src/engine/runs/session-queue.ts',
+        find: "return { queued: false, when: 'alone' };",
+        replace: 'return { queued: false };',
+      },
+    ],
     noticed: ['queued runs do not overlap', 'queued runs begin in order'],
   },
 ];

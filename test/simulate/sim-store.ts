@@ -47,7 +47,11 @@ export class StoreServer {
   readonly logs = new Map<string, string[]>();
   readonly rows = new Map<string, RunRow>();
 
-  constructor(clock: Clock, random: Random, conditions: Conditions, flaw?: StoreFlaw) {
+  readonly #isFile: boolean;
+
+  /** With `isFile`, the store is a part of its one node: what is on its way when that dies or pauses goes no further. */
+  constructor(clock: Clock, random: Random, conditions: Conditions, isFile: boolean, flaw?: StoreFlaw) {
+    this.#isFile = isFile;
     this.#clock = clock;
     this.#random = random;
     this.#conditions = conditions;
@@ -128,11 +132,12 @@ export class StoreServer {
   }
 
   #ask<T>(node: Owner, work: () => Promise<T>, answerAfter = () => 0): Promise<T> {
+    const owner = this.#isFile ? node : 'world';
     return new Promise((resolve, reject) => {
       const arrive = (): void => {
         const stalled = this.#conditions.left('stalled', node);
         if (stalled > 0) {
-          this.#clock.at('world', stalled + this.#random.next(), arrive);
+          this.#clock.at(owner, stalled + this.#random.next(), arrive);
           return;
         }
         const answer = (tell: () => void): void => void this.#clock.at(node, this.#delay(node) + answerAfter(), tell);
@@ -141,7 +146,7 @@ export class StoreServer {
         else if (this.#flaw === 'refused-but-taken') void work().then(refuse);
         else refuse();
       };
-      this.#clock.at('world', this.#delay(node), arrive);
+      this.#clock.at(owner, this.#delay(node), arrive);
     });
   }
 

@@ -59,7 +59,7 @@ export class World {
     this.#flaws = flaws;
     this.#alone = plan.alone;
     const { clock, conditions } = this;
-    this.server = new StoreServer(clock, this.random.fork('store'), conditions, flaws.store);
+    this.server = new StoreServer(clock, this.random.fork('store'), conditions, plan.alone, flaws.store);
     this.#queue = new SimQueue(clock, this.random.fork('queue'), conditions, limits.lease);
     this.invariants = new Invariants(clock, this.ledger, this.server, conditions);
     this.server.audit = this.invariants;
