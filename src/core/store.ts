@@ -65,7 +65,7 @@ export interface Key {
 }
 
 /** This write can never be taken: a value that the store cannot keep, or one that is too large for it. */
-export interface Rejected {
+interface Rejected {
   /** What the store says against it; goes to the log, never to a client. */
   readonly rejected: unknown;
 }

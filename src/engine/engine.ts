@@ -30,7 +30,7 @@ import { resumeRun } from './runs/resume.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { forAgents, forRequests } from './store-access.ts';
+import { forAgents, forRequests, oneByOne } from './store-access.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
@@ -230,7 +230,9 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
     storeTimeout: limits.storeTimeout,
     onFailure,
   });
+  const commitOne = oneByOne(options.store, limits.patience);
   const queue = new SessionQueue(store, {
+    commitOne,
     limit: limits.queued,
     offer: (run_id) => executor().offer(run_id),
     stopping: () => active.stopping,
@@ -244,6 +246,7 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
   const services: RunServices = {
     store,
     commits,
+    commitOne,
     dispatcher,
     executions: {
       registry,

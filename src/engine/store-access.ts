@@ -1,5 +1,5 @@
 import { fail, RivuletError } from '../core/errors.ts';
-import type { Store } from '../core/store.ts';
+import type { Outcome, Store, Write } from '../core/store.ts';
 import { delay, within as inTime } from '../core/timing.ts';
 
 /**
@@ -54,6 +54,24 @@ function asking(store: Store, how: (ask: () => Promise<unknown>) => Promise<unkn
     },
   });
 }
+
+/** Commits one write. `taken` is called when it was taken, also where that is too late for the answer. */
+export type CommitOne = (write: Write, taken: () => void) => Promise<Outcome>;
+
+/**
+ * For writes of runs that no execution here has. What follows from such a write (the run is offered, its readers are
+ * woken) has to follow whenever it was taken; who asked for it waits `requestTimeout` ms. Rejects `store_away`.
+ */
+export const oneByOne =
+  (store: Store, requestTimeout: number): CommitOne =>
+  (write, taken) => {
+    const answer = async (): Promise<Outcome> => {
+      const [outcome = 'fenced'] = await store.commit([write]);
+      if (outcome === 'taken') taken();
+      return outcome;
+    };
+    return within(answer(), requestTimeout);
+  };
 
 /** What a promise answers, or `store_away` when it rejects with an error that is not ours, or the time is over. */
 export async function within<T>(answer: Promise<T>, requestTimeout: number): Promise<T> {

@@ -128,17 +128,5 @@ export async function readRun(store: Store, row: RunRow): Promise<Run> {
   }
 }
 
-/** Ends a run that no execution here has; see `endOf`. Answers its row as it is then, where it still could be ended. */
-export async function endStored(
-  store: Store,
-  row: RunRow,
-  finished_at: string,
-  error?: ErrorBody,
-): Promise<RunRow | undefined> {
-  const end = endOf(row, await readRun(store, row), finished_at, error);
-  const [outcome] = await store.commit([end]);
-  return outcome === 'taken' ? end.row : undefined;
-}
-
 const isUnreadable = (error: unknown): boolean =>
   error instanceof RivuletError && (error.kind === 'log_damaged' || error.kind === 'log_removed');

@@ -1,6 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import { isFinal } from '../../core/status.ts';
 import { endOf, readRun } from '../log/stored-run.ts';
+import { ended } from './end-stored.ts';
 import type { RunServices } from './run-services.ts';
 
 /** How often a run is tried to be ended while its execution elsewhere writes to it. */
@@ -11,10 +12,8 @@ const attempts = 100;
  * other run is ended in the store, in one write that raises its epoch: an execution elsewhere can write no more.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `lost_race`, `store_away`
  */
-export async function cancelRun(
-  { store, commits, active, executions, queue }: RunServices,
-  run_id: string,
-): Promise<string> {
+export async function cancelRun(services: RunServices, run_id: string): Promise<string> {
+  const { store, commits, commitOne, active, executions } = services;
   const execution = await active.get(run_id);
   if (execution !== undefined) {
     commits.check();
@@ -28,10 +27,8 @@ export async function cancelRun(
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     const run = await readRun(store, row);
     const end = endOf(row, run, executions.now());
-    const [outcome] = await store.commit([end]);
+    const outcome = await commitOne(end, () => ended(services, end.row));
     if (outcome !== 'taken') continue;
-    active.moved(end.row);
-    queue.ended(run_id);
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }

@@ -3,9 +3,10 @@ import { errorOf, fail, RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/status.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
+import type { Execution } from '../execution/execution.ts';
 import { openSteps } from '../execution/replay.ts';
-import { endStored } from '../log/stored-run.ts';
 import { whenBack } from '../store-access.ts';
+import { endStored } from './end-stored.ts';
 import { journalOf, recoverRun } from './recover.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -28,7 +29,7 @@ export class Executor {
     const { active, dispatcher } = this.#services;
     const here = active.here(run_id);
     // Made by this process: it is in memory still.
-    if (here?.log.outcome === undefined && here !== undefined) here.start();
+    if (here !== undefined && here.log.outcome === undefined) await this.#start(here);
     else await this.#take(run_id);
     if (dispatcher.shared) await active.hold(run_id, lease);
   };
@@ -132,7 +133,7 @@ export class Executor {
     if (row.status === 'awaiting' && row.tier === 'durable') {
       // It stays on disk until the reply comes, so that it costs nothing; unless it waits for a step as well.
       const journal = await journalOf(this.#services.store, row.run_id);
-      if (openSteps(journal).size > 0) (await recoverRun(this.#services, row, {})).start();
+      if (openSteps(journal).size > 0) await this.#start(await recoverRun(this.#services, row, {}));
       return;
     }
     // First: the client that cancelled a queued run was told so.
@@ -143,16 +144,19 @@ export class Executor {
       return this.#end(row, fail(orphan ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
-    const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 });
-    execution.start();
+    await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }));
   }
 
-  async #end(row: RunRow, error?: ErrorBody): Promise<void> {
-    const { store, active, queue, executions } = this.#services;
-    const ended = await endStored(store, row, executions.now(), error);
-    if (ended === undefined) return;
-    active.moved(ended);
-    queue.ended(row.run_id);
+  /** In a process that is stopping, what can go on in the next one is left to it. */
+  async #start(execution: Execution): Promise<void> {
+    const { active } = this.#services;
+    const waits = execution.durable || execution.run.status === 'created';
+    if (active.stopping && waits) await active.leave(execution);
+    else execution.start();
+  }
+
+  #end(row: RunRow, error?: ErrorBody): Promise<void> {
+    return endStored(this.#services, row, error);
   }
 }
 

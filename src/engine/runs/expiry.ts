@@ -1,6 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
-import { endStored } from '../log/stored-run.ts';
+import { endStored } from './end-stored.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 100;
@@ -9,16 +9,13 @@ const steps = 200;
 
 /** Ends what is over its time: runs that work, await or say nothing for too long. */
 export async function expireRuns(services: RunServices): Promise<void> {
-  const { store, active, executions, queue } = services;
+  const { store, active, executions } = services;
   const now = new Date().toISOString();
   for (const execution of active.all()) expire(services, execution, now);
   for (const row of await store.due(now, page)) {
     if (active.here(row.run_id) !== undefined) continue;
     try {
-      const ended = await endStored(store, row, now, fail('await_timeout').toJSON());
-      if (ended === undefined) continue;
-      active.moved(ended);
-      queue.ended(row.run_id);
+      await endStored(services, row, fail('await_timeout').toJSON());
     } catch (error) {
       // The others have their times as well.
       executions.logFor(row.run_id).warn(`its await is over, and it could not be ended yet: ${String(error)}`);

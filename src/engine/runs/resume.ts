@@ -1,6 +1,6 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import type { Extras, RunRow } from '../../core/store.ts';
+import type { Extras, RunRow, Write } from '../../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { foldRow } from '../log/stored-run.ts';
@@ -76,7 +76,7 @@ async function resumeHere(
 
 /** A durable run goes on in the store; whoever takes it leads it up to there again. Who had it can write no more. */
 async function resumeStored(
-  { store, executions, active, offer }: RunServices,
+  { commitOne, executions, active, offer }: RunServices,
   row: RunRow,
   run: Run,
   reply: AwaitResume,
@@ -95,19 +95,19 @@ async function resumeStored(
     snapshot: last + 1,
     epoch: epoch + 1,
   };
-  const [outcome] = await store.commit([
-    {
-      row: next,
-      from: epoch,
-      expect: last,
-      // Events that are not final do not repeat the output.
-      lines: [encode({ type: 'run.in-progress', run: { ...resumed, output: [] } })],
-      journal: [JSON.stringify({ at: last, reply })],
-      ...extras,
-    },
-  ]);
+  const write: Write = {
+    row: next,
+    from: epoch,
+    expect: last,
+    // Events that are not final do not repeat the output.
+    lines: [encode({ type: 'run.in-progress', run: { ...resumed, output: [] } })],
+    journal: [JSON.stringify({ at: last, reply })],
+    ...extras,
+  };
+  const outcome = await commitOne(write, () => {
+    active.moved(next);
+    offer(run_id);
+  });
   if (outcome !== 'taken') throw fail('lost_race', run_id);
-  active.moved(next);
-  offer(run_id);
   return { run_id, run: JSON.stringify(resumed), after: last };
 }

@@ -3,6 +3,7 @@ import type { Store } from '../../core/store.ts';
 import type { Replies } from '../execution/reply-schema.ts';
 import type { Services } from '../execution/services.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
+import type { CommitOne } from '../store-access.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { SessionQueue } from './session-queue.ts';
@@ -11,6 +12,7 @@ import type { SessionQueue } from './session-queue.ts';
 export interface RunServices {
   readonly store: Store;
   readonly commits: GroupCommit;
+  readonly commitOne: CommitOne;
   readonly dispatcher: Dispatcher;
   readonly executions: Services;
   readonly active: ActiveRuns;

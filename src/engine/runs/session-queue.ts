@@ -1,7 +1,8 @@
 import type { IfBusy } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
 import { isFinal } from '../../core/status.ts';
-import type { RunRow, Store, When } from '../../core/store.ts';
+import type { RunRow, Store, When, Write } from '../../core/store.ts';
+import type { CommitOne } from '../store-access.ts';
 
 /** How a new run comes into its session: at once or queued, and the condition under which the store takes it. */
 export interface Place {
@@ -12,6 +13,7 @@ export interface Place {
 export interface SessionQueueOptions {
   /** Runs of one session that may be unfinished when one more is queued; 0 for any number. */
   readonly limit: number;
+  readonly commitOne: CommitOne;
   /** Offers a run whose turn has come to be executed. */
   readonly offer: (run_id: string) => void;
   readonly stopping: () => boolean;
@@ -86,10 +88,9 @@ export class SessionQueue {
   async #begin(row: RunRow): Promise<boolean> {
     const { epoch, last } = row;
     const begun: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
-    const [outcome] = await this.#store.commit([{ row: begun, from: epoch, expect: last, lines: [], when: 'first' }]);
-    if (outcome !== 'taken') return false;
-    this.#options.offer(row.run_id);
-    return true;
+    const { commitOne, offer } = this.#options;
+    const write: Write = { row: begun, from: epoch, expect: last, lines: [], when: 'first' };
+    return (await commitOne(write, () => offer(row.run_id))) === 'taken';
   }
 
   #wait(session_id: string, run_id: string | undefined): void {
