@@ -1,13 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, it } from 'vitest';
+import { afterAll } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { openDatabase } from '../../src/stores/sqlite-driver.ts';
-import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { storeContract } from './contract.ts';
 import { damageContract } from './contract-damage.ts';
-import { watchingContract } from './contract-watching.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -26,13 +24,3 @@ damageContract(
     db.close();
   },
 );
-
-for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
-  if (place === undefined) {
-    it.skip(`a store: ${name}, for which there is no server`);
-    continue;
-  }
-  storeContract(name, () => openStore(place.url));
-  watchingContract(name, place.url);
-  afterAll(() => place.remove());
-}

@@ -165,9 +165,9 @@ const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];
 
 /**
  * Performs the script with the first call of a method failing, then with the second, and so on. `open` gives an empty
- * store, which is closed each time. Answers how many calls there were.
+ * store, which is closed each time; `most` is how many calls fail at most, spread over all of them. Answers how many did.
  */
-export async function failEachCall(open: () => Promise<Store>, method: Method): Promise<number> {
+export async function failEachCall(open: () => Promise<Store>, method: Method, most: number): Promise<number> {
   const whole = newPlan();
   const once = async (plan: Plan): Promise<void> => {
     const store = await open();
@@ -178,7 +178,12 @@ export async function failEachCall(open: () => Promise<Store>, method: Method): 
     }
   };
   await once(whole);
-  const count = Math.min(whole.calls[method] ?? 0, periodic.includes(method) ? 12 : 60);
-  for (let call = 1; call <= count; call += 1) await once(newPlan({ [method]: { fails: call } }));
+  const calls = whole.calls[method] ?? 0;
+  const script = periodic.includes(method) ? Math.min(calls, 12) : calls;
+  const count = Math.min(script, most);
+  for (let n = 0; n < count; n += 1) {
+    const call = 1 + Math.floor((n * script) / count);
+    await once(newPlan({ [method]: { fails: call } }));
+  }
   return count;
 }

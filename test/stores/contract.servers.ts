@@ -1,0 +1,15 @@
+import { afterAll, it } from 'vitest';
+import { openStore } from '../../src/stores/open.ts';
+import { postgresPlace, redisPlace } from '../support/servers.ts';
+import { storeContract } from './contract.ts';
+import { watchingContract } from './contract-watching.ts';
+
+for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
+  if (place === undefined) {
+    it.skip(`a store: ${name}, for which there is no server`);
+    continue;
+  }
+  storeContract(name, () => openStore(place.url));
+  watchingContract(name, place.url);
+  afterAll(() => place.remove());
+}
