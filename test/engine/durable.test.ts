@@ -1,4 +1,4 @@
-import { concat, defer, map, NEVER, of, take, timer, toArray } from 'rxjs';
+import { concat, defer, map, NEVER, of, Subject, take, timer, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
   type Agent,
@@ -211,12 +211,15 @@ describe('a durable run', () => {
 
   it('cannot be written to by an execution that was taken over', async () => {
     const store = await openStore('memory:');
-    const agent = durable('slow', () => timer(20).pipe(map(() => 'late')));
+    const gate = new Subject<string>();
+    const agent = durable('slow', () => gate.pipe(take(1)));
     const old = await serve([agent], { store });
     const { run_id } = await (await old.post('/runs', ask('slow', 'go', { mode: 'async' }))).json();
     const next = await serve([agent], { store });
-    const run = await finished(next, run_id);
-    expect(run).toMatchObject({ status: 'completed' });
+    const ended = finished(next, run_id);
+    // Both executions emit it at once, the old one first.
+    gate.next('late');
+    expect(await ended).toMatchObject({ status: 'completed' });
     const all = types(await eventsOf(next, run_id));
     expect(all.filter((type) => type === 'run.completed')).toHaveLength(1);
     expect(all.filter((type) => type === 'message.part')).toHaveLength(1);

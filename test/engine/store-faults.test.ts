@@ -8,7 +8,7 @@ describe('a call of a store that fails once', () => {
     '%s: leaves no run open, and loses nothing that a reader saw',
     { timeout: 60_000 },
     async (method) => {
-      expect(await failEachCall(() => openStore('memory:'), method, 4)).toBeGreaterThan(0);
+      expect(await failEachCall(() => openStore('memory:'), method, 2)).toBeGreaterThan(0);
     },
   );
 });
