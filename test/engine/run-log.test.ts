@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
+import { newId } from '../../src/engine/ids.ts';
+import { GroupCommit } from '../../src/engine/log/group-commit.ts';
+import { RunLog } from '../../src/engine/log/run-log.ts';
+import { MemoryStore } from '../../src/stores/memory.ts';
+
+const newRow = (): RunRow => ({
+  run_id: newId(),
+  agent_name: 'a',
+  session_id: newId(),
+  owner: null,
+  epoch: 1,
+  status: 'in-progress',
+  created_at: '2026-01-01T00:00:00.000Z',
+  finished_at: null,
+  tier: 'pinned',
+  attempts: 0,
+  queued_at: null,
+  due: null,
+  on_disconnect: 'continue',
+  last: 0,
+  snapshot: 0,
+});
+
+function setUp() {
+  const store = new MemoryStore();
+  const failures: unknown[] = [];
+  const commits = new GroupCommit(store, {
+    requestTimeout: 5_000,
+    storeTimeout: 5_000,
+    onFailure: (error) => failures.push(error),
+  });
+  const begin = (): RunLog => {
+    const log = new RunLog(commits, newRow(), { input: [] });
+    log.append('{"n":1}');
+    return log;
+  };
+  const linesOf = async ({ run_id }: RunLog): Promise<string[]> =>
+    (await store.events(run_id, 0, 100)).flatMap(({ lines }) => lines);
+  return { store, commits, failures, begin, linesOf };
+}
+
+const final = { status: 'completed', finished_at: '2026-01-01T00:00:01.000Z', due: null } as const;
+
+describe('the end of a log', () => {
+  it('is set once, and what is written in the same turn after the final event is ignored', async () => {
+    const { store, begin, linesOf } = setUp();
+    const log = begin();
+    log.append('{"end":true}', final);
+    log.append('{"late":true}');
+    log.attach({ history: ['/late'], journal: ['{}'] });
+    log.change({ status: 'cancelling' });
+    log.detach();
+    await log.flushed();
+    expect([log.outcome, log.final]).toEqual(['final', true]);
+    expect(await linesOf(log)).toEqual(['{"n":1}', '{"end":true}']);
+    expect(await store.session(log.row.session_id)).toMatchObject({ history: [] });
+    expect(await store.journal(log.run_id)).toEqual([]);
+  });
+
+  it('is `moved` where another execution has written, which its waiting callers are told', async () => {
+    const { store, begin } = setUp();
+    const log = begin();
+    await log.flushed();
+    const row = await store.run(log.run_id);
+    if (row === undefined) throw new Error('it was kept');
+    await store.commit([{ row: { ...row, epoch: 2 }, from: 1, expect: 1, lines: [] }]);
+    let closed = 0;
+    log.whenClosed(() => {
+      closed += 1;
+    });
+    log.append('{"n":2}');
+    await expect(log.flushed()).rejects.toMatchObject({ kind: 'lost_race' });
+    expect([log.outcome, log.readers, closed]).toEqual(['moved', undefined, 1]);
+  });
+
+  it('raises the epoch with each status that has no event, so that rows read before change nothing any more', async () => {
+    const { store, begin } = setUp();
+    const log = begin();
+    await log.flushed();
+    const before = await store.run(log.run_id);
+    if (before === undefined) throw new Error('it was kept');
+    log.change({ status: 'cancelling' });
+    log.append('{"n":2}');
+    await log.flushed();
+    expect(await store.run(log.run_id)).toMatchObject({ epoch: 2, status: 'cancelling', last: 2 });
+    expect(await store.commit([{ row: { ...before, epoch: 2 }, from: 1, expect: 1, lines: [] }])).toEqual(['fenced']);
+  });
+});
+
+describe('a reply whose key was used meanwhile', () => {
+  it('leaves the key with the earlier request, and the log goes on', async () => {
+    const { store, begin, linesOf } = setUp();
+    const log = begin();
+    await log.flushed();
+    const key = {
+      scope: 'resume',
+      key: 'k',
+      hash: 'h',
+      after: 1,
+      created_at: '2026-01-01T00:00:00.000Z',
+      fresh: '2025-01-01T00:00:00.000Z',
+    };
+    const other = newRow();
+    await store.commit([
+      { row: { ...other, last: 1 }, expect: 0, input: [], lines: ['{}'], key: { ...key, run_id: other.run_id } },
+    ]);
+    log.attach({ key: { ...key, run_id: log.run_id } });
+    log.append('{"n":2}');
+    const kept = log.flushed();
+    log.append('{"n":3}');
+    await kept;
+    await log.flushed();
+    expect(await linesOf(log)).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
+    expect(await store.key('resume', 'k')).toMatchObject({ run_id: other.run_id });
+  });
+});
+
+describe('a group commit', () => {
+  it('tells every log what became of its writes, although a reader of one of them throws', async () => {
+    const { begin, failures } = setUp();
+    const [first, second] = [begin(), begin()];
+    await Promise.all([first.flushed(), second.flushed()]);
+    first.readers?.join({
+      seen: 1,
+      wake: () => {
+        throw new Error('a broken reader');
+      },
+    });
+    first.append('{"n":2}');
+    second.append('{"n":2}');
+    await second.flushed();
+    expect([first.durable, second.durable]).toEqual([2, 2]);
+    expect(failures).toEqual([expect.objectContaining({ message: 'a broken reader' })]);
+  });
+
+  it('tries again what the store fails to take, and finds the log whose writes it never takes', async () => {
+    class Picky extends MemoryStore {
+      commits = 0;
+
+      override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+        this.commits += 1;
+        if (writes.some(({ lines }) => lines.includes('"bad"'))) throw new Error('disk I/O error');
+        return super.commit(writes);
+      }
+    }
+    const store = new Picky();
+    const failures: unknown[] = [];
+    const options = {
+      requestTimeout: 5_000,
+      storeTimeout: 300,
+      onFailure: (error: unknown) => void failures.push(error),
+    };
+    const commits = new GroupCommit(store, options);
+    const logs = Array.from({ length: 50 }, () => new RunLog(commits, newRow(), { input: [] }));
+    for (const [n, log] of logs.entries()) log.append(n === 17 ? '"bad"' : '"good"');
+    const ends = await Promise.allSettled(logs.map((log) => log.flushed()));
+    expect(ends.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []))).toEqual([17]);
+    expect([logs[17]?.outcome, failures.length]).toEqual(['failed', 1]);
+    await commits.drained();
+    expect(store.commits).toBeLessThan(100);
+  });
+
+  it('cuts what is much into commits of at most 500 writes', async () => {
+    const sizes: number[] = [];
+    class Counting extends MemoryStore {
+      override commit(writes: readonly Write[]): Promise<Outcome[]> {
+        sizes.push(writes.length);
+        return super.commit(writes);
+      }
+    }
+    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} };
+    const commits = new GroupCommit(new Counting(), options);
+    const logs = Array.from({ length: 1_200 }, () => new RunLog(commits, newRow(), { input: [] }));
+    for (const log of logs) log.append('{}');
+    await Promise.all(logs.map((log) => log.flushed()));
+    expect(sizes).toEqual([500, 500, 200]);
+  });
+});
