@@ -24,6 +24,9 @@ import { remember } from './sqlite-session.ts';
 import { prepare, type Statements } from './sqlite-statements.ts';
 import { removeRun, sweepFor } from './sqlite-sweep.ts';
 
+/** 16 MB, as KiB below zero: SQLite's default of 2 MB is written out and read again in the middle of a burst. */
+const cacheSize = -16_000;
+
 /** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
 const pageChars = 16 * 1024;
 
@@ -58,7 +61,9 @@ export class SqliteStore implements Store {
     let db: Database | undefined;
     try {
       db = open(this.#path);
-      db.exec(`PRAGMA busy_timeout = ${patience}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
+      db.exec(
+        `PRAGMA busy_timeout = ${patience}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = ${cacheSize}`,
+      );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
       this.#sql = prepare(db);

@@ -381,9 +381,12 @@ export class Execution implements Observer<AgentOutput> {
     this.#awaits?.close();
     // Before the signal: errors caused by the abort are ignored.
     this.#subscriber?.unsubscribe();
-    const refused = reported(fail('work_refused', 'What the agent waits for', reason), ignored);
-    this.#awaits?.refuse(refused);
-    this.#steps?.close(refused);
+    if (this.#awaits !== undefined || this.#steps !== undefined) {
+      // Most runs wait for nothing, and an error is the dearest object there is.
+      const refused = reported(fail('work_refused', 'What the agent waits for', reason), ignored);
+      this.#awaits?.refuse(refused);
+      this.#steps?.close(refused);
+    }
     this.#abort.abort(reason);
   }
 }
