@@ -94,7 +94,7 @@ inBrowser('a page in a browser', () => {
     }
     expect(wrong).toEqual([]);
     // It may call its own server.
-    await page.getByText('Does the process live?').click();
+    await page.getByText('Liveness check').click();
     await page.getByRole('button', { name: 'Try it out' }).click();
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.getByText('"status": "ok"').first().waitFor();

@@ -89,21 +89,26 @@ export function checkOutcome({ run }: Kept, order: Order, cancel: Known['cancel'
 export function checkSeen({ events, run }: Kept, known: Known): void {
   for (const [id, line] of known.seen) compare(known, id, line, events[id - 1]);
   if (run.session_id !== known.session_id) throw new Violation(`run ${run.run_id} is of session ${run.session_id}`);
-  const states = new Set(statesOf(events));
   for (const answer of known.answers) {
-    if (states.has(canonical(JSON.parse(answer)))) continue;
+    if (hasState(events, answer)) continue;
     throw new Violation(`run ${run.run_id} was answered ${answer}, which its log does not have`);
   }
 }
 
+/** Whether a Run that was answered is what the log had after one of the run's own events. */
+export const hasState = (events: readonly Event[], answer: string): boolean =>
+  statesOf(events).includes(canonical(JSON.parse(answer)));
+
 /** The Run as it was after each of its own events, with the output before them. */
-function* statesOf(events: readonly Event[]): Generator<string> {
+function statesOf(events: readonly Event[]): string[] {
+  const states: string[] = [];
   let run: Run | undefined;
   for (const event of events) {
     if (run !== undefined) run = fold(run, structuredClone(event));
     else if ('run' in event) run = event.run;
-    if (run !== undefined && 'run' in event) yield canonical(run);
+    if (run !== undefined && 'run' in event) states.push(canonical(run));
   }
+  return states;
 }
 
 /** A session's history is its completed runs' messages, each run's together, once. Inputs are told from each other by their keys. */

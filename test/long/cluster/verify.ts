@@ -1,5 +1,5 @@
 import { type Event, isFinal, type Run, type Session } from '../../../src/index.ts';
-import { checkLog } from '../chaos/verify.ts';
+import { checkLog, hasState } from '../chaos/verify.ts';
 import { isDurable } from './agents.ts';
 import type { Faults } from './faults.ts';
 import type { Known, Ledger } from './ledger.ts';
@@ -97,7 +97,7 @@ function judge(known: Known, { run, events }: Kept, faults: Faults): void {
     if (last !== events.length) fault('a reader did not see all', `${last} of ${events.length}`);
   }
   for (const answer of answers) {
-    if (!lines.some((line) => line.endsWith(`"run":${answer}}`))) fault('an answer is not in the log', answer);
+    if (!hasState(events, answer)) fault('an answer is not in the log', answer);
   }
   const reason = run.error?.data?.reason;
   const allowed =
