@@ -89,7 +89,7 @@ async function* blocks(world: World, life: number, { body }: Response): AsyncGen
       left = whole.pop() ?? '';
       yield* whole;
     }
-    if (!/^(:\n)*$/.test(left)) throw new Violation(`a stream ended in the middle of a frame: ${left}`);
+    if (!/^(:\n|retry: \d+\n)*$/.test(left)) throw new Violation(`a stream ended in the middle of a frame: ${left}`);
   } finally {
     await reader.cancel().catch(() => undefined);
   }

@@ -73,7 +73,7 @@ async function agreed(known: Known, nodes: readonly Wire[], faults: Faults): Pro
 
 /** What holds for a run that was given this order. */
 function judge(known: Known, { run, events }: Kept, faults: Faults): void {
-  const { order, cancel, readers, answers, lines } = known;
+  const { order, cancel, readers, answers } = known;
   const { kind } = order;
   const fault = (what: string, why: string): void =>
     faults.add(what, `run ${run.run_id} of ${JSON.stringify(order)}: ${why}`);

@@ -143,7 +143,7 @@ export async function* frames(response: IncomingMessage): AsyncGenerator<Frame, 
         else throw new Error(`a stream had the frame ${block}`);
       }
     }
-    if (response.complete && !/^(:\n)*$/.test(left))
+    if (response.complete && !/^(:\n|retry: \d+\n)*$/.test(left))
       throw new Error(`a stream ended in the middle of a frame: ${left}`);
   } finally {
     response.destroy();
