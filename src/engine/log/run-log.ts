@@ -210,7 +210,10 @@ export class RunLog implements Uncommitted, Source {
       this.#durable = write.row;
       if (write.lines.length > 0) this.#tail.push({ first: write.expect + 1, lines: write.lines });
     }
-    if (count < writes.length) return this.#refused(outcomes[at + count] ?? 'fenced', writes.slice(count));
+    if (count < writes.length) {
+      this.#refused(outcomes[at + count] ?? 'fenced', writes.slice(count));
+      return;
+    }
     this.#inFlight = [];
     if (this.#waitingInFlight.length > 0) for (const waiter of this.#waitingInFlight.splice(0)) waiter.resolve();
     this.#tail.wake();
@@ -230,11 +233,14 @@ export class RunLog implements Uncommitted, Source {
   }
 
   #refused(outcome: Outcome, [first, ...rest]: readonly Write[]): void {
-    if (typeof outcome === 'object') return this.broke(outcome.rejected);
+    if (typeof outcome === 'object') this.broke(outcome.rejected);
     // A reply whose key an earlier request of this run has used: the run goes on, the key stays with the earlier one.
-    if (outcome !== 'key_used' || first === undefined || first.expect === 0) return this.moved();
-    const { key: _, ...kept } = first;
-    this.#again = [kept, ...rest];
+    else if (outcome === 'key_used' && first !== undefined && first.expect > 0) this.#commitAgain(first, rest);
+    else this.moved();
+  }
+
+  #commitAgain({ key: _, ...first }: Write, rest: readonly Write[]): void {
+    this.#again = [first, ...rest];
     this.#inFlight = [];
     this.#waiting = [...this.#waitingInFlight.splice(0), ...this.#waiting];
     if (this.#pending.length === 0) this.#commits.mark(this);
