@@ -19,7 +19,10 @@ export class RunStream extends Observable<Batch> implements AsyncIterable<Batch>
       const read = (): void => {
         try {
           for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
-            if (batch === 'over') return subscriber.complete();
+            if (batch === 'over') {
+              subscriber.complete();
+              return;
+            }
             subscriber.next(batch);
           }
         } catch (error) {
