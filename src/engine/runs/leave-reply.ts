@@ -36,23 +36,24 @@ export async function leaveReply(
   reply: AwaitResume,
   extras: Extras,
 ): Promise<Begun> {
-  const { store } = services;
+  const { store, executions } = services;
+  const until = performance.now() + executions.limits.patience;
   const { run_id, last, snapshot } = row;
   const left: LeftReply = { left: newId(), at: snapshot, reply, extras };
   // No change to the row, which is the other node's.
   const [outcome] = await store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(left)] }]);
   if (outcome !== 'taken') throw fail('lost_race', run_id);
-  await goneOn(services, row);
+  await goneOn(services, row, until);
   const taken = (await mailboxOf(store, run_id)).some((entry) => 'taken' in entry && entry.taken === left.left);
   if (!taken) throw fail('lost_race', run_id);
   const { await_request: _, ...rest } = run;
   return { run_id, run: JSON.stringify({ ...rest, status: 'in-progress' }), after: last };
 }
 
-/** Resolves when the run has an event of its own after the question. @throws RivuletError `process_silent` */
-async function goneOn({ active, executions }: RunServices, { run_id, last }: RunRow): Promise<void> {
+/** Resolves when the run has an event of its own after the question, `until` then. @throws RivuletError `process_silent` */
+async function goneOn({ active }: RunServices, { run_id, last }: RunRow, until: number): Promise<void> {
   const cursor = await active.open(run_id, { after: last });
-  const timer = setTimeout(() => cursor.close(), executions.limits.patience);
+  const timer = setTimeout(() => cursor.close(), until - performance.now());
   try {
     for await (const { lines } of cursor) if (lines.some((line) => runEventOf(line) !== undefined)) return;
   } finally {
