@@ -8,7 +8,7 @@ export interface Torment {
   readonly ledger: Ledger;
   /** Milliseconds after which a silent node's runs are another's. */
   readonly lease: number;
-  /** What is done, in this order; without it, whatever the dice say, for as long as it goes. */
+  /** What is done, in this order, all of it; without it, what the dice say, for as long as it goes. */
   readonly acts?: readonly Act[];
   going(): boolean;
   /** Told what is done to whom. */
@@ -27,7 +27,7 @@ export async function torment(world: Torment): Promise<Acts> {
   const planned = [...(acts ?? [])];
   const under = new Set<Promise<void>>();
   const least = nodes.length > 1 ? 2 : 1;
-  while (going() && (acts === undefined || planned.length > 0)) {
+  while (acts === undefined ? going() : planned.length > 0) {
     await passed(300 + dice.below(acts === undefined ? 1_200 : 300));
     const idle = nodes.filter(({ up }) => up);
     // Two at once now and then, but mostly one.
