@@ -51,7 +51,7 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
   });
 
 /**
- * What an agent awaits, as its run shows it. `awaitTime`: milliseconds until nobody has answered in time, zero for never.
+ * What an agent awaits, as its run shows it. `awaitTime`: milliseconds until an await without a reply fails the run, zero for never.
  * @throws RivuletError `await_invalid` that names the field
  */
 export const checkAwait = (

@@ -8,7 +8,7 @@ type Range = [Address, number];
 /** Tells whether an address may be connected to. */
 export type AddressRule = (address: string) => boolean;
 
-/** Public addresses that are private all the same: a cloud's control server, which trusts whoever can reach it. */
+/** Public addresses that are private all the same: a cloud's control server, which trusts every program that can reach it. */
 const denied = [ipaddr.parseCIDR('168.63.129.16/32')];
 /** All that is routed on the Internet is in it. Other addresses may stand for one of IPv4, or for nothing. */
 const global6 = ipaddr.parseCIDR('2000::/3');

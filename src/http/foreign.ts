@@ -66,7 +66,7 @@ function request(target: URL, isAllowed: AddressRule, signal: AbortSignal): Prom
       resolve(response);
     });
     sent.on('error', reject);
-    // An answer of 101 is no response, and the connection is nobody's from then on.
+    // An answer of 101 is no response, and the connection has no owner from then on.
     sent.on('upgrade', (response, socket) => {
       socket.destroy();
       resolve(response);

@@ -152,7 +152,7 @@ export class Execution implements Observer<AgentOutput> {
     return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;
   }
 
-  /** Runs the agent, once. Called when the run is durable, so that nothing is done for a run nobody knows. */
+  /** Runs the agent, once. Called when the run is durable, so that no work is done for a run that a crash could still undo. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
     if (this.run.status === 'created') this.#guard(() => this.#become('in-progress'));
@@ -253,7 +253,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Lets go of the agent and leaves the run as it is: it stays in the store, to be re-entered. */
   detach(): void {
-    // To leave in good order is not to have failed.
+    // A clean hand-over does not count as a recovery attempt.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
     this.#close('left', 'the run leaves this process');
     this.log.detach();

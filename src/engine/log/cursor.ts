@@ -89,7 +89,7 @@ export class Cursor implements Reader {
     return read;
   }
 
-  /** Reads no more. Whoever opened a cursor closes it; to iterate over it to its end, or out of it, does so too. */
+  /** Reads no more. The caller that opened a cursor closes it; iterating to its end, or leaving the loop, does so too. */
   close(): void {
     if (this.#state === closed) return;
     if (this.#state.kind === 'held') this.#state.release();

@@ -29,7 +29,7 @@ const batchChars = 16 * 1024;
 
 /**
  * The log of one live run. The execution appends; readers hold cursors and are woken when more is durable.
- * Its tail has what readers who keep up have yet to read; everybody else asks the store. Only the tail and the
+ * Its tail has what readers that keep up have yet to read; all other readers ask the store. Only the tail and the
  * pending events cost memory. What is appended after its outcome is set is ignored.
  */
 export class RunLog implements Uncommitted, Source {
@@ -128,7 +128,7 @@ export class RunLog implements Uncommitted, Source {
   }
 
   /**
-   * Changes the row without an event. A new status raises the epoch: whoever has read the row before, in any process,
+   * Changes the row without an event. A new status raises the epoch: a process that has read the row before, this one too,
    * can change it no more.
    */
   change(row: RowChange): void {
@@ -278,7 +278,7 @@ export class RunLog implements Uncommitted, Source {
   #raiseEpoch(): void {
     const { epoch } = this.#row;
     const current = this.#pending.at(-1);
-    // The first write, which makes the run or takes it over, is not there yet for anybody to read.
+    // The first write, which makes the run or takes it over, is not in the store yet.
     if (current !== undefined && current.lines.length === 0 && (current.input ?? current.from) !== undefined) return;
     if (current !== undefined) current.settled = true;
     const draft = this.#draft();

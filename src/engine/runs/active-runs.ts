@@ -202,7 +202,7 @@ export class ActiveRuns implements Runs {
     log.whenClosed(() => this.#closed(execution));
   }
 
-  /** Lets a durable run out of memory; whoever reads it goes on reading when it is back. */
+  /** Lets a durable run out of memory; its readers go on when it is back. */
   async leave(execution: Execution): Promise<void> {
     const { log } = execution;
     execution.detach();
@@ -249,7 +249,7 @@ export class ActiveRuns implements Runs {
 
   /** Tells readers that a run which is in no process has changed. */
   #touched(run_id: string): void {
-    // V8 keeps a list of all names that were ever looked up: 1.5 µs for one that nobody listens to.
+    // V8 keeps a list of all names that were ever looked up: 1.5 µs for one without listeners.
     if (this.#listening > 0) this.#changed.emit(run_id);
   }
 

@@ -74,7 +74,7 @@ async function resumeHere(
   return { run_id: execution.run.run_id, run, after };
 }
 
-/** A durable run goes on in the store; whoever takes it leads it up to there again. Who had it can write no more. */
+/** A durable run goes on in the store; the node that takes it replays it up to there. The node that had it is fenced. */
 async function resumeStored(
   { commitOne, executions, active, offer }: RunServices,
   row: RunRow,
