@@ -113,9 +113,9 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= http.bodyLimit;
   });
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, next) => {
     const isStream = request.method === 'GET' && wantsStream(request);
-    if (!stopping && !(isStream && open.full)) return;
+    if (!stopping && !(isStream && open.full)) return next();
     // An EventSource takes a 503 for the end, but comes back after a broken connection.
     if (isStream) {
       reply.hijack();

@@ -99,8 +99,7 @@ export class Sessions {
    * What a descriptor adds to its session. The history that it has, if any, is what this run reads, whatever the session
    * has besides; it is kept with the run, under the run's id.
    */
-  adopt(descriptor: SessionInput | undefined, { session_id, run_id }: Place): Extras {
-    const { history = [], state } = descriptor ?? {};
+  adopt({ history = [], state }: SessionInput, { session_id, run_id }: Place): Extras {
     const body = JSON.stringify(history);
     const resource = { resource_id: run_id, session_id, run_id, content_type: 'application/json', body };
     return { history, ...(history.length > 0 && { resources: [resource] }), ...(state !== undefined && { state }) };

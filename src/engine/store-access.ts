@@ -74,13 +74,10 @@ export const oneByOne =
   };
 
 /** What a promise answers, or `store_away` when it rejects with an error that is not ours, or the time is over. */
-export async function within<T>(answer: Promise<T>, requestTimeout: number): Promise<T> {
-  try {
-    return await inTime(requestTimeout, answer);
-  } catch (cause) {
+export const within = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>
+  inTime(requestTimeout, answer).catch((cause: unknown) => {
     throw cause instanceof RivuletError ? cause : unavailable(cause);
-  }
-}
+  });
 
 function unavailable(cause: unknown): RivuletError {
   const error = fail('store_away');

@@ -17,15 +17,17 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
   app.removeAllContentTypeParsers();
   // ACP's Python client names no type. A page of another origin can send a body without one as well, unasked, but not
   // without an Origin.
-  app.addHook('onRequest', async ({ headers }) => {
+  app.addHook('onRequest', ({ headers }, _reply, next) => {
     if (headers.origin === undefined) headers['content-type'] ??= 'application/json';
+    next();
   });
   app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/i, (request, payload, done) => {
     const encoding = request.headers['content-encoding'] ?? 'identity';
     if (encoding.toLowerCase() !== 'identity') return done(fail('content_encoding', encoding));
     const { bodyLimit } = request.routeOptions;
-    if (Number(request.headers['content-length']) > bodyLimit) return done(fail('body_too_large'));
-    readText(payload, bodyLimit, new JsonSize(bodyValues)).then((text) => {
+    const length = Number(request.headers['content-length']);
+    if (length > bodyLimit) return done(fail('body_too_large'));
+    readText(payload, { length, maxBytes: bodyLimit }, new JsonSize(bodyValues)).then((text) => {
       if (text.trim() === '') return done(null, undefined);
       parse(request, text, (error, value) => {
         if (error === null) done(null, value);
@@ -36,9 +38,14 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
 }
 
 /** Decodes and measures each piece as it comes, so that even a large body takes the event loop a little at a time. */
-function readText(payload: NodeJS.ReadableStream, maxBytes: number, size: JsonSize): Promise<string> {
+function readText(
+  payload: NodeJS.ReadableStream,
+  { length, maxBytes }: { readonly length: number; readonly maxBytes: number },
+  size: JsonSize,
+): Promise<string> {
   return new Promise((resolve, reject) => {
-    const decoder = new StringDecoder('utf8');
+    // Most bodies are one piece, for which it would cost more than all the rest here.
+    let decoder: StringDecoder | undefined;
     let text = '';
     let bytes = 0;
     let refused: unknown;
@@ -49,14 +56,16 @@ function readText(payload: NodeJS.ReadableStream, maxBytes: number, size: JsonSi
       if (refused !== undefined || bytes > maxBytes) return;
       try {
         size.add(chunk);
-        text += decoder.write(chunk);
+        const whole = decoder === undefined && chunk.length === length;
+        if (!whole) decoder ??= new StringDecoder('utf8');
+        text += decoder?.write(chunk) ?? chunk.toString();
       } catch (error) {
         // Read to its end all the same: a client that is still sending would not see the answer.
         refused = error;
         text = '';
       }
     });
-    payload.on('end', () => (refused === undefined ? resolve(text + decoder.end()) : reject(refused)));
+    payload.on('end', () => (refused === undefined ? resolve(text + (decoder?.end() ?? '')) : reject(refused)));
     payload.on('error', () => reject(fail('bad_request', 'The body was cut short.')));
   });
 }

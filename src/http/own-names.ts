@@ -27,7 +27,7 @@ export function refuseForeign(app: FastifyInstance, options: NameOptions): void 
   const origins = new Set((options.allowedOrigins ?? []).map(originOption));
   if (publicUrl !== undefined) origins.add(publicUrl.origin);
 
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, next) => {
     const host = hostOf(request);
     if (host !== undefined && !isOwn(host, request, hosts)) throw fail('host_refused', host);
     const { origin, 'sec-fetch-site': site } = request.headers;
@@ -36,6 +36,7 @@ export function refuseForeign(app: FastifyInstance, options: NameOptions): void 
     } else if (site === 'cross-site' && !['GET', 'HEAD'].includes(request.method)) {
       throw fail('origin_refused', 'another site');
     }
+    next();
   });
 }
 

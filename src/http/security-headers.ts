@@ -31,5 +31,8 @@ const headers = {
 
 /** Gives every answer the headers that tell browsers what not to do with it. Pages have policies of their own. */
 export function secure(app: FastifyInstance): void {
-  app.addHook('onRequest', async (_request, reply) => void reply.headers(headers));
+  app.addHook('onRequest', (_request, reply, next) => {
+    reply.headers(headers);
+    next();
+  });
 }

@@ -229,7 +229,8 @@ export class MemoryStore implements Store {
       this.#idle.delete(session);
     }
     if (created_at > session.used) session.used = created_at;
-    const before = { ...row, due: null, finished_at: null };
+    const isNew = row.due === null && row.finished_at === null;
+    const before = isNew ? row : { ...row, due: null, finished_at: null };
     const kept: Kept = { row: before, input, log: new MemoryLog(this.#arena), session, journal: [], resources: [] };
     this.#runs.set(run_id, kept);
     this.#byId.add(kept);

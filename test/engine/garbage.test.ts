@@ -41,19 +41,26 @@ async function runs(engine: Engine, count: number): Promise<void> {
   for (let n = 0; n < count; n += atOnce) await Promise.all(Array.from({ length: atOnce }, () => run(engine)));
 }
 
+/** Bytes that each of so many runs leaves for a full collection. */
+async function leftOf(engine: Engine, count: number): Promise<number> {
+  collect();
+  await runs(engine, count);
+  for (let times = 0; times < 2; times += 1) collect({ type: 'minor' });
+  const before = used();
+  collect();
+  return (before - used()) / count;
+}
+
 describe('a run that is over', () => {
   // Seen: getters of its own, or a Map that it had been in, kept each run whole until the next full collection.
   it('leaves nothing behind that only a full collection finds', async () => {
     const engine = await startEngine();
     await runs(engine, 1_600);
     await run(engine);
-    collect();
-    const count = 1_600;
-    await runs(engine, count);
-    for (let times = 0; times < 2; times += 1) collect({ type: 'minor' });
-    const before = used();
-    collect();
-    expect((before - used()) / count).toBeLessThan(2_500);
+    const left: number[] = [];
+    // What other tests of this process leave behind goes in the first of them, and a run's own garbage is in each.
+    for (let round = 0; round < 3; round += 1) left.push(await leftOf(engine, 1_600));
+    expect(Math.min(...left)).toBeLessThan(2_500);
     await engine.stop();
   });
 });

@@ -2,6 +2,7 @@ import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { fromAgent } from '../../core/from-agent.ts';
+import { copyMessage } from '../../core/messages.ts';
 import { isFinal } from '../../core/status.ts';
 import type { Extras } from '../../core/store.ts';
 import { closeMessage } from '../../core/to-events.ts';
@@ -182,7 +183,7 @@ export class Execution implements Observer<AgentOutput> {
     const subscriber = this.#subscriber;
     try {
       // A copy: what the run was made with is what a later life, the history and other readers get.
-      const input: Message[] = JSON.parse(JSON.stringify(this.#input));
+      const input = this.#input.map(copyMessage);
       const output = this.#agent.run(input, createContext(host, agent_name, this.#abort));
       fromAgent(output, host.source).subscribe(subscriber);
     } catch (error) {

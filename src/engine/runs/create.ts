@@ -46,8 +46,9 @@ export async function createRun(services: RunServices, request: RunCreateRequest
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
     async () => {
       const plan = planOf(services, request, wishes, key);
-      const { sessions } = services.executions;
-      const descriptor = request.session && (await sessions.receive(request.session, plan.session_id));
+      const { session } = request;
+      if (session === undefined) return placeRun(services, plan);
+      const descriptor = await services.executions.sessions.receive(session, plan.session_id);
       return placeRun(services, { ...plan, descriptor });
     },
   );
@@ -58,7 +59,7 @@ function planOf(
   request: RunCreateRequest,
   wishes: Wishes,
   key: Once | undefined,
-): Omit<Plan, 'descriptor'> {
+): Plan {
   const { running } = executions.limits;
   // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
   if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
@@ -68,7 +69,7 @@ function planOf(
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
   const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
-  return { agent, input, session_id: sessionOf(request), if_busy, now, key, wishes };
+  return { agent, input, session_id: sessionOf(request), if_busy, now, key, descriptor: undefined, wishes };
 }
 
 async function placeRun(services: RunServices, plan: Plan): Promise<Begun> {
@@ -94,8 +95,9 @@ async function keepRun(services: RunServices, plan: Plan, { queued, when }: Plac
   const { commits, executions, active, dispatcher } = services;
   const { agent, input, now, key, descriptor } = plan;
   const row = newRow(plan, queued);
-  const log = new RunLog(commits, row, { input, ...(when !== undefined && { when }) });
-  log.attach({ ...executions.sessions.adopt(descriptor, row), ...services.idempotency.keep(key, row.run_id, 0, now) });
+  const log = new RunLog(commits, row, when === undefined ? { input } : { input, when });
+  if (descriptor !== undefined) log.attach(executions.sessions.adopt(descriptor, row));
+  if (key !== undefined) log.attach(services.idempotency.keep(key, row.run_id, 0, now));
   const run = newRun(row);
   if (dispatcher.shared || queued) {
     // Whichever process takes it when its turn has come finds it in the store.
@@ -118,15 +120,15 @@ async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow,
   const { run_id, session_id } = row;
   let withdrawn = false;
   const go = async (): Promise<void> => {
-    if (withdrawn) await cancel(run_id);
-    else if (row.queued_at === null) offer(run_id);
-    else {
-      if (if_busy === 'interrupt') await cancelOlder(services, row);
-      await queue.add(session_id);
-    }
+    if (withdrawn) return void (await cancel(run_id));
+    if (if_busy === 'interrupt') await cancelOlder(services, row);
+    await queue.add(session_id);
   };
   const begun = kept
-    .then(() => whenBack(executions.limits.storeTimeout, go))
+    .then(() => {
+      if (row.queued_at === null && !withdrawn) offer(run_id);
+      else return whenBack(executions.limits.storeTimeout, go);
+    })
     .catch((error: unknown) => {
       // A refused run has no begin.
       if (!(error instanceof RivuletError && error.kind === 'lost_race'))
