@@ -10,8 +10,7 @@ export type {
 } from './core/agent.ts';
 export { defineAgent } from './core/agent.ts';
 export { AgentError } from './core/errors.ts';
-export { fold, reduce } from './core/reduce.ts';
-export { canBecome, isFinal, isSettled, transitions } from './core/status.ts';
+export { canBecome, fold, isFinal, isSettled, reduce, transitions } from './core/run-state.ts';
 export type { Batch, RunRow, Store, Write } from './core/store.ts';
 export * from './schema/agent.ts';
 export * from './schema/api.ts';

@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import type { Client } from '../client/client.ts';
 import { ClientError } from '../client/client-error.ts';
-import { isFinal } from '../core/status.ts';
+import { isFinal } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { AwaitRequest, Run, RunStatus } from '../schema/run.ts';
 import { ArtifactFolder, isArtifact, keep } from './artifacts.ts';

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander';
 import { ClientError } from '../client/client-error.ts';
-import { transitions } from '../core/status.ts';
+import { transitions } from '../core/run-state.ts';
 import { version } from '../version.ts';
 import { exit, exitCodesHelp } from './exit-codes.ts';
 import {
@@ -44,30 +44,30 @@ export function program(): Command {
   serving(command.command('serve').description('Serve the agents of one or more folders'));
   working(
     command.command('worker').description('Execute the runs that servers of the same store are asked for'),
-  ).action(action(async () => (await import('./serve.ts')).work));
+  ).action(action(async () => (await import('./commands/serve.ts')).work));
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
-    .action(action(async () => (await import('./new.ts')).newAgent));
+    .action(action(async () => (await import('./commands/new.ts')).newAgent));
   following(command.command('run <agent> [text]'))
     .description('Run an agent and stream its answer; - reads the text from stdin')
     .option('--file <path>', 'give it a file as well; repeatable', paths, [])
     .option('--session <id>', 'the conversation to carry on')
-    .action(action(async () => (await import('./run.ts')).run));
+    .action(action(async () => (await import('./commands/run.ts')).run));
   following(command.command('watch <run-id>'))
     .description('Follow a run: what there is already, and then what comes')
     .option('--after <id>', 'begin after this event', eventId, 0)
-    .action(action(async () => (await import('./watch.ts')).watch));
+    .action(action(async () => (await import('./commands/watch.ts')).watch));
   following(command.command('resume <run-id> <text>'))
     .description('Answer what a run asks, and follow how it goes on; - reads the answer from stdin')
-    .action(action(async () => (await import('./resume.ts')).resume));
+    .action(action(async () => (await import('./commands/resume.ts')).resume));
   connecting(command.command('cancel <run-id>'))
     .description('End a run')
-    .action(action(async () => (await import('./cancel.ts')).cancel));
+    .action(action(async () => (await import('./commands/cancel.ts')).cancel));
   connecting(command.command('agents'))
     .description('List the agents')
     .option('--json', 'print manifests as lines of JSON')
-    .action(action(async () => (await import('./agents.ts')).agents));
+    .action(action(async () => (await import('./commands/agents.ts')).agents));
   connecting(command.command('runs'))
     .description('List runs, newest first')
     .option('--agent <name>', 'only of this agent')
@@ -75,7 +75,7 @@ export function program(): Command {
     .option('--session <id>', 'only of this conversation')
     .option('--limit <n>', 'at most so many', count, 20)
     .option('--json', 'print runs as lines of JSON')
-    .action(action(async () => (await import('./runs.ts')).runs));
+    .action(action(async () => (await import('./commands/runs.ts')).runs));
   return command;
 }
 
@@ -135,7 +135,7 @@ function serving(command: Command): void {
     )
     .addOption(new Option('--no-docs', 'do not serve /docs and /openapi.json'))
     .addOption(new Option('--no-playground', 'do not serve the playground at /'))
-    .action(action(async () => (await import('./serve.ts')).serve));
+    .action(action(async () => (await import('./commands/serve.ts')).serve));
 }
 
 function failed(error: unknown): number {

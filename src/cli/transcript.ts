@@ -1,6 +1,6 @@
 import { reasonOf } from '../client/client-error.ts';
 import { textOf } from '../client/operators.ts';
-import { isSettled } from '../core/status.ts';
+import { isSettled } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';

@@ -1,6 +1,6 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { firstValueFrom, fromEvent, takeUntil, timer } from 'rxjs';
-import { isFinal, isSettled } from '../core/status.ts';
+import { isFinal, isSettled } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import { broken, ClientError, notUnderstood } from './client-error.ts';
 import { frames } from './frames.ts';

@@ -1,5 +1,5 @@
 import { filter, map, mergeMap, type OperatorFunction, pipe, scan, tap } from 'rxjs';
-import { reduce } from '../core/reduce.ts';
+import { reduce } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';

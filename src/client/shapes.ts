@@ -1,4 +1,4 @@
-import { transitions } from '../core/status.ts';
+import { transitions } from '../core/run-state.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { AgentsResponse, RunsResponse } from '../schema/api.ts';
 import type { ErrorBody } from '../schema/error.ts';

@@ -6,8 +6,7 @@ import { AwaitRequest } from '../schema/run.ts';
 import type { AwaitOptions } from './agent.ts';
 import { fail, RivuletError } from './errors.ts';
 import { NotJson, toJson } from './json.ts';
-import { receiveMessage, textMessage } from './messages.ts';
-import { partProblem } from './parts.ts';
+import { partProblem, receiveMessage, textMessage } from './messages.ts';
 import { compile } from './validate.ts';
 
 /** One emission of an agent that is no text: checked, and no longer the agent's own object. */

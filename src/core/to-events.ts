@@ -3,7 +3,7 @@ import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
-import { openMessage } from './reduce.ts';
+import { openMessage } from './run-state.ts';
 
 /** Takes an event; the caller folds it into the run at once, so that the next decision sees it. */
 export type Emit = (event: Event) => void;

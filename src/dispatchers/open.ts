@@ -1,6 +1,6 @@
 import type { Dispatcher } from '../core/dispatcher.ts';
 import { readStoreUrl, reasonOf } from '../core/store-url.ts';
-import type { BullOptions } from './bullmq.ts';
+import type { BullOptions } from './bullmq/bullmq-dispatcher.ts';
 
 /**
  * Opens what dispatches the runs of the store that a URL names, and imports only that: within the process for `memory:`
@@ -22,11 +22,11 @@ async function opened(text: string, options: BullOptions): Promise<Dispatcher> {
   const found = readStoreUrl(text);
   if (found?.kind === 'redis' || found?.kind === 'postgres') check(options);
   if (found?.kind === 'redis') {
-    const { openRedisQueue } = await import('./redis.ts');
+    const { openRedisQueue } = await import('./bullmq/redis-queue.ts');
     return openRedisQueue(found.url, found.prefix, options);
   }
   if (found?.kind === 'postgres') {
-    const { openPostgresQueue } = await import('./postgres.ts');
+    const { openPostgresQueue } = await import('./bullmq/postgres-queue.ts');
     return openPostgresQueue(found.url, found.schema, options);
   }
   const { LocalDispatcher } = await import('./local.ts');

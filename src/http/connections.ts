@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { Crowd } from '../core/crowd.ts';
+import { Crowd } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
 
 /** While the server closes: milliseconds between looks for idle connections, and until all others are closed. */

@@ -10,7 +10,7 @@ import type { RunStream } from '../engine/log/run-stream.ts';
 import type { Begun } from '../engine/runs/begun.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceGone } from './once-gone.ts';
-import { type StreamOptions, sendStream } from './sse.ts';
+import { type StreamOptions, sendStream } from './sse/stream.ts';
 
 const json = 'application/json; charset=utf-8';
 

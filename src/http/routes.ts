@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { fail } from '../core/errors.ts';
-import { handleError, pathOf } from './error-handler.ts';
+import { handleError, pathOf } from './errors.ts';
 
 interface Route {
   readonly path: RegExp;

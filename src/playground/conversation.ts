@@ -18,7 +18,7 @@ import {
   timestamp,
 } from 'rxjs';
 import { type Client, ClientError, type MessagePart, type Run } from '../client/client.ts';
-import { isFinal, isSettled } from '../core/status.ts';
+import { isFinal, isSettled } from '../core/run-state.ts';
 import type { Catalog } from './catalog.ts';
 import type { Memory } from './memory.ts';
 import type { Place, Places } from './place.ts';

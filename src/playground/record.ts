@@ -1,5 +1,5 @@
 import type { Event, Run } from '../client/client.ts';
-import { reduce } from '../core/reduce.ts';
+import { reduce } from '../core/run-state.ts';
 import { Histogram } from './histogram.ts';
 
 export interface Entry {

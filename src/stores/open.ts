@@ -15,19 +15,19 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
   const found = await opening(text, async () => readStoreUrl(text));
   switch (found?.kind) {
     case 'memory': {
-      const { MemoryStore } = await import('./memory.ts');
+      const { MemoryStore } = await import('./memory/memory-store.ts');
       return new MemoryStore();
     }
     case 'sqlite': {
-      const { SqliteStore } = await import('./sqlite.ts');
+      const { SqliteStore } = await import('./sqlite/sqlite-store.ts');
       return new SqliteStore(found.path);
     }
     case 'redis': {
-      const { RedisStore } = await import('./redis.ts');
+      const { RedisStore } = await import('./redis/redis-store.ts');
       return opening(text, () => RedisStore.open(found.url, found.prefix, warn));
     }
     case 'postgres': {
-      const { PostgresStore } = await import('./postgres.ts');
+      const { PostgresStore } = await import('./postgres/postgres-store.ts');
       return opening(text, () => PostgresStore.open(found.url, found.schema));
     }
     default:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canBecome, isFinal, isSettled, transitions } from '../../src/core/status.ts';
+import { canBecome, isFinal, isSettled, transitions } from '../../src/core/run-state.ts';
 import { RunStatus } from '../../src/schema/run.ts';
 
 const all = RunStatus.anyOf.map(({ const: status }) => status);

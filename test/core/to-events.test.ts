@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentOutput } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
-import { fold } from '../../src/core/reduce.ts';
+import { fold } from '../../src/core/run-state.ts';
 import { closeMessage, createToEvents } from '../../src/core/to-events.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { covers } from '../../src/core/content-type.ts';
+import { covers } from '../../src/core/messages.ts';
 import { compile } from '../../src/core/validate.ts';
 import { RunCreateRequest } from '../../src/schema/api.ts';
 import { MessagePart } from '../../src/schema/message.ts';

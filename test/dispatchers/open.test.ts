@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
+import { queueSchema } from '../../src/dispatchers/bullmq/postgres-queue.ts';
 import { openDispatcher } from '../../src/dispatchers/open.ts';
-import { queueSchema } from '../../src/dispatchers/postgres.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { Seat } from './seat.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Agent, type AgentRun, defineAgent } from '../../src/core/agent.ts';
 import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { again, begin, eventsOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentRun, name = 'odd', durable = false): Agent =>

@@ -6,7 +6,7 @@ import { defineAgent } from '../../src/core/agent.ts';
 import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { Registry } from '../../src/engine/registry.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 
 setFlagsFromString('--expose-gc');
 const collect: (how?: { type: 'minor' }) => void = runInNewContext('gc');

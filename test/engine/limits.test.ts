@@ -2,11 +2,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { firstValueFrom, ignoreElements, range } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentOutput, type AgentRun, defineAgent } from '../../src/core/agent.ts';
-import { fold } from '../../src/core/reduce.ts';
+import { fold } from '../../src/core/run-state.ts';
 import type { Store } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 

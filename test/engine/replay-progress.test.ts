@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type AgentRun, defineAgent } from '../../src/core/agent.ts';
 import type { Store } from '../../src/core/store.ts';
 import type { Run } from '../../src/schema/run.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { again, begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { type AgentRun, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
 import { Replies } from '../../src/engine/execution/reply-schema.ts';
 import type { AwaitRequest, Run } from '../../src/schema/run.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { begin, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 
 const now = '2026-01-01T00:00:00.000Z';

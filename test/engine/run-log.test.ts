@@ -3,7 +3,7 @@ import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { GroupCommit } from '../../src/engine/log/group-commit.ts';
 import { RunLog } from '../../src/engine/log/run-log.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 
 const newRow = (): RunRow => ({
   run_id: newId(),

@@ -2,7 +2,7 @@ import { NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import { createServer, type Run } from '../../src/index.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, finished, type Served, serve } from '../support/serve.ts';

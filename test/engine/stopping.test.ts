@@ -4,7 +4,7 @@ import { Observable, type Subscriber } from 'rxjs';
 import { expect, it } from 'vitest';
 import type { Key, Outcome, Write } from '../../src/core/store.ts';
 import { createServer, defineAgent } from '../../src/index.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { ask } from '../support/serve.ts';
 
 /** A store that answers when it is told to, as one at the other end of a network may take its time. */

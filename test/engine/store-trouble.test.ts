@@ -2,7 +2,7 @@ import { concat, Observable, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import { defineAgent, type Run } from '../../src/index.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, Tap } from '../support/agents.ts';
 import { ask, eventsOf, finished, frames, type Served, serve, textOf } from '../support/serve.ts';
 

@@ -13,7 +13,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentContext, type AgentRun, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentRun, durable = false): Agent =>

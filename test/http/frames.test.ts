@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { frame, framesOf } from '../../src/http/frames.ts';
+import { frame, framesOf } from '../../src/http/sse/frames.ts';
 
 describe('an SSE frame', () => {
   it('has an id, one data line and an empty line, with LF only', () => {

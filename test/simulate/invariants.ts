@@ -1,5 +1,5 @@
 import { runEventOf } from '../../src/core/encode.ts';
-import { isFinal } from '../../src/core/status.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
 import type { Life, Watch } from './agents.ts';
 import type { Clock, Owner } from './clock.ts';

@@ -1,6 +1,6 @@
-import { isFinal } from '../../src/core/status.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import type { Moved, Outcome, RunRow, Store, Write } from '../../src/core/store.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
 import type { Random } from './random.ts';

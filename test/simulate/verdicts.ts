@@ -1,5 +1,5 @@
 import { runEventOf } from '../../src/core/encode.ts';
-import { isFinal } from '../../src/core/status.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import type { RunRow } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';

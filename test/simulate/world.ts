@@ -1,5 +1,5 @@
 import { RivuletError } from '../../src/core/errors.ts';
-import { isFinal } from '../../src/core/status.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { createAgents } from './agents.ts';

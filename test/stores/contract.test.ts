@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
-import { openDatabase } from '../../src/stores/sqlite-driver.ts';
+import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { storeContract } from './contract.ts';
 import { damageContract } from './contract-damage.ts';
 

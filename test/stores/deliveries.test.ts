@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
-import { Deliveries, type Verdict } from '../../src/stores/deliveries.ts';
+import { Deliveries, type Verdict } from '../../src/stores/remote/deliveries.ts';
 import { append, fresh } from './writes.ts';
 
 /** An error of a server, with what it says about a commit. */

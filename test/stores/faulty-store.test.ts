@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Moved, Store } from '../../src/core/store.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, methods, newPlan } from '../support/faulty-store.ts';
 import { append, end, fresh } from './writes.ts';
 

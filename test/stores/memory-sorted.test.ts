@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Sorted } from '../../src/stores/memory-sorted.ts';
+import { Sorted } from '../../src/stores/memory/sorted.ts';
 
 interface Item {
   readonly key: number;

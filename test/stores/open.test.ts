@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createServer } from '../../src/index.ts';
 import { openStore, storeName } from '../../src/stores/open.ts';
-import { SqliteStore } from '../../src/stores/sqlite.ts';
+import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { echo } from '../support/agents.ts';
 
 describe('a URL of a store', () => {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { isFinal } from '../../src/core/status.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { opening } from './opened.ts';
 import { append, end, fresh, numbered, said } from './writes.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Write } from '../../src/core/store.ts';
-import { SqliteStore } from '../../src/stores/sqlite.ts';
-import { type Database, openDatabase } from '../../src/stores/sqlite-driver.ts';
+import { type Database, openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { append, end, fresh, numbered, said } from './writes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-trouble-'));

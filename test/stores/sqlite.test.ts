@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/index.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
-import { SqliteStore } from '../../src/stores/sqlite.ts';
-import { openDatabase } from '../../src/stores/sqlite-driver.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -278,7 +278,7 @@ it('lists runs by every combination of filters, each by an index of its own', as
 
 it('is loaded without a word about experiments, while other warnings are shown', () => {
   const code = `
-    const { openDatabase } = await import('./src/stores/sqlite-driver.ts');
+    const { openDatabase } = await import('./src/stores/sqlite/driver.ts');
     openDatabase(':memory:').close();
     process.emitWarning('something else');
   `;

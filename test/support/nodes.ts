@@ -1,8 +1,8 @@
 import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
-import { isFinal } from '../../src/core/status.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import type { Batch, Moved, Outcome, RunRow, Write } from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type Served, serve } from './serve.ts';
 
 type Watcher = (moves: readonly Moved[] | undefined) => void;

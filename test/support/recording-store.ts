@@ -1,5 +1,5 @@
 import type { Outcome, Store, Write } from '../../src/core/store.ts';
-import { MemoryStore } from '../../src/stores/memory.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 
 /** A store that remembers its commits, so that a test can go back to any moment at which a process might have died. */
 export class RecordingStore extends MemoryStore {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { fold } from '../../src/core/reduce.ts';
+import { fold } from '../../src/core/run-state.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { again, whole } from './lives.ts';

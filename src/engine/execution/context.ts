@@ -1,9 +1,9 @@
 import { defer, finalize, type Observable, type ObservableInput } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall } from '../../core/check-output.ts';
-import { checkContentTypes } from '../../core/content-type.ts';
 import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
+import { checkContentTypes } from '../../core/messages.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';

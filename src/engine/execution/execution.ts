@@ -3,7 +3,7 @@ import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { fromAgent } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import { closeMessage } from '../../core/to-events.ts';
 import type { ErrorBody } from '../../schema/error.ts';

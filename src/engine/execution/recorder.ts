@@ -1,7 +1,6 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import { fold } from '../../core/reduce.ts';
-import { canBecome, isFinal } from '../../core/status.ts';
+import { canBecome, fold, isFinal } from '../../core/run-state.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';

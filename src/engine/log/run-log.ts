@@ -1,6 +1,6 @@
-import { append } from '../../core/append.ts';
+import { append } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
-import { isFinal, isSettled } from '../../core/status.ts';
+import { isFinal, isSettled } from '../../core/run-state.ts';
 import type { Batch, Extras, Outcome, RunRow, Write } from '../../core/store.ts';
 import { addTo, type Draft, type Mutable } from './draft.ts';
 import type { GroupCommit, Uncommitted } from './group-commit.ts';

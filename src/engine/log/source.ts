@@ -1,4 +1,4 @@
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Batch, RunRow } from '../../core/store.ts';
 import type { Reader } from './tail.ts';
 

@@ -1,7 +1,6 @@
 import { encode } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
-import { fold } from '../../core/reduce.ts';
-import { isFinal } from '../../core/status.ts';
+import { fold, isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';

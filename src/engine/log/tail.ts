@@ -1,4 +1,4 @@
-import { append } from '../../core/append.ts';
+import { append } from '../../core/collections.ts';
 import type { Batch } from '../../core/store.ts';
 import { charsOf, lastOf } from './batch.ts';
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'eventemitter3';
+import { Roster } from '../../core/collections.ts';
 import type { Lease } from '../../core/dispatcher.ts';
 import { fail } from '../../core/errors.ts';
-import { Roster } from '../../core/roster.ts';
 import type { Moved, RunRow, Store } from '../../core/store.ts';
 import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';

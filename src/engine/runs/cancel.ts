@@ -1,5 +1,5 @@
 import { fail } from '../../core/errors.ts';
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import { endOf, readRun } from '../log/stored-run.ts';
 import { ended } from './end-stored.ts';
 import type { RunServices } from './run-services.ts';

@@ -1,8 +1,7 @@
 import type { Agent, IfBusy } from '../../core/agent.ts';
-import { checkContentTypes } from '../../core/content-type.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
-import { receiveMessage } from '../../core/messages.ts';
+import { checkContentTypes, receiveMessage } from '../../core/messages.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';

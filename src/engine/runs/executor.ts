@@ -1,6 +1,6 @@
 import type { Lease } from '../../core/dispatcher.ts';
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Execution } from '../execution/execution.ts';

@@ -1,6 +1,6 @@
 import type { IfBusy } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, When, Write } from '../../core/store.ts';
 import type { CommitOne } from '../store-access.ts';
 

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { AgentManifest, MessagePart } from '../../client/client.ts';
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import { readFile } from '../attachment.ts';
 import { size } from '../measures.ts';
 import { usePlayground } from '../playground.ts';

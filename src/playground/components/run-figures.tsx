@@ -1,4 +1,4 @@
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Followed } from '../conversation.ts';
 import { count, duration } from '../measures.ts';
 import { TokenChart } from './token-chart.tsx';

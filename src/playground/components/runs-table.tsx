@@ -1,7 +1,7 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import { catchError, defer, EMPTY, exhaustMap } from 'rxjs';
 import type { Run, RunStatus } from '../../client/client.ts';
-import { transitions } from '../../core/status.ts';
+import { transitions } from '../../core/run-state.ts';
 import { whileSeen } from '../catalog.ts';
 import { clock, duration } from '../measures.ts';
 import { usePlayground } from '../playground.ts';

@@ -1,6 +1,6 @@
 import type { Run } from '../../client/client.ts';
 import { reasonOf } from '../../client/client-error.ts';
-import { isFinal } from '../../core/status.ts';
+import { isFinal } from '../../core/run-state.ts';
 import { clock } from '../measures.ts';
 import { usePlayground } from '../playground.ts';
 import { AwaitForm } from './await-form.tsx';

@@ -1,5 +1,5 @@
 import { type Event, fold, isFinal, type Message, type Run, type Session } from '../../../src/index.ts';
-import { openDatabase } from '../../../src/stores/sqlite-driver.ts';
+import { openDatabase } from '../../../src/stores/sqlite/driver.ts';
 import { answerTo, isDurable, misfit, type Order } from './agents.ts';
 import { compare, type Known, type Ledger, questionOf, Violation } from './ledger.ts';
 import { frames, get, request, text, unexpected } from './wire.ts';

@@ -1,0 +1,24 @@
+import { type Connection, connect } from '../connect.ts';
+import { exit } from '../exit-codes.ts';
+import { table } from '../table.ts';
+import { terminal } from '../terminal.ts';
+
+export interface AgentsOptions extends Connection {
+  readonly json?: boolean;
+}
+
+export async function agents(options: AgentsOptions): Promise<number> {
+  const all = await connect(options).agents();
+  const rows = all.map(({ name, status, description }) => [
+    name,
+    figure(status?.success_rate, '%', 0),
+    figure(status?.avg_run_time_seconds, ' s', 1),
+    description,
+  ]);
+  if (options.json) for (const one of all) terminal.json(one);
+  else table(['NAME', 'SUCCESS', 'TIME', 'DESCRIPTION'], rows);
+  return exit.completed;
+}
+
+const figure = (value: number | undefined, unit: string, digits: number): string =>
+  typeof value === 'number' ? `${value.toFixed(digits)}${unit}` : '-';

@@ -1,0 +1,40 @@
+import type { Run, RunStatus } from '../../schema/run.ts';
+import { type Connection, connect } from '../connect.ts';
+import { exit } from '../exit-codes.ts';
+import { table } from '../table.ts';
+import { terminal } from '../terminal.ts';
+
+export interface RunsOptions extends Connection {
+  readonly agent?: string;
+  readonly status?: RunStatus;
+  readonly session?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+export async function runs({ agent, status, session, limit, json, ...connection }: RunsOptions): Promise<number> {
+  const client = connect(connection);
+  const filter = { agent_name: agent, status, session_id: session };
+  // A page at a time, so that a long list begins to be there at once and is never in memory as a whole.
+  let shown = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await client.runs({ ...filter, limit: Math.min(limit - shown, 100), cursor });
+    if (json) for (const run of page.runs) terminal.json(run);
+    else table(shown === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED', ''] : undefined, page.runs.map(row), widths);
+    shown += page.runs.length;
+    cursor = page.next_cursor;
+  } while (cursor !== undefined && shown < limit);
+  return exit.completed;
+}
+
+/** Columns are as wide on every page: a uuid, most names, a status, a time. */
+const widths = [36, 16, 11, 19];
+
+const row = ({ run_id, agent_name, status, created_at, error, await_request }: Run): string[] => [
+  run_id,
+  agent_name,
+  status,
+  created_at.slice(0, 19).replace('T', ' '),
+  error?.message ?? await_request?.message.parts.map(({ content }) => content ?? '').join('') ?? '',
+];

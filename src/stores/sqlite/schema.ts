@@ -1,0 +1,135 @@
+import type { Database } from './driver.ts';
+
+/** What few runs are, as a term that a query has to repeat for their indexes to be used. */
+export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
+
+/** The version of the files that this Rivulet writes. 1 and 2 were never released. */
+const version = 3;
+
+/** Each index that a run is in is a part of what it costs, so most of them have few runs, or few at a time. */
+const schema = `
+  CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY,
+    agent_name TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    owner TEXT,
+    epoch INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    finished_at TEXT,
+    tier TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    queued_at TEXT,
+    due TEXT,
+    on_disconnect TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    snapshot INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    input TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- run_id is a UUID of version 7, so its order is that of time; each index ends with it.
+  CREATE INDEX runs_of_session ON runs (session);
+  CREATE INDEX runs_of_agent ON runs (agent_name);
+  -- With IN, SQLite would make a table for its list whenever it writes a run.
+  CREATE INDEX runs_by_status ON runs (status) WHERE ${rare};
+  CREATE INDEX runs_of_session_by_status ON runs (session, status) WHERE ${rare};
+  CREATE INDEX runs_of_agent_by_status ON runs (agent_name, status) WHERE ${rare};
+  CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
+  -- With all that a count asks for, so that it does not look at the runs.
+  CREATE INDEX runs_unfinished_of_session ON runs (session, run_id, finished_at) WHERE finished_at IS NULL;
+  CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
+  CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
+  -- Long rows have rowids, and lie in the order in which they came. Without, one of 1 KB would have a page of its own,
+  -- and one that comes between others would split theirs.
+  CREATE TABLE journal (
+    position INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX journal_of_run ON journal (run_id);
+  -- A row is a batch: the events first..last, one line of JSON each. Found by its last event, so that
+  -- a cursor anywhere is one step down the index.
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX events_of_run ON events (run_id, last);
+  -- What was appended lately; see sqlite-log.ts.
+  CREATE TABLE commits (
+    position INTEGER PRIMARY KEY,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE keys (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    after INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (scope, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX keys_by_age ON keys (created_at);
+  -- What belongs to a session has its number. One that was removed has lost its name, so that another may have it,
+  -- while what is left of the old one is cleared bit by bit.
+  CREATE TABLE sessions (
+    session INTEGER PRIMARY KEY,
+    session_id TEXT UNIQUE,
+    owner TEXT,
+    state TEXT,
+    -- When a run of it was made or over that is gone by now; and whether it has none.
+    used_at TEXT NOT NULL,
+    idle INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX sessions_idle ON sessions (used_at) WHERE idle = 1 AND session_id IS NOT NULL;
+  CREATE INDEX sessions_removed ON sessions (session) WHERE session_id IS NULL;
+  -- A message of a run has the run; what a client has named has none, and may be there only once.
+  CREATE TABLE history (
+    session INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    url TEXT NOT NULL,
+    run_id TEXT,
+    PRIMARY KEY (session, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX history_of_run ON history (run_id) WHERE run_id IS NOT NULL;
+  CREATE INDEX history_named ON history (session, url) WHERE run_id IS NULL;
+  CREATE TABLE resources (
+    position INTEGER PRIMARY KEY,
+    resource_id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    run_id TEXT,
+    content_type TEXT NOT NULL,
+    body TEXT NOT NULL,
+    session INTEGER NOT NULL,
+    listed INTEGER NOT NULL
+  ) STRICT;
+  -- Only what no history leads to, as a session's state.
+  CREATE INDEX resources_unlisted ON resources (session, run_id) WHERE listed = 0;
+  CREATE TABLE figures (
+    agent_name TEXT PRIMARY KEY,
+    completed INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    tokens REAL NOT NULL,
+    seconds REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- Runs that are gone but for their logs and journals, which are cleared bit by bit.
+  CREATE TABLE removed (run_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  -- The process that has opened the file last, by a token of its own; nobody else may write.
+  CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL) STRICT;
+`;
+
+/** Makes the tables of a new file. Inside a transaction. @throws Error for a file of another version */
+export function prepareFile(db: Database, path: string): void {
+  const found = db.prepare<[], { user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
+  if (found === version) return;
+  if (found > version) {
+    throw new Error(`${path} was written by a newer Rivulet (version ${found}, this one knows ${version})`);
+  }
+  if (found > 0) {
+    throw new Error(`${path} was written before Rivulet's first release (version ${found}); use another file`);
+  }
+  db.exec(schema);
+  db.exec(`PRAGMA user_version = ${version}`);
+}

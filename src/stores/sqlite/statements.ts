@@ -1,0 +1,212 @@
+import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../../core/store.ts';
+import type { RunStatus } from '../../schema/run.ts';
+import { changing, columns, list } from '../run-columns.ts';
+import type { Database, Statement, Value } from './driver.ts';
+import { rare } from './schema.ts';
+
+export type Statements = ReturnType<typeof writing> &
+  ReturnType<typeof reading> &
+  ReturnType<typeof clearing> & { runs: ReturnType<typeof listing> };
+
+/** Every statement, compiled once when the file is opened; parameters go by place, which takes half of the time. */
+export function prepare(db: Database): Statements {
+  return { ...writing(db), ...reading(db), ...clearing(db), runs: listing(db) };
+}
+
+/** The number of a session, by its name. */
+const session = '(SELECT session FROM sessions WHERE session_id = ?)';
+const kept = 'session NOT IN (SELECT session FROM sessions WHERE session_id IS NULL)';
+
+function writing(db: Database) {
+  return {
+    begin: db.prepare<[]>('BEGIN IMMEDIATE'),
+    commit: db.prepare<[]>('COMMIT'),
+    rollback: db.prepare<[]>('ROLLBACK'),
+    owner: db.prepare<[], { token: string }>('SELECT token FROM owner'),
+    own: db.prepare<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
+    // A session that is new gets the next number, and its row right after; by its name it is looked for once.
+    insertRun: db.prepare<Value[], { session: number }>(
+      `INSERT INTO runs (${list}, input, session) VALUES (${columns.map(() => '?').join(', ')}, ?,
+       coalesce(${session}, (SELECT coalesce(max(session), 0) + 1 FROM sessions)))
+       ON CONFLICT (run_id) DO NOTHING RETURNING session`,
+    ),
+    insertSession: db.prepare<[number, string, string | null, string]>(
+      `INSERT INTO sessions (session, session_id, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)
+       ON CONFLICT (session) DO UPDATE SET idle = 0 WHERE idle = 1`,
+    ),
+    // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
+    updateRun: db.prepare<Value[], { session: number }>(
+      `UPDATE runs SET ${changing.map((one) => `${one} = ?`).join(', ')}
+       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL RETURNING session`,
+    ),
+    insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
+    trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
+    // Without a fence, which the log of commits has been, and without indexed columns.
+    moveEnd: db.prepare<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
+    insertEvents: db.prepare<[run_id: string, first: number, last: number, body: string]>(
+      'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
+    ),
+    insertJournal: db.prepare<[string, string]>('INSERT INTO journal (run_id, body) VALUES (?, ?)'),
+    insertKey: db.prepare<[string, string, string, string, number, string]>(
+      'INSERT OR REPLACE INTO keys (scope, key, hash, run_id, after, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    insertHistory: db.prepare<[session: number, of: number, url: string, run_id: string | null]>(
+      `INSERT INTO history (session, position, url, run_id)
+       VALUES (?, 1 + coalesce((SELECT position FROM history WHERE session = ? ORDER BY position DESC LIMIT 1), 0), ?, ?)`,
+    ),
+    setState: db.prepare<[string, number]>('UPDATE sessions SET state = ? WHERE session = ?'),
+    insertResource: db.prepare<[string, string, string | null, string, string, session: number, listed: number]>(
+      `INSERT INTO resources (resource_id, session_id, run_id, content_type, body, session, listed)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    addFigures: db.prepare<[string, number, number, number, number]>(
+      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (agent_name) DO UPDATE SET completed = completed + excluded.completed,
+       failed = failed + excluded.failed, tokens = min(tokens + excluded.tokens, ${Number.MAX_VALUE}),
+       seconds = min(seconds + excluded.seconds, ${Number.MAX_VALUE})`,
+    ),
+  };
+}
+
+function reading(db: Database) {
+  const unfinished = (where: string): string => `FROM runs INDEXED BY ${where} AND finished_at IS NULL`;
+  const ofSession = unfinished(`runs_unfinished_of_session WHERE session = ${session}`);
+  const other = (comparison: string) =>
+    db.prepare<[session_id: string, run_id: string]>(`SELECT 1 ${ofSession} AND run_id ${comparison} ? LIMIT 1`);
+  return {
+    commits: db.prepare<[], { position: number; body: string }>('SELECT position, body FROM commits ORDER BY position'),
+    run: db.prepare<[string], RunRow>(`SELECT ${list} FROM runs WHERE run_id = ? AND ${kept}`),
+    input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
+    events: db.prepare<[string, number], { first: number; body: string }>(
+      'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
+    ),
+    journal: db.prepare<[string], { body: string }>('SELECT body FROM journal WHERE run_id = ? ORDER BY position'),
+    unfinished: db.prepare<[after: string, limit: number], RunRow>(
+      `SELECT ${list} ${unfinished('runs_unfinished WHERE run_id > ?')} ORDER BY run_id LIMIT ?`,
+    ),
+    unfinishedOfSession: db.prepare<[session_id: string, after: string, limit: number], RunRow>(
+      `SELECT ${list} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
+    ),
+    count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
+    others: { alone: other('<>'), first: other('<'), last: other('>') },
+    due: db.prepare<[string, number], RunRow>(`SELECT ${list} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
+    key: db.prepare<[string, string], Key>(
+      'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
+    ),
+    session: db.prepare<[string], { session: number; state: string | null }>(
+      'SELECT session, state FROM sessions WHERE session_id = ?',
+    ),
+    state: db.prepare<[number], { state: string | null }>('SELECT state FROM sessions WHERE session = ?'),
+    history: db.prepare<[number], { url: string }>('SELECT url FROM history WHERE session = ? ORDER BY position'),
+    named: db.prepare<[number, string]>(
+      'SELECT 1 FROM history INDEXED BY history_named WHERE session = ? AND url = ? AND run_id IS NULL',
+    ),
+    listed: db.prepare<[string, number]>(
+      'SELECT 1 FROM resources WHERE resource_id = ? AND session = ? AND listed = 1',
+    ),
+    resource: db.prepare<[string], Resource>(
+      'SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ?',
+    ),
+    figures: db.prepare<[string], AgentFigures>(
+      `SELECT agent_name, completed, failed, tokens, seconds FROM figures
+       WHERE agent_name IN (SELECT value FROM json_each(?))`,
+    ),
+  };
+}
+
+function clearing(db: Database) {
+  const byId = (sql: string) => db.prepare<[run_id: string]>(sql);
+  const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
+  type Run = { run_id: string; session: number; finished_at: string };
+  return {
+    final: db.prepare<[string], { session: number; finished_at: string | null }>(
+      'SELECT session, finished_at FROM runs WHERE run_id = ?',
+    ),
+    insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
+    deleteRun: byId('DELETE FROM runs WHERE run_id = ?'),
+    deleteHistory: db.prepare<[string], { url: string }>('DELETE FROM history WHERE run_id = ? RETURNING url'),
+    deleteResource: byId('DELETE FROM resources WHERE resource_id = ?'),
+    deleteUnlisted: db.prepare<[number, string]>(
+      'DELETE FROM resources WHERE session = ? AND run_id = ? AND listed = 0',
+    ),
+    deleteState: db.prepare<[string, number, string]>(
+      'DELETE FROM resources WHERE resource_id = ? AND session = ? AND session_id = ? AND run_id IS NULL',
+    ),
+    deleteSession: ofSession('DELETE FROM sessions WHERE session = ?'),
+    /** After a run of it has gone. */
+    left: db.prepare<[finished_at: string, session: number]>(
+      `UPDATE sessions SET used_at = max(used_at, ?),
+       idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session = ?`,
+    ),
+    forgetSession: ofSession('UPDATE sessions SET session_id = NULL WHERE session = ?'),
+    removed: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
+    clearEvents: db.prepare<[string, number]>(
+      'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run_id = ? LIMIT ?)',
+    ),
+    clearJournal: db.prepare<[string, number]>(
+      'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE run_id = ? LIMIT ?)',
+    ),
+    clearRemoved: byId('DELETE FROM removed WHERE run_id = ?'),
+    removedSession: db.prepare<[], { session: number }>(
+      'SELECT session FROM sessions WHERE session_id IS NULL LIMIT 1',
+    ),
+    runOfSession: db.prepare<[number], Run>('SELECT run_id, session, finished_at FROM runs WHERE session = ? LIMIT 1'),
+    clearHistory: db.prepare<[number, number, number], { url: string; run_id: string | null }>(
+      `DELETE FROM history WHERE session = ? AND position IN
+       (SELECT position FROM history WHERE session = ? LIMIT ?) RETURNING url, run_id`,
+    ),
+    clearResources: db.prepare<[number, number]>(
+      `DELETE FROM resources WHERE position IN
+       (SELECT position FROM resources WHERE session = ? AND listed = 0 LIMIT ?)`,
+    ),
+    retired: db.prepare<[string], Run>('SELECT run_id, session, finished_at FROM runs WHERE finished_at < ? LIMIT 1'),
+    idle: db.prepare<[string], { session: number }>(
+      'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
+    ),
+    clearKeys: db.prepare<[string, number]>(
+      'DELETE FROM keys WHERE (scope, key) IN (SELECT scope, key FROM keys WHERE created_at < ? LIMIT ?)',
+    ),
+  };
+}
+
+/** A list of runs for each combination of filters, compiled when it is first asked for. */
+function listing(db: Database) {
+  const known = new Map<string, Statement<Value[], RunRow>>();
+  return ({ agent_name, session_id, status }: RunFilter, before: string, limit: number): RunRow[] => {
+    const values: Value[] = [];
+    const terms = indexed(agent_name !== undefined, session_id !== undefined, status);
+    for (const [value, term] of [
+      [agent_name, 'agent_name = ?'],
+      [session_id, `session = ${session}`],
+      [status, 'status = ?'],
+    ] as const) {
+      if (value === undefined) continue;
+      values.push(value);
+      terms.push(term);
+    }
+    const where = terms.slice(1).concat(kept, 'run_id < ?').join(' AND ');
+    const sql = `SELECT ${list} FROM runs ${terms[0]} WHERE ${where} ORDER BY run_id DESC LIMIT ?`;
+    let statement = known.get(sql);
+    if (statement === undefined) {
+      statement = db.prepare(sql);
+      known.set(sql, statement);
+    }
+    return statement.all(...values, before, limit);
+  };
+}
+
+/**
+ * The index that a list goes by, and the term that it needs. Without statistics SQLite cannot know which is short: an
+ * agent has many runs that are completed, and few that failed.
+ */
+function indexed(ofAgent: boolean, ofSession: boolean, status: RunStatus | undefined): string[] {
+  const by = (index: string): string => `INDEXED BY ${index}`;
+  if (status === 'created' || status === 'in-progress') {
+    return [by(ofSession ? 'runs_unfinished_of_session' : 'runs_unfinished'), 'finished_at IS NULL'];
+  }
+  if (status === undefined || status === 'completed') {
+    return [ofSession ? by('runs_of_session') : ofAgent ? by('runs_of_agent') : ''];
+  }
+  const index = ofSession ? 'runs_of_session_by_status' : ofAgent ? 'runs_of_agent_by_status' : 'runs_by_status';
+  return [by(index), rare];
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { fold, reduce } from '../../src/core/run-state.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { MessagePart } from '../../src/schema/message.ts';
+import type { Run } from '../../src/schema/run.ts';
+
+const empty = (): Run => ({
+  run_id: 'r',
+  agent_name: 'a',
+  status: 'in-progress',
+  output: [],
+  created_at: '2026-01-01T00:00:00.000Z',
+});
+const created: Event = {
+  type: 'message.created',
+  message: { role: 'agent/a', parts: [], created_at: '2026-01-01T00:00:00.000Z', completed_at: null },
+};
+const part = (content: string, more: Partial<MessagePart> & Record<string, unknown> = {}): Event => ({
+  type: 'message.part',
+  part: { content_type: 'text/plain', content, ...more },
+});
+
+describe('the reducer', () => {
+  it('joins neighbouring plain text and nothing else', () => {
+    const events: Event[] = [
+      created,
+      part('a'),
+      part('b'),
+      part('c', { name: 'artifact' }),
+      part('d'),
+      part('ZQ==', { content_encoding: 'base64' }),
+      part('f'),
+      part('g', { content_encoding: 'plain' }),
+      part('h', { metadata: { kind: 'citation', start_index: 0 } }),
+      part('<i>', { content_type: 'text/html' }),
+      part('<j>', { content_type: 'text/html' }),
+      part('k', { extra: 1 }),
+    ];
+    const run = events.reduce(reduce, empty());
+    expect(run.output[0]?.parts.map(({ content }) => content)).toEqual([
+      'ab',
+      'c',
+      'd',
+      'ZQ==',
+      'fg',
+      'h',
+      '<i>',
+      '<j>',
+      'k',
+    ]);
+  });
+
+  it('never changes a Run that it was given', () => {
+    const events: Event[] = [created, part('a'), part('b'), part('c', { name: 'x' }), part('d'), created, part('e')];
+    const seen: [Run, string][] = [];
+    let run = empty();
+    for (const event of events) {
+      seen.push([run, JSON.stringify(run)]);
+      run = reduce(run, event);
+    }
+    for (const [before, text] of seen) expect(JSON.stringify(before)).toBe(text);
+  });
+
+  it('comes to the same Run as folding in place', () => {
+    const done = { role: 'agent/a', parts: [{ content: 'ab' }], completed_at: '2026-01-01T00:00:01.000Z' };
+    const events: Event[] = [
+      created,
+      part('a'),
+      part('b'),
+      { type: 'message.completed', message: done },
+      { type: 'generic', generic: { a: 1 } },
+      created,
+      part('c'),
+      { type: 'error', error: { code: 'server_error', message: 'y' } },
+    ];
+    expect(events.reduce(fold, empty())).toEqual(events.reduce(reduce, empty()));
+    expect(events.reduce(reduce, empty()).output).toHaveLength(2);
+  });
+
+  it('takes the Run of a run event as it is', () => {
+    const run: Run = { ...empty(), status: 'completed', finished_at: '2026-01-01T00:00:02.000Z' };
+    expect(reduce(empty(), { type: 'run.completed', run })).toBe(run);
+  });
+
+  it('keeps its output at a run event that is not the last and does not repeat it', () => {
+    const before = [created, part('a')].reduce(reduce, empty());
+    const awaiting: Event = { type: 'run.awaiting', run: { ...empty(), status: 'awaiting' } };
+    expect(reduce(before, awaiting)).toEqual({ ...before, status: 'awaiting' });
+    expect(fold(structuredClone(before), awaiting)).toEqual({ ...before, status: 'awaiting' });
+  });
+
+  it('leaves the Run alone for generic and error events', () => {
+    const run = empty();
+    expect(reduce(run, { type: 'generic', generic: {} })).toBe(run);
+    expect(reduce(run, { type: 'error', error: { code: 'server_error', message: 'b' } })).toBe(run);
+  });
+});

@@ -1,0 +1,176 @@
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import type { AddressInfo, LookupFunction } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { addressRule, guardedLookup } from '../../src/http/address-guard.ts';
+import { createFetch, type ForeignOptions } from '../../src/http/remote-fetch.ts';
+import { createServer } from '../../src/index.ts';
+import { echo } from '../support/agents.ts';
+
+const never = new AbortController().signal;
+
+async function other(listener: RequestListener): Promise<string> {
+  const server = createHttpServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Why a URL is not read. */
+async function refusal(url: string, options: ForeignOptions = {}): Promise<string> {
+  const read = createFetch(options)(url, never);
+  const error: unknown = await read.then(
+    () => undefined,
+    (thrown) => thrown,
+  );
+  return error instanceof Error ? error.message : 'it was read';
+}
+
+describe('an address', () => {
+  it.each([
+    '127.0.0.1',
+    '0.0.0.0',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.0.1',
+    '169.254.169.254',
+    '168.63.129.16',
+    '100.64.0.1',
+    '198.18.0.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::7f00:1',
+    '::127.0.0.1',
+    '::ffff:127.0.0.1',
+    '::ffff:a00:1',
+    '64:ff9b::7f00:1',
+    '64:ff9b:1::1',
+    '2002:7f00:1::',
+    '2001::1',
+    '2001:db8::1',
+    'fc00::1',
+    'fe80::1',
+    'fec0::1',
+    'ff02::1',
+    '5f00::1',
+    'name.example',
+  ])('that is not public is refused: %s', (address) => {
+    expect(addressRule([])(address)).toBe(false);
+  });
+
+  it.each(['1.1.1.1', '93.184.216.34', '168.63.129.17', '2606:4700:4700::1111', '::ffff:1.1.1.1'])(
+    'that is public is allowed: %s',
+    (address) => {
+      expect(addressRule([])(address)).toBe(true);
+    },
+  );
+
+  it('is allowed by networks of its own family, and the other family is no trouble', () => {
+    const warn = vi.spyOn(console, 'warn');
+    onTestFinished(() => warn.mockRestore());
+    const isAllowed = addressRule(['10.0.0.0/8', 'fd00::/8', '192.168.1.7', '::1']);
+    for (const one of ['10.9.8.7', '::ffff:10.9.8.7', 'fd12::1', '192.168.1.7', '::1', '0:0:0:0:0:0:0:1']) {
+      expect([one, isAllowed(one)]).toEqual([one, true]);
+    }
+    for (const one of ['11.0.0.1'.replace('11', '127'), '192.168.1.8', 'fc00::1', '::2']) {
+      expect([one, isAllowed(one)]).toEqual([one, false]);
+    }
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it.each(['10.0.0.0/33', '10.0.0/8', 'localhost', '10.0.0.1-10.0.0.9', '10.0.0.0/', 'fd00::/129', '', '0x7f000001'])(
+    'or network that is none stops the start: "%s"',
+    async (network) => {
+      const starting = createServer({ agents: [echo], docs: false, foreign: { allowNetworks: [network] } });
+      await expect(starting).rejects.toThrow(/^--allow-network .*: expected an address or a range/);
+    },
+  );
+});
+
+describe('a name', () => {
+  const found = (...addresses: string[]) =>
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+
+  it('is refused where one of its addresses is not allowed', async () => {
+    const lookedUp = (addresses: ReturnType<typeof found>): Promise<unknown> =>
+      new Promise((resolve) => {
+        const ask = guardedLookup(addressRule([]), never, (_name, _options, answer) => answer(null, addresses));
+        ask('name.example', { all: true }, (error, result) => resolve(error ?? result));
+      });
+    expect(await lookedUp(found('1.1.1.1', '2606:4700::1'))).toEqual(found('1.1.1.1', '2606:4700::1'));
+    expect(await lookedUp(found('1.1.1.1', '127.0.0.1'))).toBeInstanceOf(Error);
+    expect(await lookedUp([])).toBeInstanceOf(Error);
+  });
+
+  it('waits while two others are looked up, which leaves threads for the rest of the process', async () => {
+    const asked: (() => void)[] = [];
+    let asking = 0;
+    let most = 0;
+    const leaving = new AbortController();
+    const one = (name: string, signal = never): Promise<string> =>
+      new Promise((resolve) => {
+        const ask: LookupFunction = guardedLookup(addressRule([]), signal, (_name, _options, answer) => {
+          asking += 1;
+          most = Math.max(most, asking);
+          asked.push(() => {
+            asking -= 1;
+            answer(null, found('1.1.1.1'));
+          });
+        });
+        ask(name, { all: true }, () => resolve(name));
+      });
+    const names = ['a', 'b', 'c', 'd', 'e'].map((name) => one(name));
+    void one('left', leaving.signal);
+    names.push(one('f'));
+    leaving.abort();
+    expect(asked).toHaveLength(2);
+    for (let next = asked.shift(); next !== undefined; next = asked.shift()) next();
+    expect(await Promise.all(names)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+    expect(most).toBe(2);
+  });
+});
+
+describe('what is said of a resource that cannot be read', () => {
+  const loopback = { allowNetworks: ['127.0.0.1'] };
+
+  it('is the same for a name that does not exist, a private address, and a closed port', async () => {
+    const why = async (url: string, options?: ForeignOptions): Promise<string> =>
+      (await refusal(url, options)).replace(url, 'URL');
+    const all = await Promise.all([
+      why('http://nothing.invalid/x'),
+      why('http://127.0.0.1:1/x'),
+      why('http://localhost:1/x'),
+      why('http://[::7f00:1]:1/x'),
+      why('https://10.0.0.1/x'),
+      why('http://127.0.0.1:1/x', loopback),
+    ]);
+    expect(new Set(all).size).toBe(1);
+    expect(all[0]).toContain('it cannot be reached, or its address is private and not one of --allow-network');
+  });
+
+  it('has neither the password nor the query of its URL', async () => {
+    const base = await other((_, response) => response.writeHead(404).end());
+    const url = `${base.replace('://', '://alice:hunter2@')}/m/1?token=secret#part`;
+    expect(await refusal(url, loopback)).toBe(`The session’s resource ${base}/m/1 could not be read: it answered 404.`);
+  });
+
+  it('is said at once where the server switches protocols', async () => {
+    const base = await other(() => {});
+    const switching = await other((request) => {
+      request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    });
+    expect(await refusal(switching, loopback)).toContain('it answered 101');
+    expect(await refusal(base, { ...loopback, timeout: 20 })).toContain('it took longer than 20 ms');
+  });
+
+  it('is said of other protocols as well', async () => {
+    for (const url of ['file:///etc/passwd', 'ftp://a.example/', 'nonsense']) {
+      expect(await refusal(url)).toContain('only http and https URLs are read');
+    }
+  });
+});
