@@ -96,14 +96,14 @@ export interface Write {
   readonly when?: When;
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
-  /** With the first write only. */
+  /** With the first write only, which makes the run, and its session if that is new. */
   readonly input?: readonly Message[];
   /** What a durable run's agent was given, for replay: one line of JSON each. */
   readonly journal?: readonly string[];
   /** The answer is `key_used` where the same scope and key are kept already and not older than `fresh`. */
   readonly key?: Key & { readonly fresh: string };
   readonly resources?: readonly Resource[];
-  /** Added to the run's session, which is made if it is new; URLs that it already has are not added twice. */
+  /** Added to the run's session; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
   /** URL of the session's state from now on. The resource that was its state before is removed. */
   readonly state?: string;

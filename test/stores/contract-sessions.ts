@@ -24,6 +24,12 @@ export function sessionsContract(store: () => Store): void {
   const kept = async (ids: readonly string[]): Promise<string[]> =>
     (await store().resources(ids)).flatMap((one) => one?.resource_id ?? []);
 
+  it('has the session of a run from its first write on, with no history yet', async () => {
+    const row = fresh();
+    await store().commit([append(row, ['1'])]);
+    expect(await store().session(row.session_id)).toEqual({ session_id: row.session_id, history: [], state: null });
+  });
+
   describe('with the state of a session', () => {
     it('keeps one resource of 200 states, in however many commits they come', async () => {
       const session_id = `states-${fresh().run_id}`;
