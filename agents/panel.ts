@@ -16,7 +16,7 @@ import {
   timer,
 } from 'rxjs';
 
-const patience = 5_000; // milliseconds for the model's first word
+const requestTimeout = 5_000; // milliseconds for the model's first word
 
 /** Agents are Observables, so rxjs' operators are all the orchestration that a panel of them needs. */
 export default defineAgent(
@@ -51,7 +51,7 @@ function titleOf(summary: string, context: AgentContext): Observable<string> {
   const model = ask(context, 'chat', `Give this a title, and say nothing else: ${summary}`).pipe(
     throwIfEmpty(() => new Error('the model said nothing')),
   );
-  const tooLate = timer(patience).pipe(switchMap(() => throwError(() => new Error('the model takes too long'))));
+  const tooLate = timer(requestTimeout).pipe(switchMap(() => throwError(() => new Error('the model takes too long'))));
   // A race: the model wins with its first token and streams on. A fallback: there may be no model at all.
   return race(model, tooLate).pipe(
     catchError((error: Error) => {

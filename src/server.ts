@@ -148,8 +148,8 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
  * @throws Error with one line that says which agent or store is wrong, and why
  */
 export async function createServer({ logger = false, ...options }: ServerOptions): Promise<FastifyInstance> {
-  const { maxConnections, headersTimeout, requestTimeout, idleTimeout } = connectionLimits(options);
-  const checkEvery = Math.min(5_000, headersTimeout, requestTimeout, idleTimeout);
+  const { maxConnections, headersTimeout, receiveTimeout, keepAliveTimeout } = connectionLimits(options);
+  const checkEvery = Math.min(5_000, headersTimeout, receiveTimeout, keepAliveTimeout);
   const app = Fastify({
     logger: logger === false ? false : withoutQueries(logger === true ? {} : logger),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
@@ -157,21 +157,21 @@ export async function createServer({ logger = false, ...options }: ServerOptions
     // Ten seconds by default, and not only for starting: runs get as many when the server stops.
     pluginTimeout: 0,
     // A request that never ends may not hold a socket for ever; streams that we send are not meant.
-    requestTimeout,
-    keepAliveTimeout: idleTimeout,
+    requestTimeout: receiveTimeout,
+    keepAliveTimeout,
     maxRequestsPerSocket: 10_000,
     return503OnClosing: false,
     http: {
       // Node would answer a request without Host itself, with an empty body.
       requireHostHeader: false,
-      headersTimeout: Math.min(headersTimeout, requestTimeout),
+      headersTimeout: Math.min(headersTimeout, receiveTimeout),
       connectionsCheckingInterval: checkEvery,
     },
     clientErrorHandler: (error, socket) => connections.refuse(error, socket),
     frameworkErrors: handleError,
   });
   const connections = new Connections(app.server);
-  connections.closeIdle(idleTimeout, checkEvery);
+  connections.closeIdle(keepAliveTimeout, checkEvery);
   app.server.maxConnections = maxConnections;
   // So it would answer an Expect that it does not know.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

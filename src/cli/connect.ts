@@ -7,7 +7,7 @@ export interface Connection {
 }
 
 /** Milliseconds after which it is told that an answer has not begun. */
-const patience = 5_000;
+const connectTimeout = 5_000;
 
 /**
  * The server that the options name. Breaks of the streams that are followed are told, and so is an answer that does not
@@ -29,7 +29,7 @@ export function connect({ url, header }: Connection, retries = 0): Client {
     fetch: async (...request) => {
       const late = setTimeout(
         () => terminal.note(`No answer from ${server.host} yet; still waiting.`, 'yellow'),
-        patience,
+        connectTimeout,
       );
       try {
         return await fetch(...request);

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Limits, parseLimits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
 import { ConnectionLimits, connectionLimits, HttpLimits, httpLimits } from '../http/limits.ts';
+import { terminal } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 export const defaultUrl = 'http://127.0.0.1:8000';
@@ -49,11 +50,34 @@ export interface LimitOption {
 // `stalledAfter` has an option of its own.
 const { stalledAfter: _, ...serverLimits } = { ...HttpLimits.properties, ...ConnectionLimits.properties };
 
+/** Names of limits before 0.1; taken with a warning until 1.0. */
+const formerNames: Readonly<Record<string, keyof Limits>> = {
+  patience: 'requestTimeout',
+  silence: 'idleTimeout',
+  stopTime: 'shutdownGrace',
+  keepKeys: 'idempotencyTtl',
+  keepRuns: 'runTtl',
+  keepSessions: 'sessionTtl',
+  lookEvery: 'pollInterval',
+  sweepEvery: 'sweepInterval',
+  runTime: 'runTimeout',
+  awaitTime: 'awaitTimeout',
+  cancelDeadline: 'cancelGrace',
+};
+
+function presentName(name: string): string {
+  const present = Object.hasOwn(formerNames, name) ? formerNames[name] : undefined;
+  if (present === undefined) return name;
+  terminal.error(`rivulet: the limit ${name} is called ${present} now; the old name goes with version 1.0.`);
+  return present;
+}
+
 /** Once for each --limit, or several in one text, as the environment has them. */
 export function limit(text: string, before: LimitOption): LimitOption {
   let { runs, server } = before;
   for (const one of list(text)) {
-    const [name = '', value = ''] = one.split('=');
+    const [given = '', value = ''] = one.split('=');
+    const name = presentName(given);
     if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
     const set = { [name]: Number(value) };
     if (name in Limits.properties) runs = { ...runs, ...checked(set, parseLimits) };

@@ -24,7 +24,7 @@ export interface Reconnect {
   /** Milliseconds that the back-off grows to, unless the server asks for more. Default 30,000. */
   readonly maxDelay: number;
   /** Milliseconds without a byte after which a stream is dead. Default 45,000: the server sends a comment every 15,000. */
-  readonly silence: number;
+  readonly idleTimeout: number;
   /** Called for each break, to show that the line is down. */
   readonly onBreak: (info: Break) => void;
 }
@@ -33,7 +33,7 @@ export const defaultReconnect: Reconnect = {
   retries: Number.POSITIVE_INFINITY,
   minDelay: 500,
   maxDelay: 30_000,
-  silence: 45_000,
+  idleTimeout: 45_000,
   onBreak: () => {},
 };
 
@@ -99,7 +99,7 @@ export class Follower {
 
   // Ends, and does not throw, only where the stream has told all that it ever will.
   async *#connection(signal: AbortSignal): AsyncGenerator<Event, void, undefined> {
-    const watchdog = new Watchdog(signal, this.#reconnect.silence);
+    const watchdog = new Watchdog(signal, this.#reconnect.idleTimeout);
     const posted = this.#run_id === undefined;
     const response = await this.#request(watchdog.signal);
     if (response.status === 204) {

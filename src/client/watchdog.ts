@@ -6,14 +6,14 @@ const longest = 2 ** 31 - 1;
 /** Ends a connection that is dead without an error: after a laptop slept, or a router lost its state. */
 export class Watchdog {
   readonly #silent = new AbortController();
-  readonly #silence: number;
+  readonly #idleTimeout: number;
   /** Of the connection: fires with the outer signal, and when nothing came for too long. */
   readonly signal: AbortSignal;
 
-  /** `silence` is in milliseconds; Infinity for any. */
-  constructor(outer: AbortSignal, silence: number) {
+  /** `idleTimeout` is in milliseconds; Infinity for any. */
+  constructor(outer: AbortSignal, idleTimeout: number) {
     this.signal = AbortSignal.any([outer, this.#silent.signal]);
-    this.#silence = Math.min(silence, longest);
+    this.#idleTimeout = Math.min(idleTimeout, longest);
   }
 
   /** Waits for work; the signal ends it as well. Only waiting is timed: a slow reader has not lost the connection. */
@@ -21,10 +21,10 @@ export class Watchdog {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const silent = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
-        const error = broken('silent', `Nothing came for ${this.#silence} ms.`);
+        const error = broken('silent', `Nothing came for ${this.#idleTimeout} ms.`);
         this.#silent.abort(error);
         reject(error);
-      }, this.#silence);
+      }, this.#idleTimeout);
     });
     try {
       return await Promise.race([work, silent]);

@@ -103,7 +103,7 @@ let checkManifest: Validator<AgentManifestInput> | undefined;
 /**
  * Makes an agent of a manifest and a function.
  * `run` returns an Observable of output, or whatever rxjs' `from` takes; a bare string is one text part.
- * @throws RivuletError `misfit` that names the manifest's field
+ * @throws RivuletError `validation_failed` that names the manifest's field
  */
 export function defineAgent(manifest: AgentManifestInput, run: AgentRun, options: AgentOptions = {}): Agent {
   checkManifest ??= compile(AgentManifestInput, 'manifest');
@@ -129,7 +129,7 @@ function plain(manifest: unknown): unknown {
     return toJson(manifest, manifestLimits);
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
-    throw fail('misfit', error.pathIn('manifest'), error.problem);
+    throw fail('validation_failed', error.pathIn('manifest'), error.problem);
   }
 }
 

@@ -45,27 +45,27 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
     }
     const part = checks().part(data);
     const problem = isEmpty(data) ? 'an object with no field of a part or message' : partProblem(part);
-    if (problem !== undefined) throw fail('misfit', 'output', problem);
+    if (problem !== undefined) throw fail('validation_failed', 'output', problem);
     return { part: { content_type: 'text/plain', ...part } };
   });
 
 /**
- * What an agent awaits, as its run shows it. `awaitTime`: milliseconds until an await without a reply fails the run, zero for never.
+ * What an agent awaits, as its run shows it. `awaitTimeout`: milliseconds until an await without a reply fails the run, zero for never.
  * @throws RivuletError `await_invalid` that names the field
  */
 export const checkAwait = (
   agent: string,
   request: unknown,
   { schema, expires_in }: AwaitOptions,
-  { now, awaitTime }: { now: string; awaitTime: number },
+  { now, awaitTimeout }: { now: string; awaitTimeout: number },
 ): AwaitRequest =>
   named('await_invalid', agent, () => {
     const given = typeof request === 'string' ? textMessage('agent', request, now) : copyOf(request, 'await');
-    if (!isObject(given)) throw fail('misfit', 'await', 'expected a text, a message or an await request');
+    if (!isObject(given)) throw fail('validation_failed', 'await', 'expected a text, a message or an await request');
     const { message, expires_at, schema: own, ...rest } = 'message' in given ? given : { message: given };
     const received = receiveMessage(checks().asked(message), 'await.message', now);
     const wanted = schema === undefined ? own : copyOf(schema, 'await.schema');
-    const ends = endOf(expires_in, expires_at, awaitTime);
+    const ends = endOf(expires_in, expires_at, awaitTimeout);
     return {
       ...rest,
       type: 'message',
@@ -87,20 +87,20 @@ export const checkCall = (agent: string, input: unknown, now: string): Message[]
     return messages.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   });
 
-function endOf(expires_in: number | undefined, expires_at: unknown, awaitTime: number): string | undefined {
+function endOf(expires_in: number | undefined, expires_at: unknown, awaitTimeout: number): string | undefined {
   if (expires_in === undefined && typeof expires_at === 'string') {
     const utc = utcOf(expires_at);
-    if (utc === undefined) throw fail('misfit', 'await.expires_at', 'is no date and time');
+    if (utc === undefined) throw fail('validation_failed', 'await.expires_at', 'is no date and time');
     return new Date(utc).toISOString();
   }
   if (expires_in !== undefined && !(expires_in > 0 && expires_in <= longestWait)) {
     throw fail(
-      'misfit',
+      'validation_failed',
       'await.expires_in',
       `expected more than 0 and at most ${longestWait} seconds, got ${expires_in}`,
     );
   }
-  const time = expires_in === undefined ? awaitTime : expires_in * 1000;
+  const time = expires_in === undefined ? awaitTimeout : expires_in * 1000;
   return time > 0 ? new Date(Date.now() + time).toISOString() : undefined;
 }
 
@@ -108,7 +108,7 @@ function named<T>(kind: 'output_invalid' | 'await_invalid', agent: string, check
   try {
     return check();
   } catch (error) {
-    if (!(error instanceof RivuletError && error.kind === 'misfit')) throw error;
+    if (!(error instanceof RivuletError && error.kind === 'validation_failed')) throw error;
     throw fail(kind, agent, error.message.replace(/\.$/, ''));
   }
 }
@@ -119,7 +119,7 @@ function copyOf(value: unknown, where: string): unknown {
     return toJson(value, limits);
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
-    throw fail('misfit', error.pathIn(where), error.problem);
+    throw fail('validation_failed', error.pathIn(where), error.problem);
   }
 }
 
@@ -133,7 +133,7 @@ const kindOf = (output: unknown, data: unknown): string => {
 };
 
 const misplaced = (kind: string): RivuletError =>
-  fail('misfit', 'output', `got ${kind}, not text, a part or a message`);
+  fail('validation_failed', 'output', `got ${kind}, not text, a part or a message`);
 
 const partFields = Object.keys(MessagePart.properties);
 const isEmpty = (data: object): boolean => !partFields.some((field) => field in data);

@@ -35,7 +35,7 @@ export const errorTable = {
     (got: string) => `Send the body as it is, without Content-Encoding; got ${cut(got, 300)}.`,
   ),
   media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
-  misfit: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
+  validation_failed: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
   bad_request: row(400, 'invalid_input', (why: string) => why),
   host_refused: row(
     421,
@@ -54,7 +54,7 @@ export const errorTable = {
     'invalid_input',
     (a: string, b: string) => `session_id is ${a} but session.id is ${b}; send one, or the same twice.`,
   ),
-  key_reused: row(
+  idempotency_key_reused: row(
     422,
     'invalid_input',
     (key: string) => `The Idempotency-Key ${key} came with another body before; use a new key for a new request.`,
@@ -71,7 +71,7 @@ export const errorTable = {
     (session: string, limit: number) =>
       `Session ${session} has ${limit} runs that are not over, which is the limit; wait for some of them to end.`,
   ),
-  lost_race: row(
+  conflict: row(
     409,
     'invalid_input',
     (id: string) => `Run ${id} was changed by somebody else at the same moment; look at it again.`,
@@ -108,12 +108,12 @@ export const errorTable = {
     'invalid_input',
     (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`,
   ),
-  other_await: row(
+  await_type_mismatch: row(
     409,
     'invalid_input',
     (wanted: string, got: string) => `The run awaits a resume of type ${wanted}; got ${got}.`,
   ),
-  other_question: row(
+  question_mismatch: row(
     409,
     'invalid_input',
     (wanted: string, got: string) =>
@@ -138,14 +138,14 @@ export const errorTable = {
     'server_error',
     (limit: number) => `${limit} streams are open, which is all that this server takes; try again soon.`,
   ),
-  store_away: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
-  process_silent: row(
+  store_unavailable: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
+  node_unresponsive: row(
     503,
     'server_error',
     (id: string) => `The process that has run ${id} did not take the reply in time; look at the run again soon.`,
   ),
   stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
-  unforeseen: row(
+  internal_error: row(
     500,
     'server_error',
     (request: string) => `Something went wrong on the server; its log has the cause under request ${request}.`,
@@ -173,7 +173,7 @@ export const errorTable = {
   ),
   await_timeout: row(500, 'server_error', () => 'Nobody answered in time what the run awaited.'),
   run_timeout: row(500, 'server_error', (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
-  silence_timeout: row(500, 'server_error', (seconds: number) => `The agent said nothing for ${seconds} seconds.`),
+  idle_timeout: row(500, 'server_error', (seconds: number) => `The agent said nothing for ${seconds} seconds.`),
   output_limit: row(
     500,
     'server_error',
@@ -196,7 +196,7 @@ export const errorTable = {
     'server_error',
     (agent: string, problem: string) => `Agent ${agent} awaits something that is no await request: ${problem}.`,
   ),
-  work_refused: row(
+  run_not_open: row(
     500,
     'server_error',
     (what: string, why: string) => `${what} did not begin: ${why}. Stop such work when the signal fires.`,

@@ -1,6 +1,5 @@
 import { utcOf } from '../schema/formats.ts';
 import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
-import { append } from './collections.ts';
 import { fail } from './errors.ts';
 
 const withType = (part: MessagePart): MessagePart =>
@@ -8,18 +7,18 @@ const withType = (part: MessagePart): MessagePart =>
 
 function utc(time: string, path: string): string {
   const given = utcOf(time);
-  if (given === undefined) throw fail('misfit', path, 'is no date and time');
+  if (given === undefined) throw fail('validation_failed', path, 'is no date and time');
   return given;
 }
 
 /**
  * Completes a message that fits its schema: role, content types, times in UTC.
- * @throws RivuletError `misfit` that names the part, where a part contradicts itself.
+ * @throws RivuletError `validation_failed` that names the part, where a part contradicts itself.
  */
 export function receiveMessage(input: MessageInput, path: string, now: string): Message {
   input.parts.forEach((part, index) => {
     const problem = partProblem(part);
-    if (problem !== undefined) throw fail('misfit', `${path}.parts[${index}]`, problem);
+    if (problem !== undefined) throw fail('validation_failed', `${path}.parts[${index}]`, problem);
   });
   return {
     // Not after the spread: what is added to a copy of another object costs V8 ten times as much.
@@ -68,31 +67,6 @@ export function checkContentTypes(agent: string, takes: readonly string[], input
       }
     });
   });
-}
-
-/** Text that has nothing but its text: neighbours of this kind are joined. */
-function isPlainText(part: MessagePart): boolean {
-  if (typeof part.content !== 'string') return false;
-  for (const key in part) {
-    if (key === 'content') continue;
-    if (key === 'content_type' && part.content_type === 'text/plain') continue;
-    if (key === 'content_encoding' && part.content_encoding === 'plain') continue;
-    return false;
-  }
-  return true;
-}
-
-/**
- * Adds a part to parts that the caller owns, joining plain text with plain text before it; returns the parts.
- * Constant cost: V8 keeps the joined string as a rope, so a token costs the same at 20,000 as at 20.
- */
-export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
-  const last = parts.at(-1);
-  if (last !== undefined && isPlainText(part) && isPlainText(last)) {
-    last.content = `${last.content}${part.content}`;
-    return parts;
-  }
-  return append(parts, { ...part });
 }
 
 // A search for one bad character never backtracks; a pattern of the whole could, on megabytes.

@@ -9,7 +9,7 @@ export type Validator<T> = (value: unknown) => T;
 /**
  * Compiles a schema once; what comes back costs about a hundred nanoseconds a call.
  * `where` names the whole value in messages, such as `body`.
- * The validator throws RivuletError `misfit`, naming the field.
+ * The validator throws RivuletError `validation_failed`, naming the field.
  */
 export function compile<S extends TSchema>(schema: S, where = 'body'): Validator<Static<S>> {
   const check = TypeCompiler.Compile(schema);
@@ -19,7 +19,9 @@ export function compile<S extends TSchema>(schema: S, where = 'body'): Validator
     const cleaned = withoutNulls(schema, value);
     if (check.Check(cleaned)) return cleaned;
     const error = check.Errors(cleaned).First();
-    throw error === undefined ? fail('misfit', where, 'does not fit') : misfit(deepest(error), where);
+    throw error === undefined
+      ? fail('validation_failed', where, 'does not fit')
+      : validation_failed(deepest(error), where);
   };
 }
 
@@ -70,8 +72,8 @@ function deepest(error: ValueError): ValueError {
 const hasShape = ({ pattern, format, description }: TString): boolean =>
   description !== undefined && (pattern !== undefined || format !== undefined);
 
-function misfit(error: ValueError, where: string) {
-  return fail('misfit', pathOf(error.path, where), problemOf(error));
+function validation_failed(error: ValueError, where: string) {
+  return fail('validation_failed', pathOf(error.path, where), problemOf(error));
 }
 
 /** `/input/0/parts` as people write it: `input[0].parts`. */

@@ -63,7 +63,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     const { dispatcher, fetchResource, publicUrl, onFailure } = options;
     const limits = { ...defaultLimits, ...options.limits };
-    this.#store = forRequests(options.store, limits.patience);
+    this.#store = forRequests(options.store, limits.requestTimeout);
     this.#works = options.works ?? true;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
     this.#services = servicesOf(options, this.#store, limits, () => this.#executor);
@@ -72,14 +72,14 @@ export class Engine {
     // A run that has ended meanwhile needs no cancelling.
     this.#presence = new Presence((run_id) => void this.cancel(run_id).catch(() => undefined));
     const clearing: PeriodicTask = new PeriodicTask(
-      limits.sweepEvery,
+      limits.sweepInterval,
       () => clearOld(this.#services, () => clearing.running),
       onFailure,
     );
     this.#tasks = [
-      new PeriodicTask(limits.sweepEvery, () => this.#lookAfter(), onFailure),
+      new PeriodicTask(limits.sweepInterval, () => this.#lookAfter(), onFailure),
       new PeriodicTask(
-        dispatcher.shared ? limits.lookEvery : limits.sweepEvery,
+        dispatcher.shared ? limits.pollInterval : limits.sweepInterval,
         () => this.#services.queue.checkAll(),
         onFailure,
       ),
@@ -97,7 +97,7 @@ export class Engine {
     for (const task of this.#tasks) task.start();
   }
 
-  /** Resolves where requests can be served. @throws RivuletError `store_away` */
+  /** Resolves where requests can be served. @throws RivuletError `store_unavailable` */
   async ready(): Promise<void> {
     this.#services.commits.check();
     await this.#store.due('', 1);
@@ -226,11 +226,11 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
   const now = clock();
   const sessions = new Sessions(forAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const commits = new GroupCommit(options.store, {
-    requestTimeout: limits.patience,
+    requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,
   });
-  const commitOne = oneByOne(options.store, limits.patience);
+  const commitOne = oneByOne(options.store, limits.requestTimeout);
   const queue = new SessionQueue(store, {
     commitOne,
     limit: limits.queued,
@@ -259,7 +259,7 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
     },
     active,
     queue,
-    idempotency: new Idempotency(store, limits.keepKeys),
+    idempotency: new Idempotency(store, limits.idempotencyTtl),
     replies: new Replies(),
     offer: (run_id) => executor().offer(run_id),
     cancel: (run_id) => cancelRun(services, run_id),

@@ -36,24 +36,24 @@ export const Limits = Type.Object(
       1_000,
       'Runs of one session that may be unfinished when one more is queued behind them; more are refused with 429.',
     ),
-    cancelDeadline: timer(5_000, 'Time that a cancelled agent has to stop in.'),
-    runTime: time(hour, 'Time that a run may be at work, awaits left out.'),
-    awaitTime: time(7 * 24 * hour, 'Time that a run may await an answer.'),
-    silence: time(hour / 6, 'Time that a run at work may emit nothing.'),
+    cancelGrace: timer(5_000, 'Time that a cancelled agent has to stop in.'),
+    runTimeout: time(hour, 'Time that a run may be at work, awaits left out.'),
+    awaitTimeout: time(7 * 24 * hour, 'Time that a run may await an answer.'),
+    idleTimeout: time(hour / 6, 'Time that a run at work may emit nothing.'),
     passivateAfter: time(60_000, 'Time after which an awaiting durable run leaves memory.'),
     attempts: number(3, 'How often a durable run is re-entered without getting on.'),
-    keepRuns: time(30 * 24 * hour, 'Time that a final run is kept.'),
-    keepKeys: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
-    stopTime: timer(10_000, 'Time that pinned runs get when the server stops.'),
-    sweepEvery: interval(1_000, 'Time between checks of all of these times.'),
+    runTtl: time(30 * 24 * hour, 'Time that a final run is kept.'),
+    idempotencyTtl: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
+    shutdownGrace: timer(10_000, 'Time that pinned runs get when the server stops.'),
+    sweepInterval: interval(1_000, 'Time between checks of all of these times.'),
     lease: interval(15_000, 'Time after which the runs of a node that is gone are executed by another one.'),
-    lookEvery: interval(5_000, 'Time between polls for what other nodes wrote, should a notification be lost.'),
-    patience: interval(5_000, 'Time that a request waits for a store that does not answer.'),
+    pollInterval: interval(5_000, 'Time between polls for what other nodes wrote, should a notification be lost.'),
+    requestTimeout: interval(5_000, 'Time that a request waits for a store that does not answer.'),
     storeTimeout: interval(
       60_000,
       'Time for which a commit that the store fails to take is tried again, before its runs fail.',
     ),
-    keepSessions: time(30 * 24 * hour, 'Time that a session without runs is kept after it was last written to.'),
+    sessionTtl: time(30 * 24 * hour, 'Time that a session without runs is kept after it was last written to.'),
   },
   { additionalProperties: false },
 );
@@ -61,7 +61,7 @@ export type Limits = Readonly<Static<typeof Limits>>;
 
 const check = compile(Limits, 'limits');
 
-/** Completes limits with the defaults. @throws RivuletError `misfit` that names the limit and what it has to be */
+/** Completes limits with the defaults. @throws RivuletError `validation_failed` that names the limit and what it has to be */
 export const parseLimits = (limits: Partial<Limits> = {}): Limits => check(Value.Default(Limits, { ...limits }));
 
 export const defaultLimits: Limits = parseLimits();

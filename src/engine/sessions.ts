@@ -77,7 +77,7 @@ export class Sessions {
   /**
    * A client's descriptor, in which URLs of resources that are kept here are paths: moving house is free, and nodes that
    * share a store under several addresses do not double its history.
-   * @throws RivuletError `misfit` where the session would have too many URLs of other servers
+   * @throws RivuletError `validation_failed` where the session would have too many URLs of other servers
    */
   async receive({ history = [], state, ...rest }: SessionInput, session_id: string): Promise<SessionInput> {
     const ids = history.map((url) => anyResource.exec(url)?.[1]);
@@ -90,7 +90,7 @@ export class Sessions {
     });
     const before = urls.length === 0 ? [] : ((await this.#store.session(session_id))?.history ?? []);
     if ([...new Set([...before, ...urls])].filter(isForeign).length > maxForeign) {
-      throw fail('misfit', 'session.history', `a session has at most ${maxForeign} URLs of other servers`);
+      throw fail('validation_failed', 'session.history', `a session has at most ${maxForeign} URLs of other servers`);
     }
     return { ...rest, history: urls, ...(state !== undefined && { state: this.#relative(state) }) };
   }

@@ -4,7 +4,7 @@ import { delay, within as inTime } from '../core/timing.ts';
 
 /**
  * A store as requests use it: where it fails, or does not answer for so many milliseconds, the request fails with
- * `store_away`, which has the store's own error as its cause. A client is then asked to come again, and an open stream
+ * `store_unavailable`, which has the store's own error as its cause. A client is then asked to come again, and an open stream
  * waits. A commit that was given up may be taken all the same, later.
  */
 export function forRequests(store: Store, requestTimeout: number): Store {
@@ -26,9 +26,9 @@ export const forAgents = (store: Store, storeTimeout: number): Store =>
     }
   });
 
-/** Does what fails with `store_away` again until the store is back, for so many milliseconds at most. */
+/** Does what fails with `store_unavailable` again until the store is back, for so many milliseconds at most. */
 export const whenBack = <T>(storeTimeout: number, work: () => Promise<T>): Promise<T> =>
-  again(storeTimeout, work, (error) => error instanceof RivuletError && error.kind === 'store_away');
+  again(storeTimeout, work, (error) => error instanceof RivuletError && error.kind === 'store_unavailable');
 
 async function again<T>(time: number, work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
   for (const until = performance.now() + time; ; ) {
@@ -60,7 +60,7 @@ export type CommitOne = (write: Write, taken: () => void) => Promise<Outcome>;
 
 /**
  * For writes of runs that no execution here has. What follows from such a write (the run is offered, its readers are
- * woken) has to follow whenever it was taken; who asked for it waits `requestTimeout` ms. Rejects `store_away`.
+ * woken) has to follow whenever it was taken; who asked for it waits `requestTimeout` ms. Rejects `store_unavailable`.
  */
 export const oneByOne =
   (store: Store, requestTimeout: number): CommitOne =>
@@ -73,14 +73,14 @@ export const oneByOne =
     return within(answer(), requestTimeout);
   };
 
-/** What a promise answers, or `store_away` when it rejects with an error that is not ours, or the time is over. */
+/** What a promise answers, or `store_unavailable` when it rejects with an error that is not ours, or the time is over. */
 export const within = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>
   inTime(requestTimeout, answer).catch((cause: unknown) => {
     throw cause instanceof RivuletError ? cause : unavailable(cause);
   });
 
 function unavailable(cause: unknown): RivuletError {
-  const error = fail('store_away');
+  const error = fail('store_unavailable');
   error.cause = cause;
   return error;
 }

@@ -49,9 +49,9 @@ export class Connections {
    * Closes connections without a request for so many milliseconds, until the server closes. Node's own time-out begins
    * again with every byte: a client that sends a line feed now and then would keep its connection for ever.
    */
-  closeIdle(idleTimeout: number, every: number): void {
+  closeIdle(keepAliveTimeout: number, every: number): void {
     const look = (): void => {
-      const since = performance.now() - idleTimeout;
+      const since = performance.now() - keepAliveTimeout;
       for (const { socket, open, idleSince } of this.#all.all()) if (open === 0 && idleSince < since) socket.destroy();
     };
     this.#server.once('listening', () => {

@@ -18,7 +18,7 @@ export function answerTo(error: unknown, request: FastifyRequest): Answer {
   const known = error instanceof RivuletError ? error : rowFor(statusOf(error), request);
   if (known !== undefined) return { status: known.status, body: known.toJSON() };
   const status = statusOf(error);
-  if (status >= 500) return { status, body: fail('unforeseen', request.id).toJSON() };
+  if (status >= 500) return { status, body: fail('internal_error', request.id).toJSON() };
   const message = error instanceof Error && error.message !== '' ? error.message : 'The request was refused.';
   return { status, body: fail('bad_request', message).toJSON() };
 }

@@ -21,15 +21,15 @@ export type HttpLimits = Readonly<Static<typeof HttpLimits>>;
 export const ConnectionLimits = Type.Object({
   maxConnections: count(20_000, 'Connections that are open at once; one more is closed.'),
   headersTimeout: interval(15_000, 'Time that a request’s headers may take.'),
-  requestTimeout: interval(60_000, 'Time that all of a request may take; what is answered does not count.'),
-  idleTimeout: interval(72_000, 'Time that a connection without a request is kept.'),
+  receiveTimeout: interval(60_000, 'Time that all of a request may take; what is answered does not count.'),
+  keepAliveTimeout: interval(72_000, 'Time that a connection without a request is kept.'),
 });
 export type ConnectionLimits = Readonly<Static<typeof ConnectionLimits>>;
 
 const checkHttp = compile(HttpLimits, 'options');
 const checkConnections = compile(ConnectionLimits, 'options');
 
-/** Takes the limits out of options, completed with the defaults. @throws RivuletError `misfit` that names the option */
+/** Takes the limits out of options, completed with the defaults. @throws RivuletError `validation_failed` that names the option */
 export const httpLimits = (options: Partial<HttpLimits>): HttpLimits => checkHttp(completed(HttpLimits, options));
 
 /** As above. */

@@ -19,7 +19,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
         atOnce: 30,
         seed,
         acts: ['kill', 'pause', 'stop'],
-        patience: 20_000,
+        requestTimeout: 20_000,
       });
       expect(ledger.faults.lines(), `seed ${seed}`).toEqual([]);
       expect(acts).toEqual({ kill: 1, pause: 1, stop: 1, starts: 2 });

@@ -12,7 +12,7 @@ let env: { RIVULET_URL: string };
 const ids: string[] = [];
 
 beforeAll(async () => {
-  app = await createServer({ agents: [echo, fails, askOnce, never], limits: { stopTime: 0 } });
+  app = await createServer({ agents: [echo, fails, askOnce, never], limits: { shutdownGrace: 0 } });
   env = { RIVULET_URL: await app.listen({ port: 0, host: '127.0.0.1' }) };
   const client = createClient({ url: env.RIVULET_URL });
   // One after the other: `runs` lists the newest first.

@@ -125,8 +125,8 @@ describe('the command line', () => {
   it('prints through src/cli/terminal.ts only', () => {
     const direct =
       /process\s*\.\s*(stdout|stderr)|\{[^}]*\b(stdout|stderr)\b[^}]*\}\s*=\s*process|console\s*\.|styleText|node:(tty|readline)|createWriteStream|writeSync\(\s*[12]\b/;
-    const found = readdirSync(folder).filter(
-      (name) => name !== 'terminal.ts' && direct.test(readFileSync(join(folder, name), 'utf8')),
+    const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name.endsWith('.ts') && name !== 'terminal.ts' && direct.test(readFileSync(join(folder, name), 'utf8')),
     );
     expect(found).toEqual([]);
     expect(direct.test(readFileSync(join(folder, 'terminal.ts'), 'utf8'))).toBe(true);

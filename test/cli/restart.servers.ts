@@ -110,7 +110,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
 
   it('ends at once when it is told to stop a second time', async (t) => {
     const server = new RestartedServer(t, 'slow', "() => gate('never')", false);
-    await server.start('--limit', 'stopTime=60000');
+    await server.start('--limit', 'shutdownGrace=60000');
     const { run_id } = await server.create('slow');
     server.process.child.kill('SIGTERM');
     expect((await server.refused()).status).toBe(503);

@@ -87,16 +87,27 @@ describe.concurrent('rivulet serve', { timeout: 60_000 }, () => {
       ['--limit', 'sweeps=1'],
       /There is no limit "sweeps"; there are events, .*maxStreams/,
     ],
-    ['a time that means nothing', ['--limit', 'sweepEvery=0'], /limits\.sweepEvery: expected integer to be greater/],
+    [
+      'a time that means nothing',
+      ['--limit', 'sweepInterval=0'],
+      /limits\.sweepInterval: expected integer to be greater/,
+    ],
     [
       'a time too long for a timer',
-      ['--limit', 'idleTimeout=9999999999'],
-      /options\.idleTimeout: expected integer to be less/,
+      ['--limit', 'keepAliveTimeout=9999999999'],
+      /options\.keepAliveTimeout: expected integer to be less/,
     ],
   ])('takes no option that is wrong: %s', async ([, args, says], t) => {
     const rivulet = start(t, project(t, {}), args);
     expect(await rivulet.ended()).toBe(2);
     expect(rivulet.err).toMatch(says);
+  });
+
+  it('takes the former name of a limit, with a warning', async (t) => {
+    const rivulet = start(t, project(t, {}), ['--limit', 'stopTime=many']);
+    expect(await rivulet.ended()).toBe(2);
+    expect(rivulet.err).toContain('the limit stopTime is called shutdownGrace now');
+    expect(rivulet.err).toContain('shutdownGrace has to be a whole number; got "many"');
   });
 
   it('answers to the names that it is given, and takes limits of requests', async (t) => {

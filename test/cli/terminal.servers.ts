@@ -39,7 +39,7 @@ let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
   const agents = [tap.agent, askOnce, form, endless, stubborn, rude, rudeForm];
-  app = await createServer({ agents, limits: { stopTime: 0, cancelDeadline: 60_000 } });
+  app = await createServer({ agents, limits: { shutdownGrace: 0, cancelGrace: 60_000 } });
   url = await app.listen({ port: 0, host: '127.0.0.1' });
 });
 afterAll(() => app.close());

@@ -247,7 +247,7 @@ describe('coming back', () => {
   });
 
   it('is what a line needs that says nothing any more', async () => {
-    const { client, breaks } = setUp([stays(soon + created), stays(soon), stream(completed(2))], { silence: 20 });
+    const { client, breaks } = setUp([stays(soon + created), stays(soon), stream(completed(2))], { idleTimeout: 20 });
     expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'run.completed']);
     expect(breaks.map(({ error }) => error.code)).toEqual(['silent', 'silent']);
   });

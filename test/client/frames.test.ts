@@ -26,7 +26,7 @@ function streamed(chunks: Iterable<Uint8Array>, onPull: () => void = () => {}) {
   return { response: new Response(body, { headers: type }), state };
 }
 
-const watchdog = (silence = 10_000): Watchdog => new Watchdog(new AbortController().signal, silence);
+const watchdog = (idleTimeout = 10_000): Watchdog => new Watchdog(new AbortController().signal, idleTimeout);
 
 async function read(response: Response, limit?: number): Promise<{ id?: string | undefined; data: string }[]> {
   const all = [];

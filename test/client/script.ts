@@ -79,8 +79,8 @@ export const awaiting = (id: number): string => frame(id, { type: 'run.awaiting'
 export const resumed = (id: number): string => frame(id, { type: 'run.in-progress', run: run('in-progress') });
 export const completed = (id: number): string => frame(id, { type: 'run.completed', run: run('completed') });
 
-/** Keeps breaks, and has no patience. */
-export function hasty(more: { retries?: number; silence?: number } = {}) {
+/** Keeps breaks, and has no requestTimeout. */
+export function hasty(more: { retries?: number; idleTimeout?: number } = {}) {
   const breaks: Break[] = [];
   return { breaks, reconnect: { minDelay: 1, maxDelay: 1, onBreak: (info: Break) => void breaks.push(info), ...more } };
 }

@@ -3,8 +3,8 @@ import { checkAwait, checkCall } from '../../src/core/check-output.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 const text = (content: unknown): object => ({ parts: [{ content }] });
-const awaited = (request: unknown, options: object = {}, awaitTime = 0) =>
-  checkAwait('a', request, options, { now, awaitTime });
+const awaited = (request: unknown, options: object = {}, awaitTimeout = 0) =>
+  checkAwait('a', request, options, { now, awaitTimeout });
 
 describe('what an agent awaits', () => {
   it('is a text, a message or a whole request, asked by the agent', () => {
@@ -21,8 +21,8 @@ describe('what an agent awaits', () => {
   });
 
   it('ends when its agent says so, in whichever way, or else when the server does', () => {
-    const ends = (request: unknown, options?: object, awaitTime?: number) =>
-      awaited(request, options, awaitTime).expires_at;
+    const ends = (request: unknown, options?: object, awaitTimeout?: number) =>
+      awaited(request, options, awaitTimeout).expires_at;
     expect(ends('?')).toBeUndefined();
     expect(Date.parse(ends('?', {}, 60_000) ?? '') - Date.now()).toBeGreaterThan(50_000);
     expect(Date.parse(ends('?', { expires_in: 1_000 }, 1) ?? '') - Date.now()).toBeGreaterThan(900_000);

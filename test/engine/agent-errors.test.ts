@@ -126,7 +126,7 @@ describe('whatever an agent throws, the process lives and the run ends', () => {
   ];
   it.each(cases)('%s', async (_, run, status) => {
     const seen = strays();
-    const engine = await startEngine([agentOf(run)], new MemoryStore(), { cancelDeadline: 5 });
+    const engine = await startEngine([agentOf(run)], new MemoryStore(), { cancelGrace: 5 });
     const run_id = await begin(engine, 'odd');
     await settle();
     if (status === 'cancelled') await engine.cancel(run_id);

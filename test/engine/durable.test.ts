@@ -26,13 +26,13 @@ const sse = { accept: 'text/event-stream' };
 /** Runs until the run awaits or is over, then goes back to what a disk would hold, and serves that. */
 async function crashed(agent: Agent, text = 'go', lost = 0): Promise<{ served: Served; run: Run; lines: string[] }> {
   const store = new RecordingStore();
-  const app = await createServer({ agents: [agent], store, docs: false, limits: { stopTime: 0 } });
+  const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 0 } });
   const payload = ask(agent.manifest.name, text);
   const run: Run = (await app.inject({ method: 'POST', url: '/runs', payload })).json();
   const kept = await store.after(store.commits.length - lost);
   await app.close();
   const lines = (await kept.events(run.run_id, 0, 1e6)).flatMap(({ lines }) => [...lines]);
-  return { served: await serve([agent], { store: kept, limits: { sweepEvery: 5 } }), run, lines };
+  return { served: await serve([agent], { store: kept, limits: { sweepInterval: 5 } }), run, lines };
 }
 
 describe('a step', () => {
@@ -240,7 +240,7 @@ describe('a run that awaits', () => {
       context.signal.addEventListener('abort', gone);
       return asks.run(input, context);
     });
-    const served = await serve([agent], { limits: { passivateAfter: 1, sweepEvery: 2 } });
+    const served = await serve([agent], { limits: { passivateAfter: 1, sweepInterval: 2 } });
     const { run_id } = await (await served.post('/runs', ask('asks'))).json();
     const tail = frames(await served.get(`/runs/${run_id}/events`, sse));
     await left;
@@ -309,7 +309,7 @@ describe('a run that awaits', () => {
         (_, context) => context.await('?', { expires_in: 0.03 }).pipe(map(() => 'ok')),
         { durable },
       );
-      const served = await serve([agent], { limits: { sweepEvery: 2, passivateAfter: 1 } });
+      const served = await serve([agent], { limits: { sweepInterval: 2, passivateAfter: 1 } });
       const run: Run = await (await served.post('/runs', ask('hurried'))).json();
       expect(Date.parse(run.await_request?.expires_at ?? '')).toBeGreaterThan(Date.now() - 5_000);
       expect((await finished(served, run.run_id)).error).toMatchObject({

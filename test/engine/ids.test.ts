@@ -1,7 +1,13 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { newId } from '../../src/engine/ids.ts';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+
+// A copy of its own: other tests of this process may have met ids of a node whose clock is years ahead.
+let newId: () => string;
 
 describe('an id', () => {
+  beforeAll(async () => {
+    vi.resetModules();
+    ({ newId } = await import('../../src/engine/ids.ts'));
+  });
   afterEach(() => vi.useRealTimers());
 
   it('is a UUID of version 7, with the time of its making', () => {
@@ -14,7 +20,7 @@ describe('an id', () => {
   });
 
   it('comes after all that were made before it, however many there are in a millisecond', () => {
-    const ids = Array.from({ length: 20_000 }, newId);
+    const ids = Array.from({ length: 20_000 }, () => newId());
     expect(ids.toSorted()).toEqual(ids);
     expect(new Set(ids.map((id) => id.slice(18))).size).toBe(ids.length);
   });

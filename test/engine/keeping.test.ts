@@ -135,7 +135,7 @@ describe.each(stores)('retention, on %s', (url) => {
   });
 
   it('answers 410 for what was kept once, and 404 for what never was', async () => {
-    const served = await serve([echo], { store: url, limits: { keepRuns: 1_000 } });
+    const served = await serve([echo], { store: url, limits: { runTtl: 1_000 } });
     const then = (Date.now() - 5_000).toString(16).padStart(12, '0');
     const old = `${then.slice(0, 8)}-${then.slice(8)}${newId().slice(13)}`;
     for (const path of [`/runs/${old}`, `/runs/${old}/events?after=3`]) {
@@ -148,7 +148,7 @@ describe.each(stores)('retention, on %s', (url) => {
 
   it('is done by the server by itself', async () => {
     const store = await openStore(url);
-    const served = await serve([echo], { store, limits: { keepRuns: 1, sweepEvery: 2 } });
+    const served = await serve([echo], { store, limits: { runTtl: 1, sweepInterval: 2 } });
     const { run_id } = await runOf(served, 'echo');
     // It is old enough to have been removed when its id is more than a millisecond old.
     while ((await served.get(`/runs/${run_id}`)).status !== 410);

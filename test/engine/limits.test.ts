@@ -58,7 +58,15 @@ describe('the limits of a run', () => {
   });
 
   it('are none where they are zero', async () => {
-    const limits = { events: 0, chars: 0, backlog: 0, runTime: 0, silence: 0, passivateAfter: 0, sweepEvery: 1 };
+    const limits = {
+      events: 0,
+      chars: 0,
+      backlog: 0,
+      runTimeout: 0,
+      idleTimeout: 0,
+      passivateAfter: 0,
+      sweepInterval: 1,
+    };
     const agent = agentOf(async function* (_, context): AsyncGenerator<AgentOutput> {
       for (let n = 0; n < 50; n += 1) yield 'x';
       yield await new Promise<string>((resolve) => {

@@ -188,7 +188,7 @@ describe('whatever an agent does', () => {
           await new Promise(() => {});
         }),
       ],
-      { limits: { cancelDeadline: 30 } },
+      { limits: { cancelGrace: 30 } },
     );
     const { run_id } = await (await served.post('/runs', ask('deaf', 'go', { mode: 'async' }))).json();
     const answer: Run = await (await served.post(`/runs/${run_id}/cancel`)).json();

@@ -179,7 +179,7 @@ describe('several servers of one store', () => {
 
   it('find out by themselves where hints are lost', async () => {
     const { node, queue, store } = nodes([tokens, askOnce]);
-    const limits = { lookEvery: 20 };
+    const limits = { pollInterval: 20 };
     const [a, b] = [await node('a', { limits }), await node('b', { limits })];
     queue.next = 'b';
     store.deaf = true;

@@ -93,7 +93,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('lives for a while only', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store, limits: { keepKeys: 1 } });
+    const served = await serve([counted], { store, limits: { idempotencyTtl: 1 } });
     await served.post('/runs', ask('counted'), key('k'));
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await served.post('/runs', ask('counted', 'another body'), key('k'))).status).toBe(200);

@@ -3,7 +3,7 @@ import { askOnce, echo, Tap } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, frames, textOf } from '../support/serve.ts';
 
-const limits = { patience: 50, lookEvery: 20 };
+const limits = { requestTimeout: 50, pollInterval: 20 };
 
 describe('a server whose store is away', () => {
   it('answers 503 and when to come again, says that it is not ready, and is as before when the store is back', async () => {

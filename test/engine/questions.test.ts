@@ -39,10 +39,13 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
     const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
-    await expect(engine.resume(run_id, reply('a', '2'))).rejects.toMatchObject({ kind: 'other_question', status: 409 });
+    await expect(engine.resume(run_id, reply('a', '2'))).rejects.toMatchObject({
+      kind: 'question_mismatch',
+      status: 409,
+    });
     await engine.resume(run_id, reply('a', '1'));
     await asked(engine, run_id, '2');
-    await expect(engine.resume(run_id, reply('late', '1'))).rejects.toMatchObject({ kind: 'other_question' });
+    await expect(engine.resume(run_id, reply('late', '1'))).rejects.toMatchObject({ kind: 'question_mismatch' });
     await engine.resume(run_id, reply('b'));
     expect(text((await toTheEnd(engine, run_id)).run)).toBe('a;b;');
     await engine.stop();
@@ -104,7 +107,7 @@ describe('a question that is raced against a timer in a step', () => {
   });
 
   it('does not leave memory while the timer runs', async () => {
-    const limits = { passivateAfter: 1, sweepEvery: 1 };
+    const limits = { passivateAfter: 1, sweepInterval: 1 };
     const engine = await startEngine([agent(() => 50)], new RecordingStore(), limits);
     const run_id = await begin(engine, 'asks');
     const { run } = await toTheEnd(engine, run_id);

@@ -11,7 +11,7 @@ const agentOf = (run: AgentRun, name = 'again') =>
   defineAgent({ name, description: 'Lives again.' }, run, { durable: true });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const quick = { sweepEvery: 2, silence: 30 };
+const quick = { sweepInterval: 2, idleTimeout: 30 };
 
 /** A first life that ends without its last commit; the second is another agent's. */
 async function secondLife(first: AgentRun, second: AgentRun, limits: object = quick): Promise<Run> {
@@ -56,7 +56,7 @@ describe('a re-entered run that does not get on', () => {
   });
 
   it('and works for longer than a run may fails with run_timeout', async () => {
-    const run = await secondLife(first, () => NEVER, { sweepEvery: 2, silence: 0, runTime: 30 });
+    const run = await secondLife(first, () => NEVER, { sweepInterval: 2, idleTimeout: 0, runTimeout: 30 });
     expect(run.error?.message).toContain('at work for more than');
   });
 

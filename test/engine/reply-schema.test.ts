@@ -33,7 +33,7 @@ describe('a schema for a reply', () => {
   it.each(drafts)('may be of %s, with an id', (draft, schema, good, bad) => {
     const full = { $schema: dialect[draft], ...schema };
     expect(() => check(full, good)).not.toThrow();
-    expect(() => check(full, bad)).toThrowError(expect.objectContaining({ kind: 'misfit' }));
+    expect(() => check(full, bad)).toThrowError(expect.objectContaining({ kind: 'validation_failed' }));
   });
 
   it('may have the id of another one', () => {

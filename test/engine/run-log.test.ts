@@ -71,7 +71,7 @@ describe('the end of a log', () => {
       closed += 1;
     });
     log.append('{"n":2}');
-    await expect(log.flushed()).rejects.toMatchObject({ kind: 'lost_race' });
+    await expect(log.flushed()).rejects.toMatchObject({ kind: 'conflict' });
     expect([log.outcome, log.readers, closed]).toEqual(['moved', undefined, 1]);
   });
 

@@ -20,7 +20,7 @@ async function engineOf(agents: Agent[]): Promise<Engine> {
     publicUrl: () => 'http://127.0.0.1',
     logFor: () => silent,
     onFailure: () => {},
-    limits: { stopTime: 0 },
+    limits: { shutdownGrace: 0 },
   });
   await engine.start();
   return engine;

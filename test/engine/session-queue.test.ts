@@ -41,7 +41,7 @@ class CountingStore extends MemoryStore {
 describe('the queue of a session', () => {
   it('asks the same of the store for the 200th run as for the second', async () => {
     const store = new CountingStore();
-    const served = await serve([never], { store, limits: { sweepEvery: 60_000 } });
+    const served = await serve([never], { store, limits: { sweepInterval: 60_000 } });
     await start(served, 'never', 'enqueue');
     const costs: number[] = [];
     for (let n = 0; n < 200; n += 1) {
@@ -87,7 +87,7 @@ describe('the queue of a session', () => {
       begun.push(name);
       return name === 'a' ? NEVER : of(name);
     });
-    const app = await createServer({ agents: [named], store, limits: { stopTime: 0 } });
+    const app = await createServer({ agents: [named], store, limits: { shutdownGrace: 0 } });
     const post = async (text: string): Promise<Run> => {
       const payload = ask('named', text, { session_id, mode: 'async' });
       return (await app.inject({ method: 'POST', url: '/runs', payload, headers: { 'if-busy': 'enqueue' } })).json();
@@ -113,7 +113,7 @@ describe('the queue of a session', () => {
       }
     }
     const tap = new Tap();
-    const served = await serve([tap.agent, echo], { store: new Failing(), limits: { sweepEvery: 5 } });
+    const served = await serve([tap.agent, echo], { store: new Failing(), limits: { sweepInterval: 5 } });
     const first = await start(served, 'tap', 'enqueue');
     const queued = await start(served, 'echo', 'enqueue');
     await tap.started();
@@ -125,7 +125,7 @@ describe('the queue of a session', () => {
   it('is that of all nodes: none begins a run while an older one of the session goes on', async () => {
     const tap = new Tap();
     const { node, store } = nodes([tap.agent, echo]);
-    const limits = { lookEvery: 10 };
+    const limits = { pollInterval: 10 };
     const [one, two] = [await node('a', { limits }), await node('b', { limits })];
     store.deaf = true;
     const first = await start(one, 'tap', 'enqueue');
@@ -143,7 +143,7 @@ describe('a cancel on another node whose notification is lost', () => {
   it('is heard by an agent that says nothing, at the next periodic check', async () => {
     const tap = new Tap();
     const { node, store, queue } = nodes([tap.agent]);
-    const [one, two] = [await node('a', { limits: { lookEvery: 10 } }), await node('b')];
+    const [one, two] = [await node('a', { limits: { pollInterval: 10 } }), await node('b')];
     queue.next = 'a';
     const run = await start(one, 'tap', 'parallel');
     await tap.started();

@@ -1,8 +1,9 @@
-import { catchError, concat, map, of, range, timer } from 'rxjs';
+import { catchError, concat, first, map, of, range, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentRun, defineAgent } from '../../src/core/agent.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { again, whole } from '../support/lives.ts';
+import { RecordingStore } from '../support/recording-store.ts';
 
 const durable = (run: AgentRun) => defineAgent({ name: 'steps', description: 'Takes steps.' }, run, { durable: true });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
@@ -90,11 +91,21 @@ describe('a value of a step', () => {
 
   it('is the agent’s own: what it changes in it changes nothing of the step', async () => {
     const before: unknown[][] = [];
+    const store = new RecordingStore();
+    const isKept = (text: string): boolean =>
+      store.commits.flat().some(({ journal = [] }) => journal.some((line) => line.includes(text)));
     const agent = durable((_, context) =>
       context
         .step(
           'list',
-          () => concat(of({ list: [1] }), timer(20).pipe(map(() => ({ list: [2] })))),
+          () =>
+            concat(
+              of({ list: [1] }),
+              timer(0, 5).pipe(
+                first(() => isKept('[1]')),
+                map(() => ({ list: [2] })),
+              ),
+            ),
           (values) => {
             before.push([...values]);
             return of({ list: [3] });
@@ -107,11 +118,11 @@ describe('a value of a step', () => {
           }),
         ),
     );
-    const first = await whole([agent]);
-    expect(text(first.run)).toBe('{"list":[1,9]}{"list":[2,9]}');
-    const second = await again([agent], first.store, first.store.commits.length - 1);
+    const { run } = await whole([agent], undefined, undefined, store);
+    expect(text(run)).toBe('{"list":[1,9]}{"list":[2,9]}');
+    const second = await again([agent], store, store.commits.length - 1);
     expect(before).toStrictEqual([[{ list: [1] }]]);
-    expect(text(second?.run ?? first.run)).toBe('{"list":[1,9]}{"list":[3,9]}');
+    expect(text(second?.run ?? run)).toBe('{"list":[1,9]}{"list":[3,9]}');
   });
 
   it('costs the same however many there are in one turn', async () => {

@@ -52,7 +52,7 @@ it('lets go of a durable run that comes in while the others leave', async () => 
     { durable: true },
   );
   const store = new SlowStore();
-  const app = await createServer({ agents: [agent], store, docs: false, limits: { stopTime: 60_000 } });
+  const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 60_000 } });
   const post = (headers = {}) =>
     app.inject({ method: 'POST', url: '/runs', payload: ask('talk', 'hi', { mode: 'async' }), headers });
 

@@ -64,7 +64,7 @@ describe('a store that does not take commits for a while', () => {
     const store = new TroubledStore();
     const bad = new Tap('bad');
     const good = new Tap('good');
-    const served = await serve([bad.agent, good.agent], { store, limits: { storeTimeout: 300, sweepEvery: 5 } });
+    const served = await serve([bad.agent, good.agent], { store, limits: { storeTimeout: 300, sweepInterval: 5 } });
     const [a, b] = [await startOf(served, 'bad'), await startOf(served, 'good')];
     await Promise.all([bad.started(), good.started()]);
     store.failing = (writes) => writes.some(({ lines }) => lines.some((line) => line.includes('poison')));
@@ -92,7 +92,7 @@ describe('a store that does not take commits for a while', () => {
       { durable: true },
     );
     const first = new Held();
-    const served = await serve([tap.agent, lasting, echo], { store, limits: { storeTimeout: 100, sweepEvery: 5 } });
+    const served = await serve([tap.agent, lasting, echo], { store, limits: { storeTimeout: 100, sweepInterval: 5 } });
     const pinned = await startOf(served, 'tap', { session_id });
     const queued = await startOf(served, 'echo', { session_id }, { 'if-busy': 'enqueue' });
     const durable = await startOf(served, 'lasting');
@@ -111,7 +111,7 @@ describe('a store that does not take commits for a while', () => {
 
   it('answers requests that would write with 503, and takes them again when it is back', async () => {
     const store = new TroubledStore();
-    const served = await serve([echo], { store, limits: { patience: 30 } });
+    const served = await serve([echo], { store, limits: { requestTimeout: 30 } });
     store.failing = () => true;
     const refused = await served.post('/runs', ask('echo'));
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
@@ -132,7 +132,7 @@ describe('a store that does not take commits for a while', () => {
 describe('an Idempotency-Key whose request was answered with 503', () => {
   it('is kept with its run, so that a retry gets that run, alive, and there are never two', async () => {
     const store = new TroubledStore();
-    const served = await serve([echo, askOnce], { store, limits: { patience: 30 } });
+    const served = await serve([echo, askOnce], { store, limits: { requestTimeout: 30 } });
     for (const name of ['echo', 'ask']) {
       const headers = { 'idempotency-key': `k-${name}` };
       store.failing = () => true;
@@ -158,7 +158,7 @@ describe('one write that the store can never take', () => {
       }
     }
     const odd = agent('odd-one', () => of('unkeepable'));
-    const served = await serve([odd, echo], { store: new Picky(), limits: { sweepEvery: 5 } });
+    const served = await serve([odd, echo], { store: new Picky(), limits: { sweepInterval: 5 } });
     const answers = await Promise.all([startOf(served, 'odd-one'), startOf(served, 'echo'), startOf(served, 'echo')]);
     const [bad, ...others] = answers;
     for (const { run_id } of others) expect((await finished(served, run_id)).status).toBe('completed');

@@ -6,25 +6,27 @@ import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
 import { ask, finished, framesUntil, type Served, serve } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
-const quick = { sweepEvery: 2 };
+const quick = { sweepInterval: 2 };
 
 describe('a run that takes too long', () => {
   it('at its work fails with run_timeout', async () => {
     const served = await serve([agent('busy', () => interval(1).pipe(map(String)))], {
-      limits: { ...quick, runTime: 20 },
+      limits: { ...quick, runTimeout: 20 },
     });
     const run: Run = await (await served.post('/runs', ask('busy'))).json();
     expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'run_timeout' } });
   });
 
-  it('without a word fails with silence_timeout', async () => {
-    const served = await serve([agent('mute', () => concat(of('a'), NEVER))], { limits: { ...quick, silence: 20 } });
+  it('without a word fails with idle_timeout', async () => {
+    const served = await serve([agent('mute', () => concat(of('a'), NEVER))], {
+      limits: { ...quick, idleTimeout: 20 },
+    });
     const run: Run = await (await served.post('/runs', ask('mute'))).json();
-    expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'silence_timeout' } });
+    expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'idle_timeout' } });
   });
 
   it('waiting for an answer fails with await_timeout, and its work does not count meanwhile', async () => {
-    const served = await serve([askOnce], { limits: { ...quick, runTime: 10, silence: 10, awaitTime: 60 } });
+    const served = await serve([askOnce], { limits: { ...quick, runTimeout: 10, idleTimeout: 10, awaitTimeout: 60 } });
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run.status).toBe('awaiting');
     expect((await finished(served, run.run_id)).error).toMatchObject({
@@ -34,7 +36,9 @@ describe('a run that takes too long', () => {
   });
 
   it('goes on for ever where the time is zero', async () => {
-    const served = await serve([never, askOnce], { limits: { ...quick, runTime: 0, silence: 0, awaitTime: 0 } });
+    const served = await serve([never, askOnce], {
+      limits: { ...quick, runTimeout: 0, idleTimeout: 0, awaitTimeout: 0 },
+    });
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const waiting: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(waiting.await_request?.expires_at).toBeUndefined();

@@ -49,7 +49,7 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
       while (context === undefined) await new Promise(setImmediate);
       await end(engine, run_id);
       const { run, events } = await toTheEnd(engine, run_id);
-      await expect(work(context)).rejects.toMatchObject({ kind: 'work_refused' });
+      await expect(work(context)).rejects.toMatchObject({ kind: 'run_not_open' });
       await new Promise(setImmediate);
       expect(await eventsOf(engine, run_id)).toEqual(events);
       expect((await store.session(run.session_id ?? ''))?.state ?? null).toBe(null);
@@ -65,12 +65,12 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
         await one.catch((error: { kind: string }) => heard.push(error.kind));
       return 'stopped';
     }, durable);
-    const engine = await startEngine([agent], new MemoryStore(), { cancelDeadline: 0 });
+    const engine = await startEngine([agent], new MemoryStore(), { cancelGrace: 0 });
     const run_id = await begin(engine, 'late');
     while ((await runOf(engine, run_id)).status !== 'awaiting') await new Promise(setImmediate);
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
-    expect(heard).toEqual(durable ? ['work_refused', 'work_refused'] : ['work_refused']);
+    expect(heard).toEqual(durable ? ['run_not_open', 'run_not_open'] : ['run_not_open']);
     await engine.stop();
   });
 });
@@ -91,7 +91,7 @@ describe('what an agent does while it is torn down', () => {
     );
     const engine = await startEngine([agent], store);
     const { run } = await toTheEnd(engine, await begin(engine, 'late'));
-    expect(refused).toMatchObject({ kind: 'work_refused' });
+    expect(refused).toMatchObject({ kind: 'run_not_open' });
     expect(await store.session(run.session_id ?? '')).toMatchObject({ state: null });
     expect(await store.figures(['late'])).toMatchObject([{ tokens: 1 }]);
     await engine.stop();

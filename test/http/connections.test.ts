@@ -92,7 +92,7 @@ describe('what is no HTTP', () => {
 });
 
 describe('a client that is too slow', () => {
-  const quick = { headersTimeout: 50, requestTimeout: 100, idleTimeout: 100 };
+  const quick = { headersTimeout: 50, receiveTimeout: 100, keepAliveTimeout: 100 };
 
   it('with its headers is answered 408', async () => {
     const served = await serve([echo], quick);
@@ -123,7 +123,7 @@ describe('a client that is too slow', () => {
     ['after a request', true],
     ['before any', false],
   ])('keeps no connection open with line feeds now and then, %s', async (_, used) => {
-    const served = await serve([echo], { idleTimeout: 1_000 });
+    const served = await serve([echo], { keepAliveTimeout: 1_000 });
     const wire = new Wire(served);
     if (used) {
       wire.send('GET /ping HTTP/1.1', 'Host: localhost', '');
@@ -137,7 +137,7 @@ describe('a client that is too slow', () => {
 
   it('is another thing than one that reads a stream, or waits for a run', async () => {
     const tap = new Tap();
-    const served = await serve([never, tap.agent], { idleTimeout: 1_000, heartbeat: 100 });
+    const served = await serve([never, tap.agent], { keepAliveTimeout: 1_000, heartbeat: 100 });
     const stream = json(served, ask('never', 'a', { mode: 'stream' }));
     const waiting = json(served, ask('tap'));
     await tap.started();
@@ -190,13 +190,13 @@ describe('options', () => {
     [{ retry: 0.5 }, 'options.retry: expected integer'],
     [{ bodyLimit: 0 }, 'options.bodyLimit: expected integer to be greater or equal to 1'],
     [{ maxConnections: 0 }, 'options.maxConnections: expected integer to be greater or equal to 1'],
-    [{ requestTimeout: Number.NaN }, 'options.requestTimeout: expected integer'],
-    [{ limits: { sweepEvery: 0 } }, 'limits.sweepEvery: expected integer to be greater or equal to 1'],
-    [{ limits: { lookEvery: 0 } }, 'limits.lookEvery: expected integer to be greater or equal to 1'],
-    [{ limits: { patience: 0 } }, 'limits.patience: expected integer to be greater or equal to 1'],
+    [{ receiveTimeout: Number.NaN }, 'options.receiveTimeout: expected integer'],
+    [{ limits: { sweepInterval: 0 } }, 'limits.sweepInterval: expected integer to be greater or equal to 1'],
+    [{ limits: { pollInterval: 0 } }, 'limits.pollInterval: expected integer to be greater or equal to 1'],
+    [{ limits: { requestTimeout: 0 } }, 'limits.requestTimeout: expected integer to be greater or equal to 1'],
     [{ limits: { lease: 2 ** 31 } }, 'limits.lease: expected integer to be less or equal to 2147483647'],
-    [{ limits: { keepRuns: Number.POSITIVE_INFINITY } }, 'limits.keepRuns: expected integer'],
-    [{ limits: { runTime: -1 } }, 'limits.runTime: expected integer to be greater or equal to 0'],
+    [{ limits: { runTtl: Number.POSITIVE_INFINITY } }, 'limits.runTtl: expected integer'],
+    [{ limits: { runTimeout: -1 } }, 'limits.runTimeout: expected integer to be greater or equal to 0'],
     [{ limits: JSON.parse('{"runtime":5}') }, 'limits.runtime: unexpected property'],
   ])('that mean nothing stop the start, and are named: %j', async (options, says) => {
     await expect(serve([agent('a', () => 'ok')], options)).rejects.toThrow(says);

@@ -15,7 +15,7 @@ inBrowser('a page in a browser', () => {
   const elsewhere = createHttpServer((_, response) => response.end('<!doctype html><title>elsewhere</title>'));
 
   beforeAll(async () => {
-    app = await createServer({ agents: [never], limits: { stopTime: 0 } });
+    app = await createServer({ agents: [never], limits: { shutdownGrace: 0 } });
     await app.listen({ host: '127.0.0.1', port: 0 });
     port = Number(new URL(app.listeningOrigin).port);
     await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));

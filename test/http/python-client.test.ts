@@ -114,7 +114,7 @@ describe('a stream that fails', () => {
       error: {
         code: 'server_error',
         message: expect.stringContaining(`request ${logged.reqId}`),
-        data: { reason: 'unforeseen' },
+        data: { reason: 'internal_error' },
       },
     });
   });

@@ -60,12 +60,12 @@ export const flaws: readonly Flaw[] = [
   },
   {
     name: 'a cancel whose notification is lost, where nodes never look for themselves',
-    flaws: { limits: { lookEvery: never } },
+    flaws: { limits: { pollInterval: never } },
     noticed: ['a node hears that a run is no longer its own', 'readers see the whole log'],
   },
   {
     name: 'the end of a run whose notification is lost, where nodes never look for themselves',
-    flaws: { limits: { lookEvery: never, lease: never } },
+    flaws: { limits: { pollInterval: never, lease: never } },
     noticed: ['no run is left open', 'readers see the whole log'],
   },
 ];

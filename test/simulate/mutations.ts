@@ -50,7 +50,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/execution/context.ts',
-        find: "throw fail('work_refused', what, this.abort.reason);",
+        find: "throw fail('run_not_open', what, this.abort.reason);",
         replace: 'return;',
       },
     ],

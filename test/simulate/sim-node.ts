@@ -11,18 +11,18 @@ import type { Ledger } from './ledger.ts';
 
 /** The times of the simulated nodes: as in production, but shorter, so that all of them pass in a simulation. */
 export const limits = {
-  cancelDeadline: 1_500,
-  runTime: 45_000,
-  awaitTime: 15_000,
-  silence: 25_000,
+  cancelGrace: 1_500,
+  runTimeout: 45_000,
+  awaitTimeout: 15_000,
+  idleTimeout: 25_000,
   passivateAfter: 3_000,
   attempts: 12,
-  keepRuns: 0,
-  stopTime: 2_000,
-  sweepEvery: 1_000,
+  runTtl: 0,
+  shutdownGrace: 2_000,
+  sweepInterval: 1_000,
   lease: 5_000,
-  lookEvery: 2_000,
-  patience: 2_500,
+  pollInterval: 2_000,
+  requestTimeout: 2_500,
 } satisfies Partial<Limits>;
 
 /** How many runs a node executes at once. */

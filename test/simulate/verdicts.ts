@@ -70,7 +70,7 @@ function judgeEnd(
   const own =
     (deletes && kinds.has('history')) || kinds.has('throw') || kinds.has('nonsense') || kinds.has('unstorable');
   if (/replay_diverged/.test(reason)) ledger.violate('a replay says the same', `${run_id}: ${reason}`);
-  else if (/await_timeout|silence_timeout|run_timeout/.test(reason)) return;
+  else if (/await_timeout|idle_timeout|run_timeout/.test(reason)) return;
   else if (own) return;
   else if (durable) ledger.violate('a durable run goes on', `${run_id}: ${reason}`);
   else if (plan.faults.length === 0) ledger.violate('a run fails for a reason', `${run_id}: ${reason}`);

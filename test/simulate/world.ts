@@ -22,7 +22,7 @@ const network = 1;
 const clientPatience = 12_000;
 
 /** Milliseconds in which a node has to stop, faults included. */
-const stopTime = 40_000;
+const shutdownGrace = 40_000;
 
 /** How a simulation can be broken on purpose; see `mutations.ts`. */
 export interface Flaws {
@@ -257,8 +257,8 @@ export class World {
         (error: unknown) => this.ledger.violate('a node stops', `${name}: ${String(error)}`),
       );
     });
-    this.clock.at('world', stopTime, () => {
-      if (!stopped) this.ledger.violate('a node stops', `${name} has not stopped after ${stopTime} ms`);
+    this.clock.at('world', shutdownGrace, () => {
+      if (!stopped) this.ledger.violate('a node stops', `${name} has not stopped after ${shutdownGrace} ms`);
     });
   }
 

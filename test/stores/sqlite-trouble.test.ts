@@ -53,7 +53,7 @@ describe('a file that cannot be written for a while', () => {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const start = performance.now();
       await expect(store.commit(writes)).rejects.toThrow('database is locked');
-      // The event loop stood still meanwhile; SQLite's usual patience would be five seconds.
+      // The event loop stood still meanwhile; SQLite's usual requestTimeout would be five seconds.
       expect(performance.now() - start).toBeLessThan(2_000);
       await expect(store.remove(first.row.run_id)).rejects.toThrow('database is locked');
       await expect(store.sweep({ keys: '' })).rejects.toThrow('database is locked');

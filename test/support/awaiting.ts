@@ -84,7 +84,7 @@ export class AwaitingServer {
   }
 
   static async start(folder: string): Promise<AwaitingServer> {
-    const limits = ['passivateAfter=1', 'sweepEvery=100'].flatMap((limit) => ['--limit', limit]);
+    const limits = ['passivateAfter=1', 'sweepInterval=100'].flatMap((limit) => ['--limit', limit]);
     const from = performance.now();
     const process = new RivuletProcess(
       ['serve', '--port', '0', '--store', 'sqlite:awaiting.db', ...limits],

@@ -28,7 +28,7 @@ export async function startEngine(agents: Agent[], store: Store, limits: Partial
     onFailure: (error) => {
       throw error;
     },
-    limits: { stopTime: 0, attempts: 0, ...limits },
+    limits: { shutdownGrace: 0, attempts: 0, ...limits },
   });
   await engine.start();
   return engine;
@@ -65,8 +65,8 @@ export async function whole(
   agents: Agent[],
   answer?: (question: string) => string,
   limits?: Partial<Limits>,
+  store = new RecordingStore(),
 ): Promise<Ended & { store: RecordingStore }> {
-  const store = new RecordingStore();
   const engine = await startEngine(agents, store, limits);
   const [agent] = agents;
   const ended = await toTheEnd(engine, await begin(engine, agent?.manifest.name ?? ''), answer);

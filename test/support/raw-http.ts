@@ -8,16 +8,16 @@ export interface Answer {
 
 /**
  * Sends bytes over a connection of their own and resolves to the answers that came back, when the connection
- * is over. A client that only reads may not be kept waiting for longer than `patience` milliseconds.
+ * is over. A client that only reads may not be kept waiting for longer than `requestTimeout` milliseconds.
  * @throws Error where the server neither answers nor closes
  */
-export function send(port: number, { name, bytes, after }: Malformed, patience = 10_000): Promise<Answer[]> {
+export function send(port: number, { name, bytes, after }: Malformed, requestTimeout = 10_000): Promise<Answer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect(port, '127.0.0.1');
-    socket.setTimeout(patience, () => {
+    socket.setTimeout(requestTimeout, () => {
       socket.destroy();
-      reject(new Error(`no answer in ${patience} ms to ${name}: ${excerpt(bytes)}`));
+      reject(new Error(`no answer in ${requestTimeout} ms to ${name}: ${excerpt(bytes)}`));
     });
     socket.on('data', (chunk) => chunks.push(chunk));
     // A reset is an end as well: the server need not read what nobody should send.

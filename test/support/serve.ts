@@ -20,7 +20,7 @@ export async function serve(agents: Agent[], options: Partial<ServerOptions> = {
 /** A server that really listens, for all tests of a file; the caller closes it. */
 export async function listen(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
   // Agents of tests may never end; nobody waits for them.
-  const app = await createServer({ agents, ...options, limits: { stopTime: 0, ...options.limits } });
+  const app = await createServer({ agents, ...options, limits: { shutdownGrace: 0, ...options.limits } });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   return {
     app,

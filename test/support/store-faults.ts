@@ -6,7 +6,7 @@ import { faulty, type Method, newPlan, type Plan } from './faulty-store.ts';
 import { parseFrames, textOf } from './serve.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const limits = { sweepEvery: 2, patience: 2_000, stopTime: 0, keepKeys: 60_000 };
+const limits = { sweepInterval: 2, requestTimeout: 2_000, shutdownGrace: 0, idempotencyTtl: 60_000 };
 
 type App = Awaited<ReturnType<typeof createServer>>;
 

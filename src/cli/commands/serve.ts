@@ -97,7 +97,7 @@ function untilStopped(app: FastifyInstance, options: WorkOptions): void {
   process.on('uncaughtException', stray);
   process.on('unhandledRejection', stray);
   // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
-  const delay = (options.limit.runs.stopTime ?? defaultLimits.stopTime) + 8_000;
+  const delay = (options.limit.runs.shutdownGrace ?? defaultLimits.shutdownGrace) + 8_000;
   closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
 }
 

@@ -29,7 +29,7 @@ export interface BullOptions {
 }
 
 /** Milliseconds in which the server has to answer an offer, and at the start. */
-const patience = 5_000;
+const answerTimeout = 5_000;
 /** At the end there are two such waits. */
 const lastPatience = 2_500;
 
@@ -84,7 +84,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     // The client of Redis would try for ever, and tells why in events only.
     const refused = new Promise<never>((_, reject) => queue.once('error', reject));
     try {
-      await within(patience, Promise.race([queue.waitUntilReady(), refused]));
+      await within(answerTimeout, Promise.race([queue.waitUntilReady(), refused]));
     } catch (error) {
       await dispatcher.close();
       throw error;
@@ -121,7 +121,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       if (!this.#returned.has(job)) this.#settle(job.id ?? '', settled);
     });
     this.#worker = worker;
-    await within(patience, worker.waitUntilReady());
+    await within(answerTimeout, worker.waitUntilReady());
     worker.run().catch(this.#failed);
   }
 
@@ -175,7 +175,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   #offerAll(): Promise<void> {
     this.#next = undefined;
     const jobs = this.#wanted.splice(0).map(jobOf);
-    const offering = within(patience, this.#queue.addBulk(jobs)).then(() => undefined);
+    const offering = within(answerTimeout, this.#queue.addBulk(jobs)).then(() => undefined);
     this.#offering = offering.catch(() => undefined); // whoever waits for it hears of it
     return offering;
   }

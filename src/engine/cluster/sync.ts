@@ -27,12 +27,12 @@ export class Sync {
 
   /** `onFailure` is told of a store that does not answer. */
   constructor(services: RunServices, executor: Executor, onFailure: (error: unknown) => void) {
-    const { lookEvery, lease } = services.executions.limits;
+    const { pollInterval, lease } = services.executions.limits;
     this.#services = services;
     this.#executor = executor;
     this.#onFailure = onFailure;
     this.#polls = [
-      new PeriodicTask(lookEvery, () => this.#poll(), onFailure),
+      new PeriodicTask(pollInterval, () => this.#poll(), onFailure),
       new PeriodicTask(lease, () => this.#findLoose(), onFailure),
     ];
   }

@@ -93,14 +93,14 @@ export class Awaits {
 
   /**
    * The run takes a reply, with what is kept beside it. The agent gets it when it is durable.
-   * @throws RivuletError `not_awaiting`, `other_question`
+   * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   take(reply: AwaitResume, extras: Extras): void {
     const { recorder, feed, worked, outside, become } = this.#asker;
     const { run, log } = recorder;
     const asked = run.status === 'awaiting' ? this.#asked : undefined;
     if (asked === undefined || recorder.replay !== undefined) throw fail('not_awaiting', run.run_id, run.status);
-    if (reply.id !== undefined && reply.id !== asked.id) throw fail('other_question', asked.id, reply.id);
+    if (reply.id !== undefined && reply.id !== asked.id) throw fail('question_mismatch', asked.id, reply.id);
     const text = JSON.stringify(reply);
     this.#toTake(reply);
     log.attach(extras);

@@ -22,7 +22,7 @@ export interface ContextHost {
   /** In a durable run. */
   readonly steps: Steps | undefined;
   /** Milliseconds until an await that nobody answers ends the run; zero for never. */
-  readonly awaitTime: number;
+  readonly awaitTimeout: number;
   /** Tells calls apart while the run is led through its past. */
   readonly early: Early | undefined;
   readonly now: () => string;
@@ -58,8 +58,8 @@ class Powers {
     return defer(() => {
       this.#open('context.await');
       const { agent_name, host } = this;
-      const { awaitTime } = host;
-      const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTime });
+      const { awaitTimeout } = host;
+      const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
       if (asked.schema !== undefined) checkSchema(agent_name, asked.schema);
       return host.ask(asked);
     });
@@ -112,9 +112,9 @@ class Powers {
     this.log.warn(`a listener of the signal failed: ${errorOf(error).message}`);
   };
 
-  /** @throws RivuletError `work_refused` */
+  /** @throws RivuletError `run_not_open` */
   #open(what: string): void {
-    if (this.abort.reason !== undefined) throw reported(fail('work_refused', what, this.abort.reason), ignored);
+    if (this.abort.reason !== undefined) throw reported(fail('run_not_open', what, this.abort.reason), ignored);
   }
 }
 

@@ -137,18 +137,18 @@ export class Execution implements Observer<AgentOutput> {
   /** The error that ends the run now, where one of its times is over; to be asked now and then. `now` is a date-time. */
   overdue(now: string): ErrorBody | undefined {
     if (this.#state !== 'open') return undefined;
-    const { runTime, silence } = this.#services.limits;
+    const { runTimeout, idleTimeout } = this.#services.limits;
     const { status, await_request } = this.run;
     const replaying = this.replaying;
     const silent = this.silentFor();
-    if (runTime > 0 && status === 'in-progress' && this.worked > runTime)
-      return fail('run_timeout', runTime / 1000).toJSON();
+    if (runTimeout > 0 && status === 'in-progress' && this.worked > runTimeout)
+      return fail('run_timeout', runTimeout / 1000).toJSON();
     if (replaying) {
       const waits = this.#early !== undefined && this.#early.size > 0 && silent > earlyTime;
-      return waits || (silence > 0 && silent > silence) ? this.#diverged('nothing').toJSON() : undefined;
+      return waits || (idleTimeout > 0 && silent > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
     }
-    if (status === 'in-progress' && silence > 0 && silent > silence)
-      return fail('silence_timeout', silence / 1000).toJSON();
+    if (status === 'in-progress' && idleTimeout > 0 && silent > idleTimeout)
+      return fail('idle_timeout', idleTimeout / 1000).toJSON();
     const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
     return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;
   }
@@ -223,7 +223,7 @@ export class Execution implements Observer<AgentOutput> {
   /**
    * Takes the reply that the run awaits; with an `id`, only where it is that of the open question. The agent gets it when
    * it is durable. Returns the id of the event before `run.in-progress`, where a reader of what follows begins.
-   * @throws RivuletError `not_awaiting`, `other_question`
+   * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   resume(reply: AwaitResume, extras: Extras): number {
     const at = this.log.row.last;
@@ -235,15 +235,15 @@ export class Execution implements Observer<AgentOutput> {
   /**
    * Cancels: unsubscribes, tells the agent through its signal, and ends the run when the agent has
    * stopped, at the latest after the deadline.
-   * @throws RivuletError `already_final`, `lost_race`
+   * @throws RivuletError `already_final`, `conflict`
    */
   cancel(): void {
     if (this.#state === 'cancelling') return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
-    if (this.#state !== 'open') throw fail('lost_race', this.run.run_id);
+    if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
     this.#become('cancelling');
     this.#close('cancelling', 'the run was cancelled');
-    void this.#pending.settled(this.#services.limits.cancelDeadline).then(() => this.#cancelled());
+    void this.#pending.settled(this.#services.limits.cancelGrace).then(() => this.#cancelled());
   }
 
   /** Ends the run with an error that is not the agent's: a time is over, or the server stops. */
@@ -384,7 +384,7 @@ export class Execution implements Observer<AgentOutput> {
     this.#subscriber?.unsubscribe();
     if (this.#awaits !== undefined || this.#steps !== undefined) {
       // Most runs wait for nothing, and an error is the dearest object there is.
-      const refused = reported(fail('work_refused', 'What the agent waits for', reason), ignored);
+      const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
       this.#awaits?.refuse(refused);
       this.#steps?.close(refused);
     }

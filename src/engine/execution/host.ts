@@ -49,7 +49,7 @@ export function createHost(
     source,
     steps,
     early,
-    awaitTime: limits.awaitTime,
+    awaitTimeout: limits.awaitTimeout,
     now,
     session: () => {
       session ??= sessionOf(sessions, recorder, abort, steps);

@@ -87,14 +87,14 @@ export function checkSchema(agent: string, schema: Schema): void {
 export class Replies {
   /**
    * A client's reply as the agent gets it, with the id of the question that it is for.
-   * @throws RivuletError `other_await`, `other_question`, `misfit` that names the path
+   * @throws RivuletError `await_type_mismatch`, `question_mismatch`, `validation_failed` that names the path
    */
   receive(request: AwaitRequest, input: AwaitResumeInput, now: string): AwaitResume {
     const { type = 'message' } = input;
-    if (type !== request.type) throw fail('other_await', request.type, type);
+    if (type !== request.type) throw fail('await_type_mismatch', request.type, type);
     const { id = input.id } = request;
-    if (input.id !== undefined && id !== undefined && input.id !== id) throw fail('other_question', id, input.id);
-    if (input.message === undefined) throw fail('misfit', 'await_resume.message', 'is required');
+    if (input.id !== undefined && id !== undefined && input.id !== id) throw fail('question_mismatch', id, input.id);
+    if (input.message === undefined) throw fail('validation_failed', 'await_resume.message', 'is required');
     const message = receiveMessage(input.message, 'await_resume.message', now);
     if (request.schema !== undefined) checkReply(request.schema, message);
     return { ...input, type: request.type, message, ...(id !== undefined && { id }) };
@@ -105,11 +105,12 @@ function checkReply(schema: Schema, message: Message): void {
   const { path, value } = answered(message);
   const check = compileReply(schema);
   const answer = inTime(() => ({ problem: check(value) }));
-  if (answer === undefined) throw fail('misfit', path, `takes more than ${time} ms to check; send something shorter`);
+  if (answer === undefined)
+    throw fail('validation_failed', path, `takes more than ${time} ms to check; send something shorter`);
   const { problem } = answer;
   if (problem === undefined) return;
   throw fail(
-    'misfit',
+    'validation_failed',
     `${path}${problem.instancePath}`,
     problem.message ?? 'does not fit the schema that was asked for',
   );
@@ -137,7 +138,7 @@ function answered({ parts }: Message): { path: string; value: unknown } {
   const index = parts.findIndex(({ content_type }) => /^application\/([\w.-]+\+)?json\b/i.test(content_type ?? ''));
   const path = index < 0 ? 'await_resume.message.parts' : `await_resume.message.parts[${index}].content`;
   const text = index < 0 ? parts.map(({ content }) => content ?? '').join('') : (parts[index]?.content ?? '');
-  if (text.length > longest) throw fail('misfit', path, `is longer than ${longest} characters`);
+  if (text.length > longest) throw fail('validation_failed', path, `is longer than ${longest} characters`);
   try {
     return { path, value: JSON.parse(text) };
   } catch {

@@ -22,7 +22,7 @@ export function sessionOf(
   const place = { session_id, run_id };
   const step = <T>(name: string, work: () => ObservableInput<T>, journaled?: Journaled<T>): Observable<T> =>
     defer(() => {
-      if (abort.reason !== undefined) throw reported(fail('work_refused', `session.${name}`, abort.reason), ignored);
+      if (abort.reason !== undefined) throw reported(fail('run_not_open', `session.${name}`, abort.reason), ignored);
       return steps === undefined ? defer(work) : steps.step(`session.${name}`, { work, journaled });
     });
   // The messages are kept in the store: the journal has how many they were, and the last one's URL.

@@ -215,7 +215,7 @@ export class Cursor implements Reader {
       .then(
         () => this.#become(reading),
         (error: unknown) => {
-          if (error instanceof RivuletError && error.kind === 'store_away') this.#hold();
+          if (error instanceof RivuletError && error.kind === 'store_unavailable') this.#hold();
           else this.#become({ kind: 'failed', error });
         },
       )

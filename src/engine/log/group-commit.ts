@@ -74,11 +74,11 @@ export class GroupCommit {
 
   /**
    * What a request asks before it begins something: runs can wait for a store that is unavailable, people cannot.
-   * @throws RivuletError `store_away`
+   * @throws RivuletError `store_unavailable`
    */
   check(): void {
     if (this.#since !== undefined && performance.now() - this.#since > this.#options.requestTimeout)
-      throw fail('store_away');
+      throw fail('store_unavailable');
   }
 
   /** Resolves when all of a log is durable. What is given up may become durable all the same. @throws as above */

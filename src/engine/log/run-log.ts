@@ -161,7 +161,7 @@ export class RunLog implements Uncommitted, Source {
     this.#tail.wake();
   }
 
-  /** Resolves when everything appended so far is durable; rejects `store_failed`, or `lost_race` where it was refused. */
+  /** Resolves when everything appended so far is durable; rejects `store_failed`, or `conflict` where it was refused. */
   flushed(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#pending.length + this.#inFlight.length + this.#again.length === 0) return Promise.resolve();
@@ -229,7 +229,7 @@ export class RunLog implements Uncommitted, Source {
 
   /** Another execution has the run now: readers look for it in the store. */
   moved(): void {
-    this.#end('moved', fail('lost_race', this.#row.run_id));
+    this.#end('moved', fail('conflict', this.#row.run_id));
   }
 
   #refused(outcome: Outcome, [first, ...rest]: readonly Write[]): void {

@@ -85,7 +85,7 @@ export class ActiveRuns implements Runs {
 
   /**
    * A cursor on a run's log, whether the run is live or long over; the caller closes it.
-   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_away`
+   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_unavailable`
    */
   async open(run_id: string, options: CursorOptions): Promise<Cursor> {
     return this.cursor(await this.find(run_id, options.after), options);
@@ -96,7 +96,7 @@ export class ActiveRuns implements Runs {
     return new Cursor(this.#pages, this, source, options);
   }
 
-  /** @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
+  /** @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
   async find(run_id: string, seen = 0): Promise<Source> {
     const log = this.#executions.get(run_id)?.log;
     if (log?.readers !== undefined && seen <= log.durable) return log;
@@ -109,18 +109,18 @@ export class ActiveRuns implements Runs {
     return storedSource(await this.row(run_id));
   }
 
-  /** @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
+  /** @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
   async row(run_id: string): Promise<RunRow> {
     const row = await this.#store.run(run_id);
     if (row !== undefined) return row;
-    const { keepRuns } = this.#options.limits;
+    const { runTtl } = this.#options.limits;
     // Ids carry the time of their making, so no list of what is gone has to be kept.
-    throw keepRuns > 0 && madeAt(run_id) < Date.now() - keepRuns
+    throw runTtl > 0 && madeAt(run_id) < Date.now() - runTtl
       ? fail('log_removed', run_id)
       : fail('run_unknown', run_id);
   }
 
-  /** The Run as JSON; durable. @throws RivuletError `run_unknown`, `log_removed`, `store_away` */
+  /** The Run as JSON; durable. @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
   async json(run_id: string): Promise<string> {
     const execution = await this.get(run_id);
     if (execution !== undefined && !execution.replaying) {
@@ -132,7 +132,7 @@ export class ActiveRuns implements Runs {
 
   /**
    * Waits until all that an execution has appended is durable. Answers false where the run has moved or its log has
-   * failed meanwhile: the store knows what became of it. @throws RivuletError `store_away`
+   * failed meanwhile: the store knows what became of it. @throws RivuletError `store_unavailable`
    */
   async kept({ log }: Execution): Promise<boolean> {
     try {
@@ -185,7 +185,7 @@ export class ActiveRuns implements Runs {
     });
   }
 
-  /** Takes a run in hand; resolves when what it has written is durable. Rejects `store_failed`, `lost_race`. */
+  /** Takes a run in hand; resolves when what it has written is durable. Rejects `store_failed`, `conflict`. */
   async enter(execution: Execution): Promise<void> {
     const { log } = execution;
     const { run_id } = log;
@@ -259,17 +259,17 @@ export class ActiveRuns implements Runs {
    */
   async stop(): Promise<void> {
     this.#stopping = true;
-    const { stopTime, patience } = this.#options.limits;
+    const { shutdownGrace, requestTimeout } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
-    await this.#inTime(patience, this.#leaveDurable());
+    await this.#inTime(requestTimeout, this.#leaveDurable());
     this.missed();
     const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.whenClosed(resolve)));
-    await this.#inTime(stopTime, Promise.all(ended));
+    await this.#inTime(shutdownGrace, Promise.all(ended));
     for (const one of this.all()) if (!one.durable) one.failWith(fail('run_interrupted').toJSON());
     // A durable one that is here now came while the others left.
     await this.#inTime(
-      stopTime,
+      shutdownGrace,
       this.#leaveDurable().then(() => this.#commits.drained()),
     );
   }

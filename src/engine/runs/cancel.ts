@@ -10,7 +10,7 @@ const attempts = 100;
 /**
  * Cancels a run; answers its Run, `cancelling`, as JSON. An execution in this process gives its agent time to stop. Any
  * other run is ended in the store, in one write that raises its epoch: an execution elsewhere can write no more.
- * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `lost_race`, `store_away`
+ * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_unavailable`
  */
 export async function cancelRun(services: RunServices, run_id: string): Promise<string> {
   const { store, commits, commitOne, active, executions } = services;
@@ -32,5 +32,5 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }
-  throw fail('lost_race', run_id);
+  throw fail('conflict', run_id);
 }

@@ -34,8 +34,8 @@ interface Plan {
 
 /**
  * Makes a run and starts it, now or when its turn comes.
- * @throws RivuletError `agent_unknown`, `misfit`, `content_type_refused`, `session_mismatch`, `session_busy`, `queue_full`,
- * `key_reused`, `too_busy`, `store_failed`, `store_away`, `stopping`
+ * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`, `session_busy`, `queue_full`,
+ * `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
  */
 export async function createRun(services: RunServices, request: RunCreateRequest, wishes: Wishes): Promise<Begun> {
   const { idempotency_key } = wishes;
@@ -78,7 +78,7 @@ async function placeRun(services: RunServices, plan: Plan): Promise<Begun> {
     try {
       return await keepRun(services, plan, place);
     } catch (error) {
-      const refused = error instanceof RivuletError && error.kind === 'lost_race';
+      const refused = error instanceof RivuletError && error.kind === 'conflict';
       if (!refused || place.when === undefined || attempt === attempts) throw error;
     }
   }
@@ -130,14 +130,14 @@ async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow,
     })
     .catch((error: unknown) => {
       // A refused run has no begin.
-      if (!(error instanceof RivuletError && error.kind === 'lost_race'))
+      if (!(error instanceof RivuletError && error.kind === 'conflict'))
         executions.logFor(run_id).warn(`could not begin: ${String(error)}`);
     });
   try {
-    await within(kept, executions.limits.patience);
-    if (row.queued_at !== null) await within(begun, executions.limits.patience);
+    await within(kept, executions.limits.requestTimeout);
+    if (row.queued_at !== null) await within(begun, executions.limits.requestTimeout);
   } catch (error) {
-    withdrawn = key === undefined && error instanceof RivuletError && error.kind === 'store_away';
+    withdrawn = key === undefined && error instanceof RivuletError && error.kind === 'store_unavailable';
     throw error;
   }
 }

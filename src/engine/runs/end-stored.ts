@@ -11,7 +11,7 @@ export function ended({ active, queue }: RunServices, row: RunRow): void {
 
 /**
  * Ends a run that no execution here has: failed with an error, or else cancelled. Does nothing where it has moved.
- * @throws RivuletError `store_away`
+ * @throws RivuletError `store_unavailable`
  */
 export async function endStored(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {
   const end = endOf(row, await readRun(services.store, row), services.executions.now(), error);

@@ -115,8 +115,8 @@ export class Executor {
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // Another execution has it.
-      if (kind === 'lost_race') return void this.#orphans.delete(row.run_id);
-      if (kind === 'store_away' || kind === 'store_failed') {
+      if (kind === 'conflict') return void this.#orphans.delete(row.run_id);
+      if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered, and will be: ${String(error)}`);
         return void this.#orphans.add(row.run_id);
       }

@@ -25,11 +25,11 @@ export async function expireRuns(services: RunServices): Promise<void> {
 
 /** Clears what is kept too long, step by step, as long as `go` says so. */
 export async function clearOld({ store, executions: { limits } }: RunServices, go: () => boolean): Promise<void> {
-  const { keepRuns, keepKeys, keepSessions } = limits;
+  const { runTtl, idempotencyTtl, sessionTtl } = limits;
   const before = {
-    keys: ago(keepKeys),
-    ...(keepRuns > 0 && { runs: ago(keepRuns) }),
-    ...(keepSessions > 0 && { sessions: ago(keepSessions) }),
+    keys: ago(idempotencyTtl),
+    ...(runTtl > 0 && { runs: ago(runTtl) }),
+    ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
   };
   for (let step = 0; step < steps && go() && (await store.sweep(before)); step += 1) {
     await new Promise((resolve) => setImmediate(resolve));

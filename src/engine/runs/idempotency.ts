@@ -49,7 +49,7 @@ export class Idempotency {
   /**
    * Does the work, or answers what came of it before. Requests of one key wait for each other: the second has to
    * find what the first has made, not the session that the first keeps busy.
-   * @throws RivuletError `key_reused`, and what the work throws
+   * @throws RivuletError `idempotency_key_reused`, and what the work throws
    */
   async once(
     request: Once | undefined,
@@ -87,7 +87,7 @@ export class Idempotency {
   async #earlier({ scope, key, hash }: Once): Promise<Key | undefined> {
     const known = await this.#store.key(scope, key);
     if (known === undefined || known.created_at < this.#fresh()) return undefined;
-    if (known.hash !== hash) throw fail('key_reused', key);
+    if (known.hash !== hash) throw fail('idempotency_key_reused', key);
     return known;
   }
 

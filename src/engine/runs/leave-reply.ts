@@ -27,7 +27,7 @@ export const mailboxOf = async (store: Store, run_id: string): Promise<(LeftRepl
 
 /**
  * Leaves a reply for a run that another node has in its memory, and waits until the run goes on.
- * @throws RivuletError `lost_race`, `process_silent`, `store_away`
+ * @throws RivuletError `conflict`, `node_unresponsive`, `store_unavailable`
  */
 export async function leaveReply(
   services: RunServices,
@@ -37,20 +37,20 @@ export async function leaveReply(
   extras: Extras,
 ): Promise<Begun> {
   const { store, executions } = services;
-  const until = performance.now() + executions.limits.patience;
+  const until = performance.now() + executions.limits.requestTimeout;
   const { run_id, last, snapshot } = row;
   const left: LeftReply = { left: newId(), at: snapshot, reply, extras };
   // No change to the row, which is the other node's.
   const [outcome] = await store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(left)] }]);
-  if (outcome !== 'taken') throw fail('lost_race', run_id);
+  if (outcome !== 'taken') throw fail('conflict', run_id);
   await goneOn(services, row, until);
   const taken = (await mailboxOf(store, run_id)).some((entry) => 'taken' in entry && entry.taken === left.left);
-  if (!taken) throw fail('lost_race', run_id);
+  if (!taken) throw fail('conflict', run_id);
   const { await_request: _, ...rest } = run;
   return { run_id, run: JSON.stringify({ ...rest, status: 'in-progress' }), after: last };
 }
 
-/** Resolves when the run has an event of its own after the question, `until` then. @throws RivuletError `process_silent` */
+/** Resolves when the run has an event of its own after the question, `until` then. @throws RivuletError `node_unresponsive` */
 async function goneOn({ active }: RunServices, { run_id, last }: RunRow, until: number): Promise<void> {
   const cursor = await active.open(run_id, { after: last });
   const timer = setTimeout(() => cursor.close(), until - performance.now());
@@ -59,5 +59,5 @@ async function goneOn({ active }: RunServices, { run_id, last }: RunRow, until: 
   } finally {
     clearTimeout(timer);
   }
-  throw fail('process_silent', run_id);
+  throw fail('node_unresponsive', run_id);
 }

@@ -9,7 +9,7 @@ import type { RunServices } from './run-services.ts';
 /**
  * Takes a run in hand that is only in the store, under a new epoch: an execution that had it before can write no more.
  * When it is started, its agent is led through its past first.
- * @throws RivuletError `agent_unknown`, `log_removed`, `log_damaged`, `lost_race`, `store_failed`, `store_away`
+ * @throws RivuletError `agent_unknown`, `log_removed`, `log_damaged`, `conflict`, `store_failed`, `store_unavailable`
  */
 export async function recoverRun(
   { store, commits, active, executions }: RunServices,

@@ -13,8 +13,8 @@ import type { RunServices } from './run-services.ts';
 /**
  * Answers what an awaiting run asked, wherever the run is. A reply belongs to the question that is open when the request
  * arrives, or to the one whose id it names.
- * @throws RivuletError `run_unknown`, `not_awaiting`, `other_await`, `misfit`, `key_reused`, `lost_race`, `process_silent`,
- * `store_away`
+ * @throws RivuletError `run_unknown`, `not_awaiting`, `await_type_mismatch`, `validation_failed`, `idempotency_key_reused`, `conflict`, `node_unresponsive`,
+ * `store_unavailable`
  */
 export async function resumeRun(
   services: RunServices,
@@ -44,7 +44,7 @@ async function resume(
   commits.check();
   const execution = await active.get(run_id);
   // While it is led through its past it awaits nothing, whatever it asked then.
-  if (execution?.replaying) await within(execution.caughtUp(), executions.limits.patience);
+  if (execution?.replaying) await within(execution.caughtUp(), executions.limits.requestTimeout);
   const row = execution?.log.row ?? (await active.row(run_id));
   // A run that is led through its past awaits nothing; one that another process had in memory, where there is none, neither.
   const lost = execution === undefined ? row.tier === 'pinned' && !dispatcher.shared : execution.replaying;
@@ -52,7 +52,7 @@ async function resume(
   const run = execution?.run ?? (await foldRow(store, row));
   if (run.await_request === undefined) throw fail('not_awaiting', run_id, run.status);
   const { id } = run.await_request;
-  if (asked !== undefined && id !== undefined && asked !== id) throw fail('other_question', id, asked);
+  if (asked !== undefined && id !== undefined && asked !== id) throw fail('question_mismatch', id, asked);
   const now = executions.now();
   const reply = replies.receive(run.await_request, input, now);
   const extras = idempotency.keep(key, run_id, row.last, now);
@@ -108,6 +108,6 @@ async function resumeStored(
     active.moved(next);
     offer(run_id);
   });
-  if (outcome !== 'taken') throw fail('lost_race', run_id);
+  if (outcome !== 'taken') throw fail('conflict', run_id);
   return { run_id, run: JSON.stringify(resumed), after: last };
 }

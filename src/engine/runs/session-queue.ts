@@ -38,7 +38,7 @@ export class SessionQueue {
     this.#options = options;
   }
 
-  /** Where a new run goes. @throws RivuletError `session_busy`, `queue_full`, `store_away` */
+  /** Where a new run goes. @throws RivuletError `session_busy`, `queue_full`, `store_unavailable` */
   async place(session_id: string, if_busy: IfBusy): Promise<Place> {
     if (if_busy === 'parallel') return { queued: false };
     const [first] = await this.#store.unfinished(session_id, '', 1);

@@ -37,7 +37,7 @@ const sweepSessions = 10;
  * Milliseconds that a statement may take in the server. The server gives up first, so that it is known what came of it.
  * A commit with more characters than `usualChars` may take one more for each KiB: 100 MiB have 110 seconds.
  */
-const patience = 8_000;
+const statementTimeout = 8_000;
 const usualChars = 4 * 1024 * 1024;
 /** So much later, the answer counts as lost. */
 const answerTime = 2_000;
@@ -78,8 +78,8 @@ export class PostgresStore implements Store {
   private constructor(url: string, schema: string) {
     const config = {
       ...connection(url),
-      statement_timeout: patience,
-      query_timeout: patience + answerTime,
+      statement_timeout: statementTimeout,
+      query_timeout: statementTimeout + answerTime,
       stream: () => this.#socket(),
     };
     this.#writer = new Pool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
@@ -203,7 +203,7 @@ export class PostgresStore implements Store {
     const chars = bodies.reduce((sum, { length }) => sum + length, described.length);
     const query = { text: this.#sql.keep(bodies.length), values: [this.#name, number, described, ...bodies] };
     const found = await again(() =>
-      chars > usualChars ? this.#large(query, patience + chars / 1024) : this.#writer.query<Kept>(query),
+      chars > usualChars ? this.#large(query, statementTimeout + chars / 1024) : this.#writer.query<Kept>(query),
     );
     const { outcomes = [] } = found.rows[0] ?? {};
     this.#notifier.tell(writes.filter((_, index) => outcomes[index] === 'taken').map(({ row }) => row));

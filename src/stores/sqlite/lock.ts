@@ -16,9 +16,9 @@ export function realFile(path: string): string {
  * Held until it is called back, and given back by the system if the process dies. It can be lost, as any lock of POSIX
  * can: with the file, or when code of this process opens and closes it. So it keeps others out while all is well, and
  * says why; what keeps two from writing is the `owner` in the file itself.
- * `patience` is how long to wait for it, in milliseconds. @throws Error where another process has it
+ * `lockTimeout` is how long to wait for it, in milliseconds. @throws Error where another process has it
  */
-export function lock(path: string, patience: number): () => void {
+export function lock(path: string, lockTimeout: number): () => void {
   const file = openDatabase(`${path}-lock`);
   const release = (): void => {
     // The package keeps an open transaction's lock until its statements are collected.
@@ -27,7 +27,7 @@ export function lock(path: string, patience: number): () => void {
   };
   try {
     // Nothing is ever written to it, so it needs no journal either.
-    file.exec(`PRAGMA busy_timeout = ${patience}; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE`);
+    file.exec(`PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE`);
     return release;
   } catch (cause) {
     release();

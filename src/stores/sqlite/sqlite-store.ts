@@ -51,18 +51,18 @@ export class SqliteStore implements Store {
   #failed = true;
 
   /**
-   * `patience` is how long it waits for another process to let go of the file, in milliseconds; `open` makes the store's
+   * `lockTimeout` is how long it waits for another process to let go of the file, in milliseconds; `open` makes the store's
    * connection.
    * @throws Error where the file cannot be opened, is in use by another process or of another Rivulet
    */
-  constructor(path: string, patience = 5000, open: (path: string) => Database = openDatabase) {
+  constructor(path: string, lockTimeout = 5000, open: (path: string) => Database = openDatabase) {
     this.#path = path === ':memory:' ? path : realFile(path);
-    this.#unlock = path === ':memory:' ? () => {} : lock(this.#path, patience);
+    this.#unlock = path === ':memory:' ? () => {} : lock(this.#path, lockTimeout);
     let db: Database | undefined;
     try {
       db = open(this.#path);
       db.exec(
-        `PRAGMA busy_timeout = ${patience}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = ${cacheSize}`,
+        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = ${cacheSize}`,
       );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);

@@ -114,7 +114,7 @@ const plain = (token: string, { kind, key }: Order): string =>
   kind === 'askWhile' ? token.replace(answerTo(`${key}?0`), '') : token.replace(/^heard=\d+$/, 'heard');
 
 /** What is wrong with a run's text, or undefined. One that was cut short may end anywhere, but say nothing else. */
-export function misfit(order: Order, text: string, whole: boolean): string | undefined {
+export function validation_failed(order: Order, text: string, whole: boolean): string | undefined {
   const said = text.split(' ').filter(Boolean);
   for (const tracks of phases(order)) {
     const open = tracks.map((one) => [...one]);

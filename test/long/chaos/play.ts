@@ -25,7 +25,7 @@ export interface Plan {
   readonly writers?: number;
   readonly readers?: number;
   /** Milliseconds that everything may take to come to rest at the end. Default two minutes. */
-  readonly patience?: number;
+  readonly requestTimeout?: number;
   /** Told how it goes, every few seconds. */
   readonly report?: (line: string) => void;
 }
@@ -60,7 +60,7 @@ export async function play({
   seed,
   writers = 24,
   readers = 8,
-  patience = 120_000,
+  requestTimeout = 120_000,
   report = () => {},
 }: Plan): Promise<Figures> {
   const began = performance.now();
@@ -83,9 +83,9 @@ export async function play({
     going = false;
     await world.start();
     report('the last start: everything comes to its end');
-    await within(patience, 'clients that do not come to an end', everybody);
+    await within(requestTimeout, 'clients that do not come to an end', everybody);
     const { runs, sessions, inputs } = await within(
-      patience,
+      requestTimeout,
       'an end that does not come',
       conclude(world, ledger, report),
     );

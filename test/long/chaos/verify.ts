@@ -1,6 +1,6 @@
 import { type Event, fold, isFinal, type Message, type Run, type Session } from '../../../src/index.ts';
 import { openDatabase } from '../../../src/stores/sqlite/driver.ts';
-import { answerTo, isDurable, misfit, type Order } from './agents.ts';
+import { answerTo, isDurable, type Order, validation_failed } from './agents.ts';
 import { compare, type Known, type Ledger, questionOf, Violation } from './ledger.ts';
 import { frames, get, request, text, unexpected } from './wire.ts';
 import type { World } from './world.ts';
@@ -76,7 +76,7 @@ export function checkOutcome({ run }: Kept, order: Order, cancel: Known['cancel'
   const { run_id, status, error } = run;
   const fault = (what: string): Violation => new Violation(`run ${run_id} of ${JSON.stringify(order)}: ${what}`);
   const said = run.output.flatMap(({ parts }) => parts.map(({ content }) => content ?? '')).join('');
-  const problem = misfit(order, said, status === 'completed');
+  const problem = validation_failed(order, said, status === 'completed');
   if (problem !== undefined) throw fault(`${problem}, in ${said}`);
   if (cancel === 'taken' && status !== 'cancelled') throw fault(`its cancel was taken, and it is ${status}`);
   if (cancel === 'none' && status === 'cancelled') throw fault('nobody cancelled it');

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { Dice } from '../../support/dice.ts';
 
 /** Milliseconds between two looks at a node, and those that it may take to answer. */
-const lookEvery = 250;
+const pollInterval = 250;
 const lookTime = 1_000;
 /** Bytes of a body that are kept to be sent again; far more than any request here has. */
 const mostBody = 1024 * 1024;
@@ -40,7 +40,7 @@ export class Balancer {
     this.#dice = dice;
     this.#timer = setInterval(() => {
       for (const backend of this.#backends) this.#look(backend);
-    }, lookEvery);
+    }, pollInterval);
   }
 
   static async open(nodes: readonly { readonly name: string; readonly port: number }[], dice: Dice): Promise<Balancer> {

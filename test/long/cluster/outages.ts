@@ -12,7 +12,7 @@ const mostAnswer = 5_000;
 const mostNotice = 1_000;
 const mostReturn = 10_000;
 /** Between two looks at whether a node is ready. */
-const lookEvery = 100;
+const pollInterval = 100;
 
 interface Outage {
   readonly from: number;
@@ -108,7 +108,7 @@ export class Outages {
           this.#faults.add('GET /ready does not tell that the store is back', `${place}: ${status}`);
         }
       }
-      await passed(lookEvery);
+      await passed(pollInterval);
     }
   }
 }

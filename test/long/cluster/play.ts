@@ -21,7 +21,7 @@ export interface Plan extends NodesOptions {
   /** The server of the store, where that is restarted instead, and how often. */
   readonly restarts?: { readonly server: Started; readonly times: number };
   /** Milliseconds in which something has to be heard of some run, and in which a request is answered. Default 60,000 and half of it. */
-  readonly patience?: number;
+  readonly requestTimeout?: number;
   /** Told how it goes, every few seconds. */
   readonly report?: (line: string) => void;
 }
@@ -87,12 +87,12 @@ class Game {
   }
 
   async play(): Promise<Played> {
-    const { report = () => {}, patience = 60_000 } = this.#plan;
+    const { report = () => {}, requestTimeout = 60_000 } = this.#plan;
     const wires = this.#nodes.list.map(({ url }) => this.#wire(url));
     const watching = watch({
       ledger: this.#ledger,
       nodes: wires,
-      patience,
+      requestTimeout,
       going: () => this.#going,
       report: () => report(this.#progress()),
       abandon: () => this.#abandoned.abort(),
@@ -182,10 +182,10 @@ class Game {
   }
 
   #wire(url: string, signal = this.#closed.signal): Wire {
-    const { patience = 60_000 } = this.#plan;
+    const { requestTimeout = 60_000 } = this.#plan;
     const outages = signal === this.#closed.signal ? undefined : this.#outages;
     const answered = outages && { answered: outages.answered.bind(outages) };
-    const wire = new Wire(url, { signal, patience: patience / 2, ...answered });
+    const wire = new Wire(url, { signal, requestTimeout: requestTimeout / 2, ...answered });
     this.#wires.push(wire);
     return wire;
   }

@@ -6,7 +6,7 @@ import { passed } from './torment.ts';
 import { Cut, Failed, frames, Hung, type Wire } from './wire.ts';
 
 /** Milliseconds without a word, comments included, after which a reader tries another connection. */
-const silence = 25_000;
+const idleTimeout = 25_000;
 
 export interface ReaderOptions {
   readonly wire: Wire;
@@ -76,7 +76,7 @@ export class Reader {
     reading.opened = performance.now();
     const drop = reading.last + dice.of(1 + dice.below(5), 1 + dice.below(25), 1 + dice.below(25), 1_000_000);
     const leaves = dice.next() < 0.25;
-    const timer = setTimeout(() => stream.destroy(), leaves ? 100 + dice.below(1_500) : silence);
+    const timer = setTimeout(() => stream.destroy(), leaves ? 100 + dice.below(1_500) : idleTimeout);
     try {
       for await (const { id, line } of frames(stream)) {
         if (!leaves) timer.refresh();

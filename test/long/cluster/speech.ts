@@ -39,7 +39,7 @@ function plain(token: string, { key }: Order): string {
 }
 
 /** What is wrong with a run's tokens, or undefined. One that was cut short may end anywhere, but say nothing else. */
-export function misfit(
+export function validation_failed(
   order: Order,
   tokens: readonly string[],
   whole: boolean,

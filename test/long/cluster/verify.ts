@@ -3,7 +3,7 @@ import { checkLog, hasState } from '../chaos/verify.ts';
 import { isDurable } from './agents.ts';
 import type { Faults } from './faults.ts';
 import type { Known, Ledger } from './ledger.ts';
-import { markOf, misfit } from './speech.ts';
+import { markOf, validation_failed } from './speech.ts';
 import type { Wire } from './wire.ts';
 
 export interface Verified {
@@ -89,7 +89,7 @@ function judge(known: Known, { run, events }: Kept, faults: Faults): void {
   } catch (error) {
     fault('a log that is none', error instanceof Error ? error.message : String(error));
   }
-  const problem = misfit(order, tokens, run.status === 'completed', known.replies);
+  const problem = validation_failed(order, tokens, run.status === 'completed', known.replies);
   if (problem !== undefined) fault('a run says what it should not', `${problem}, in ${tokens.join(' ')}`);
   const marks = new Set(tokens.flatMap((token) => markOf(token) ?? []));
   if (!isDurable(kind) && marks.size > 1) fault('a pinned run was written by two processes', [...marks].join(', '));

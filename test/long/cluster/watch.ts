@@ -9,7 +9,7 @@ export interface WatchOptions {
   readonly ledger: Ledger;
   readonly nodes: readonly Wire[];
   /** Milliseconds in which something has to be heard of some run. */
-  readonly patience: number;
+  readonly requestTimeout: number;
   going(): boolean;
   report(): void;
   /** Nothing will come any more. */
@@ -17,7 +17,7 @@ export interface WatchOptions {
 }
 
 /** Reports how it goes; where nothing goes on any more, says what is left, and ends it. */
-export async function watch({ ledger, nodes, patience, going, report, abandon }: WatchOptions): Promise<void> {
+export async function watch({ ledger, nodes, requestTimeout, going, report, abandon }: WatchOptions): Promise<void> {
   let told = performance.now();
   while (going()) {
     await passed(250);
@@ -25,9 +25,9 @@ export async function watch({ ledger, nodes, patience, going, report, abandon }:
       told = performance.now();
       report();
     }
-    if (!going() || performance.now() - ledger.heard < patience) continue;
+    if (!going() || performance.now() - ledger.heard < requestTimeout) continue;
     const left = [...ledger.runs.values()].filter((known) => !isOver(known));
-    const what = `nothing was heard of any run for ${patience / 1000} s`;
+    const what = `nothing was heard of any run for ${requestTimeout / 1000} s`;
     ledger.faults.add(what, `${left.length} of ${ledger.runs.size} acknowledged runs are not over`);
     for (const known of left) ledger.faults.add('a run does not come to its end', await stateOf(known, nodes));
     return abandon();

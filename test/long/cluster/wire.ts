@@ -36,7 +36,7 @@ export interface WireOptions {
   /** Ends whatever is under way. */
   readonly signal: AbortSignal;
   /** Milliseconds that an answer may take. */
-  readonly patience: number;
+  readonly requestTimeout: number;
   readonly answered?: (exchange: Exchange) => void;
 }
 
@@ -56,7 +56,7 @@ export class Wire {
 
   /** A request, and the head of its answer; whoever asked reads the body or destroys it. @throws Cut, Hung */
   open(path: string, sent: Sent = {}): Promise<IncomingMessage> {
-    const { signal, patience, answered } = this.#options;
+    const { signal, requestTimeout, answered } = this.#options;
     const { body, headers, slow = false, method = body === undefined ? 'GET' : 'POST' } = sent;
     signal.throwIfAborted();
     const began = performance.now();
@@ -79,8 +79,8 @@ export class Wire {
         response.on('error', () => {});
         resolve(response);
       });
-      const late = new Hung(`${method} ${path} was not answered in ${patience / 1000} s`);
-      const timer = setTimeout(() => outgoing.destroy(late), slow ? 10 * patience : patience);
+      const late = new Hung(`${method} ${path} was not answered in ${requestTimeout / 1000} s`);
+      const timer = setTimeout(() => outgoing.destroy(late), slow ? 10 * requestTimeout : requestTimeout);
       outgoing.on('error', (error) => {
         clearTimeout(timer);
         reject(error instanceof Cut ? error : new Cut(`${method} ${path}: ${error.message}`));

@@ -311,7 +311,7 @@ describe('the error table', () => {
     expect(logged).toEqual([expect.objectContaining({ reqId: expect.any(String) })]);
   });
 
-  it('answers 500 without a word about the cause to anything unforeseen, which is in the log under the request’s id', async () => {
+  it('answers 500 without a word about the cause to anything internal_error, which is in the log under the request’s id', async () => {
     const lines: string[] = [];
     const store = await openStore('memory:');
     // A row that no store would answer.
@@ -326,7 +326,7 @@ describe('the error table', () => {
     expect(JSON.parse(text)).toMatchObject({
       code: 'server_error',
       message: expect.stringContaining(`request ${logged.reqId}`),
-      data: { reason: 'unforeseen' },
+      data: { reason: 'internal_error' },
     });
   });
 

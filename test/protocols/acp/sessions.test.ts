@@ -58,7 +58,7 @@ describe('a session', () => {
       throw new Error('no');
     });
     const hang = agent('hang', () => new Promise<string>(() => {}), {});
-    const served = await serve([echo, bad, hang], { limits: { cancelDeadline: 1 } });
+    const served = await serve([echo, bad, hang], { limits: { cancelGrace: 1 } });
     const { session_id } = await runOf(served, 'echo', 'one');
     await runOf(served, 'bad', 'two', { session_id });
     const { run_id } = await runOf(served, 'hang', 'three', { session_id, mode: 'async' });
