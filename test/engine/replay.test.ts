@@ -144,7 +144,8 @@ async function toTheEnd(
     const [first] = (await app.inject('/runs')).json().runs;
     if (first === undefined) return undefined;
     const path = `/runs/${first.run_id}`;
-    let run: Run = first;
+    // A list has no outputs.
+    let run: Run = (await app.inject(path)).json();
     while (!isFinal(run.status)) {
       const asked = run.await_request?.message.parts[0]?.content;
       const await_resume = { type: 'message', message: { parts: [{ content: `re ${asked}` }] } };

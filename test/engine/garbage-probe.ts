@@ -1,0 +1,60 @@
+/** Prints how many bytes a run that is final leaves for a full collection. A process of its own: other tests change its heap. */
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { of } from 'rxjs';
+import { defineAgent } from '../../src/core/agent.ts';
+import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import { Registry } from '../../src/engine/registry.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+
+setFlagsFromString('--expose-gc');
+const collect: (how?: { type: 'minor' }) => void = runInNewContext('gc');
+const used = (): number => getHeapStatistics().used_heap_size;
+
+const greet = defineAgent({ name: 'greet', description: 'Says hello.' }, () => of('hello'));
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+async function startEngine(): Promise<Engine> {
+  const engine = new Engine({
+    registry: new Registry([{ agent: greet, source: 'the test' }]),
+    store: new MemoryStore(),
+    dispatcher: new LocalDispatcher(),
+    fetchResource: () => Promise.reject(new Error('nothing is fetched here')),
+    publicUrl: () => 'http://localhost',
+    logFor: () => silent,
+    onFailure: (error) => {
+      throw error;
+    },
+  });
+  await engine.start();
+  return engine;
+}
+
+async function run(engine: Engine): Promise<void> {
+  const { run_id, after } = await engine.create({ agent_name: 'greet', input: [{ parts: [{ content: 'hi' }] }] });
+  for await (const _ of await engine.watch(run_id, { after, until: 'settled' }));
+}
+
+/** So many at a time: a Map in which they come and go has to grow and shrink. */
+const atOnce = 32;
+
+async function runs(engine: Engine, count: number): Promise<void> {
+  for (let n = 0; n < count; n += atOnce) await Promise.all(Array.from({ length: atOnce }, () => run(engine)));
+}
+
+/** Bytes that each of so many runs leaves for a full collection. */
+async function leftOf(engine: Engine, count: number): Promise<number> {
+  collect();
+  await runs(engine, count);
+  for (let times = 0; times < 2; times += 1) collect({ type: 'minor' });
+  const before = used();
+  collect();
+  return (before - used()) / count;
+}
+
+const engine = await startEngine();
+await runs(engine, 1_600);
+await run(engine);
+console.log(await leftOf(engine, 1_600));
+await engine.stop();
