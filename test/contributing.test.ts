@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 const root = resolve(import.meta.dirname, '..');
 const page = readFileSync(resolve(root, 'CONTRIBUTING.md'), 'utf8');
-const journeys = page.slice(page.indexOf('## Journeys'), page.indexOf('## Ways'));
+const journeys = page.slice(page.indexOf('## Journeys'), page.indexOf('## Words'));
 
 /** Each file of the journeys, and the names that stand behind it. */
 const stations = [...journeys.matchAll(/`([\w./-]+\.ts)`\s+\(((?:`\w+`(?:,\s+)?)+)\)/g)].map(
