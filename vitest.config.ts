@@ -17,6 +17,7 @@ export default defineConfig({
     // Tests, agents and examples say `rivulet`, as users do, and get the sources.
     alias: [
       { find: /^rivulet$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
+      { find: /^rivulet\/react$/, replacement: fileURLToPath(new URL('./src/react/use-run.ts', import.meta.url)) },
       { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
     ],
   },

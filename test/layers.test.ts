@@ -20,6 +20,7 @@ const rooms: Record<string, string[]> = {
   http: ['engine', 'engine/runs', 'engine/log', 'engine/base', 'core', 'schema'],
   protocols: ['http', 'engine', 'engine/runs', 'engine/base', 'core', 'schema'],
   client: ['core', 'schema'],
+  react: ['client', 'schema'],
   playground: ['client', 'core', 'schema'],
   cli: ['client', 'protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema', '.'],
   '.': ['protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],

@@ -1,21 +1,8 @@
 /** @jsxImportSource react */
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { type Client, createClient, type Message, type Run, toRun } from 'rivulet/client';
-
-/**
- * A run as it is by now, rendered anew with each event. Leaving the page, or another run_id, only stops watching:
- * the run goes on. What effects do twice, as StrictMode makes them, does no harm: watching begins no run.
- */
-export function useRun(client: Client, run_id: string): { run: Run | undefined; error: Error | undefined } {
-  const [run, setRun] = useState<Run>();
-  const [error, setError] = useState<Error>();
-  useEffect(() => {
-    const watching = client.watch(run_id).pipe(toRun()).subscribe({ next: setRun, error: setError });
-    return () => watching.unsubscribe();
-  }, [client, run_id]);
-  return { run, error };
-}
+import { type Client, createClient, type Message, type Run } from 'rivulet/client';
+import { useRun } from 'rivulet/react';
 
 const textOf = (message: Message): string => message.parts.map(({ content }) => content ?? '').join('');
 
