@@ -93,7 +93,7 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
     store,
     dispatcher:
       options.dispatcher ?? (await openDispatcher(url, { slots: running || anyNumber, lease, onError: onTrouble })),
-    works: options.works ?? true,
+    executesRuns: options.works ?? true,
     fetchResource,
     publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
     logFor: (run_id) => app.log.child({ run_id }),

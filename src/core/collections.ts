@@ -9,7 +9,7 @@ export function append<T>(list: T[], one: T): T[] {
 }
 
 /** A Set for what comes and goes, without the tables that keep what has gone; see `Roster`. In no order. */
-export class Crowd<T> {
+export class UnorderedSet<T> {
   readonly #members: { readonly one: T; at: number }[] = [];
 
   get size(): number {
@@ -45,7 +45,7 @@ interface Box<V> {
  * dead as it is, every later table with all that it had, until the next full collection: 2.4 KB of each short run, copied
  * twice and collected with the old. Here tables have boxes, which are emptied. Costs 24 bytes an entry.
  */
-export class Roster<V extends object> {
+export class BoxedMap<V extends object> {
   readonly #boxes = new Map<string, Box<V>>();
 
   get(id: string): V | undefined {

@@ -14,7 +14,7 @@ export type Execute = (run_id: string, lease: Lease) => Promise<void>;
  * hands has changed nothing, so whoever wants more of the run looks at it now, and offers it. Never rejects.
  * Not called where the dispatcher knows that there was no such offer.
  */
-export type Settled = (run_id: string) => Promise<void>;
+export type Released = (run_id: string) => Promise<void>;
 
 /**
  * Decides which process executes a run. What it carries is only the wish: the run is in the store, and an execution
@@ -29,7 +29,7 @@ export interface Dispatcher {
    */
   offer(run_ids: readonly string[]): Promise<void>;
   /** From now on, this process executes runs that are offered. A dispatcher may offer without it. */
-  start(execute: Execute, settled: Settled): Promise<void>;
+  start(execute: Execute, settled: Released): Promise<void>;
   /** Takes no more runs. */
   pause(): Promise<void>;
   /** After `pause`; resolves when all that was taken is let go of and settled. It may be offered until then. */

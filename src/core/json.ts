@@ -88,7 +88,7 @@ class Copier {
         const inner = this.copy(Reflect.get(value, at), at, levels - 1);
         if (inner === undefined) continue;
         this.#count(at);
-        put(copy, at, inner);
+        setProperty(copy, at, inner);
       }
       return copy;
     } catch (error) {
@@ -104,7 +104,7 @@ class Copier {
   }
 }
 
-function put(target: { [key: string]: Json }, key: string, value: Json): void {
+function setProperty(target: { [key: string]: Json }, key: string, value: Json): void {
   // The one key that would be something else than a property.
   if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true });
   else target[key] = value;

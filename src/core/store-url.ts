@@ -25,12 +25,17 @@ export function reasonOf(error: unknown): string {
 function redis(url: URL): StoreUrl {
   if (!/^\/?\d*$/.test(url.pathname)) throw new Error(`its path is the number of a database; got "${url.pathname}"`);
   // Braces would end the hash tag.
-  const prefix = taken(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
+  const prefix = takeParameter(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
   return { kind: 'redis', url: url.href, prefix };
 }
 
 function postgres(url: URL): StoreUrl {
-  const schema = taken(url, 'schema', /^[a-z_][a-z0-9_]{0,62}$/, 'at most 63 small letters, digits and underscores');
+  const schema = takeParameter(
+    url,
+    'schema',
+    /^[a-z_][a-z0-9_]{0,62}$/,
+    'at most 63 small letters, digits and underscores',
+  );
   return { kind: 'postgres', url: url.href, schema };
 }
 
@@ -41,7 +46,7 @@ function parsed(text: string): URL {
 }
 
 /** A parameter of ours, which the client would not know. */
-function taken(url: URL, name: string, pattern: RegExp, rule: string): string {
+function takeParameter(url: URL, name: string, pattern: RegExp, rule: string): string {
   const value = url.searchParams.get(name) ?? 'rivulet';
   if (!pattern.test(value)) throw new Error(`its ${name} has to be ${rule}; got "${value}"`);
   url.searchParams.delete(name);

@@ -130,7 +130,7 @@ export interface AgentFigures {
 }
 
 /** That a process has written to a run: a hint, which may come twice, late or never. */
-export interface Moved {
+export interface RunNotification {
   readonly run_id: string;
   /** Of the row, after the write. */
   readonly epoch: number;
@@ -196,6 +196,6 @@ export interface Store {
    * Only of a store that several processes share: calls back when any of them, this one too, has written to runs.
    * With nothing where it may have missed some: anything may have moved. Returns how to end it.
    */
-  watch?(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>>;
+  watch?(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }

@@ -21,7 +21,7 @@ export function compile<S extends TSchema>(schema: S, where = 'body'): Validator
     const error = check.Errors(cleaned).First();
     throw error === undefined
       ? fail('validation_failed', where, 'does not fit')
-      : validation_failed(deepest(error), where);
+      : validationError(deepest(error), where);
   };
 }
 
@@ -35,7 +35,7 @@ function withoutNulls(schema: TSchema, value: unknown): unknown {
   }
   if (KindGuard.IsUnion(schema)) {
     return schema.anyOf.reduce(
-      (rest, variant) => (speaksOf(variant, rest) ? withoutNulls(variant, rest) : rest),
+      (rest, variant) => (matchesLiterals(variant, rest) ? withoutNulls(variant, rest) : rest),
       value,
     );
   }
@@ -50,7 +50,7 @@ function withoutNulls(schema: TSchema, value: unknown): unknown {
 }
 
 /** Whether an object has the literal fields (`kind`, `type`) of one variant of a union. */
-function speaksOf(variant: TSchema, value: unknown): boolean {
+function matchesLiterals(variant: TSchema, value: unknown): boolean {
   if (!KindGuard.IsObject(variant) || !isRecord(value)) return false;
   return Object.entries(variant.properties).every(
     ([key, property]) => !KindGuard.IsLiteral(property) || value[key] === property.const,
@@ -72,7 +72,7 @@ function deepest(error: ValueError): ValueError {
 const hasShape = ({ pattern, format, description }: TString): boolean =>
   description !== undefined && (pattern !== undefined || format !== undefined);
 
-function validation_failed(error: ValueError, where: string) {
+function validationError(error: ValueError, where: string) {
   return fail('validation_failed', pathOf(error.path, where), problemOf(error));
 }
 

@@ -9,35 +9,32 @@ import type { RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput, Run } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import { Sync } from './cluster/sync.ts';
-import { Replies } from './execution/reply-schema.ts';
-import { withStatus } from './figures.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import { GroupCommit } from './log/group-commit.ts';
 import { RunStream } from './log/run-stream.ts';
 import { summaryOf } from './log/stored-run.ts';
 import { PeriodicTask } from './periodic.ts';
-import type { Registry } from './registry.ts';
+import { manifestsOf, type Registry } from './registry.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
-import type { Begun, Wishes } from './runs/begun.ts';
 import { cancelRun } from './runs/cancel.ts';
-import { createRun } from './runs/create.ts';
-import { Presence } from './runs/disconnect-policy.ts';
+import { ConnectedReaders } from './runs/connected-readers.ts';
+import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
 import { Executor } from './runs/executor.ts';
-import { clearOld, expireRuns } from './runs/expiry.ts';
+import { expireRuns, sweepExpired } from './runs/expiry.ts';
 import { Idempotency } from './runs/idempotency.ts';
 import { resumeRun } from './runs/resume.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { forAgents, forRequests, oneByOne } from './store-access.ts';
+import { createCommitOne, storeForAgents, storeForRequests } from './store-access.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
   readonly store: Store;
   readonly dispatcher: Dispatcher;
   /** Whether this process executes runs. Where it does not, others have to. Default true. */
-  readonly works?: boolean;
+  readonly executesRuns?: boolean;
   readonly fetchResource: FetchResource;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
@@ -55,29 +52,29 @@ export class Engine {
   readonly #services: RunServices;
   readonly #executor: Executor;
   readonly #sessions: Sessions;
-  readonly #presence: Presence;
+  readonly #connectedReaders: ConnectedReaders;
   readonly #sync: Sync;
   readonly #tasks: readonly PeriodicTask[];
-  readonly #works: boolean;
+  readonly #executesRuns: boolean;
 
   constructor(options: EngineOptions) {
     const { dispatcher, fetchResource, publicUrl, onFailure } = options;
     const limits = { ...defaultLimits, ...options.limits };
-    this.#store = forRequests(options.store, limits.requestTimeout);
-    this.#works = options.works ?? true;
+    this.#store = storeForRequests(options.store, limits.requestTimeout);
+    this.#executesRuns = options.executesRuns ?? true;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
     this.#services = servicesOf(options, this.#store, limits, () => this.#executor);
     this.#executor = new Executor(this.#services);
     this.#sync = new Sync(this.#services, this.#executor, onFailure);
     // A run that has ended meanwhile needs no cancelling.
-    this.#presence = new Presence((run_id) => void this.cancel(run_id).catch(() => undefined));
+    this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
     const clearing: PeriodicTask = new PeriodicTask(
       limits.sweepInterval,
-      () => clearOld(this.#services, () => clearing.running),
+      () => sweepExpired(this.#services, () => clearing.running),
       onFailure,
     );
     this.#tasks = [
-      new PeriodicTask(limits.sweepInterval, () => this.#lookAfter(), onFailure),
+      new PeriodicTask(limits.sweepInterval, () => this.#expireAndRetry(), onFailure),
       new PeriodicTask(
         dispatcher.shared ? limits.pollInterval : limits.sweepInterval,
         () => this.#services.queue.checkAll(),
@@ -90,27 +87,27 @@ export class Engine {
   /** Takes its share in the work, beginning with what an earlier process left; call it before serving. */
   async start(): Promise<void> {
     const { dispatcher } = this.#services;
-    const { execute, settled } = this.#executor;
+    const { execute, onReleased } = this.#executor;
     if (dispatcher.shared) await this.#sync.start();
-    if (this.#works) await dispatcher.start(execute, settled);
+    if (this.#executesRuns) await dispatcher.start(execute, onReleased);
     if (!dispatcher.shared) await this.#executor.recover();
     for (const task of this.#tasks) task.start();
   }
 
   /** Resolves where requests can be served. @throws RivuletError `store_unavailable` */
   async ready(): Promise<void> {
-    this.#services.commits.check();
+    this.#services.commits.checkAvailable();
     await this.#store.due('', 1);
   }
 
   /** Makes a run and starts it, now or when its turn comes. See `createRun` for what it throws. */
-  create(request: RunCreateRequest, wishes: Wishes = {}): Promise<Begun> {
-    return createRun(this.#services, request, wishes);
+  create(request: RunCreateRequest, options: RunOptions = {}): Promise<AcceptedRun> {
+    return createRun(this.#services, request, options);
   }
 
   /** Answers what an awaiting run asked, whether it is in memory or not. See `resumeRun` for what it throws. */
-  resume(run_id: string, input: AwaitResumeInput, wishes: Wishes = {}): Promise<Begun> {
-    return resumeRun(this.#services, run_id, input, wishes);
+  resume(run_id: string, input: AwaitResumeInput, options: RunOptions = {}): Promise<AcceptedRun> {
+    return resumeRun(this.#services, run_id, input, options);
   }
 
   /** Cancels a run; answers it as `cancelling`. See `cancelRun` for what it throws. */
@@ -168,20 +165,20 @@ export class Engine {
   }
 
   /** A cursor on the run stream, for writers that pull; to be closed. @throws as `stream` */
-  watch(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
-    return this.#services.active.open(run_id, options);
+  openCursor(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
+    return this.#services.active.openCursor(run_id, options);
   }
 
   /** A client reads a run; the run's policy decides what happens when the last one leaves. See `Presence.come`. */
-  async reader(run_id: string): Promise<(gone: boolean) => void> {
+  async connectReader(run_id: string): Promise<(gone: boolean) => void> {
     const { active } = this.#services;
-    const row = active.here(run_id)?.log.row ?? (await active.row(run_id));
-    return this.#presence.come(run_id, row.on_disconnect);
+    const row = active.local(run_id)?.log.row ?? (await active.row(run_id));
+    return this.#connectedReaders.connect(run_id, row.on_disconnect);
   }
 
   /** @throws RivuletError `agent_unknown` */
   async manifest(name: string): Promise<AgentManifest> {
-    const [manifest] = await withStatus(this.#store, [this.#services.executions.registry.get(name)]);
+    const [manifest] = await manifestsOf(this.#store, [this.#services.executions.registry.get(name)]);
     if (manifest === undefined) throw fail('agent_unknown', name);
     return manifest;
   }
@@ -189,7 +186,7 @@ export class Engine {
   /** By name. */
   manifests(limit: number, offset: number): Promise<AgentManifest[]> {
     const { registry } = this.#services.executions;
-    return withStatus(this.#store, registry.list().slice(offset, offset + limit));
+    return manifestsOf(this.#store, registry.list().slice(offset, offset + limit));
   }
 
   /** @throws RivuletError `session_unknown` */
@@ -207,16 +204,16 @@ export class Engine {
   /** Ends what is going on, so that every reader comes to an end; the store stays open. See `ActiveRuns.stop`. */
   async stop(): Promise<void> {
     const { dispatcher, active } = this.#services;
-    this.#presence.clear();
+    this.#connectedReaders.clear();
     await Promise.all([...this.#tasks.map((task) => task.stop()), dispatcher.pause()]);
     await active.stop();
     await this.#sync.stop();
     await dispatcher.close();
   }
 
-  async #lookAfter(): Promise<void> {
+  async #expireAndRetry(): Promise<void> {
     await expireRuns(this.#services);
-    await this.#executor.retry();
+    await this.#executor.offerAgain();
   }
 }
 
@@ -224,13 +221,13 @@ export class Engine {
 function servicesOf(options: EngineOptions, store: Store, limits: Limits, executor: () => Executor): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock();
-  const sessions = new Sessions(forAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
+  const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const commits = new GroupCommit(options.store, {
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,
   });
-  const commitOne = oneByOne(options.store, limits.requestTimeout);
+  const commitOne = createCommitOne(options.store, limits.requestTimeout);
   const queue = new SessionQueue(store, {
     commitOne,
     limit: limits.queued,
@@ -240,8 +237,8 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
   const active: ActiveRuns = new ActiveRuns(store, commits, {
     limits,
     shared: dispatcher.shared,
-    ended: (run_id) => queue.ended(run_id),
-    orphaned: (run_id) => executor().orphaned(run_id),
+    onFinal: (run_id) => queue.onRunFinal(run_id),
+    onFailed: (run_id) => executor().offerLater(run_id),
   });
   const services: RunServices = {
     store,
@@ -260,7 +257,6 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
     active,
     queue,
     idempotency: new Idempotency(store, limits.idempotencyTtl),
-    replies: new Replies(),
     offer: (run_id) => executor().offer(run_id),
     cancel: (run_id) => cancelRun(services, run_id),
   };

@@ -12,7 +12,7 @@ import { newId } from './ids.ts';
 /** Reads a resource of another server; rejects with a reason that may be told. Guarded: see `http/foreign`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
 
-const prefix = '/resources/';
+const resourcePath = '/resources/';
 /** Messages that are read from the store at once. */
 const pageSize = 100;
 /** A resource of some server of this kind; its id says whether it is kept here. */
@@ -20,12 +20,12 @@ const anyResource = /^https?:\/\/.*\/resources\/([\da-f]{8}(?:-[\da-f]{4}){3}-[\
 /** URLs of other servers in one session: an agent that reads the history makes a request for each. */
 const maxForeign = 1_000;
 /** Entries of a history that are answered, the newest ones: a session may go on for years. */
-const maxDescribed = 10_000;
+const maxListedMessages = 10_000;
 /** Messages that one run finds unreadable until it asks other servers for no more. */
 const maxUnreadable = 10;
 
 /** Which session, and which of its runs asks. */
-type Place = Pick<RunRow, 'session_id' | 'run_id'>;
+type RunKey = Pick<RunRow, 'session_id' | 'run_id'>;
 
 /** How much of a history there was: the number of its messages, the last one's URL, and those that were left out. */
 export interface HistoryMark {
@@ -40,7 +40,7 @@ export interface History {
 }
 
 /** The URLs of a history, and what becomes of those that cannot be read: an error, or they are added to `without`. */
-interface Reading {
+interface HistoryReading {
   readonly run_id: string;
   readonly urls: readonly string[];
   readonly strict: boolean;
@@ -56,8 +56,13 @@ export class Sessions {
   readonly #checkMessage: Validator<MessageInput> = compile(MessageInput, 'message');
 
   /** `publicUrl` is asked late, since a server on port 0 knows its own address only once it listens. */
-  constructor(store: Store, fetch: FetchResource, publicUrl: () => string, logFor: (run_id: string) => AgentLog) {
-    this.#store = store;
+  constructor(
+    messageExtras: Store,
+    fetch: FetchResource,
+    publicUrl: () => string,
+    logFor: (run_id: string) => AgentLog,
+  ) {
+    this.#store = messageExtras;
     this.#fetch = fetch;
     this.#publicUrl = publicUrl;
     this.#logFor = logFor;
@@ -69,7 +74,7 @@ export class Sessions {
     if (row === undefined) throw fail('session_unknown', session_id);
     return {
       id: row.session_id,
-      history: row.history.slice(-maxDescribed).map((url) => this.#absolute(url)),
+      history: row.history.slice(-maxListedMessages).map((url) => this.#absolute(url)),
       ...(row.state !== null && { state: this.#absolute(row.state) }),
     };
   }
@@ -79,14 +84,14 @@ export class Sessions {
    * share a store under several addresses do not double its history.
    * @throws RivuletError `validation_failed` where the session would have too many URLs of other servers
    */
-  async receive({ history = [], state, ...rest }: SessionInput, session_id: string): Promise<SessionInput> {
+  async receiveDescriptor({ history = [], state, ...rest }: SessionInput, session_id: string): Promise<SessionInput> {
     const ids = history.map((url) => anyResource.exec(url)?.[1]);
     const asked = ids.filter((id) => id !== undefined);
     const kept = asked.length === 0 ? [] : await this.#store.resources(asked);
     const own = new Set(kept.flatMap((one) => (one?.session_id === session_id ? [one.resource_id] : [])));
     const urls = history.map((url, at) => {
       const id = ids[at];
-      return id !== undefined && own.has(id) ? `${prefix}${id}` : this.#relative(url);
+      return id !== undefined && own.has(id) ? `${resourcePath}${id}` : this.#relative(url);
     });
     const before = urls.length === 0 ? [] : ((await this.#store.session(session_id))?.history ?? []);
     if ([...new Set([...before, ...urls])].filter(isForeign).length > maxForeign) {
@@ -99,7 +104,7 @@ export class Sessions {
    * What a descriptor adds to its session. The history that it has, if any, is what this run reads, whatever the session
    * has besides; it is kept with the run, under the run's id.
    */
-  adopt({ history = [], state }: SessionInput, { session_id, run_id }: Place): Extras {
+  descriptorExtras({ history = [], state }: SessionInput, { session_id, run_id }: RunKey): Extras {
     const body = JSON.stringify(history);
     const resource = { resource_id: run_id, session_id, run_id, content_type: 'application/json', body };
     return { history, ...(history.length > 0 && { resources: [resource] }), ...(state !== undefined && { state }) };
@@ -108,18 +113,18 @@ export class Sessions {
   /** Messages as resources, and the history entries that point to them. */
   store(session_id: string, run_id: string, messages: readonly Message[]): Extras {
     const resources = messages.map((message) => resourceOf(session_id, run_id, message));
-    return { resources, history: resources.map(({ resource_id }) => `${prefix}${resource_id}`) };
+    return { resources, history: resources.map(({ resource_id }) => `${resourcePath}${resource_id}`) };
   }
 
   /** Any JSON value as the session's state. */
-  storeState(session_id: string, value: unknown): Extras {
+  stateExtras(session_id: string, value: unknown): Extras {
     const resource = resourceOf(session_id, null, value);
-    return { resources: [resource], state: `${prefix}${resource.resource_id}` };
+    return { resources: [resource], state: `${resourcePath}${resource.resource_id}` };
   }
 
   /** The messages that a run finds in its session, oldest first; read in pages, when their turn comes. See `historyAt`. */
-  history(place: Place, signal: AbortSignal): Observable<Message> {
-    return defer(() => this.#reading(place)).pipe(
+  history(place: RunKey, signal: AbortSignal): Observable<Message> {
+    return defer(() => this.#historyOf(place)).pipe(
       concatMap((reading) =>
         from(pagesOf(reading.urls)).pipe(concatMap((urls) => this.#messages({ ...reading, urls }, signal))),
       ),
@@ -133,8 +138,8 @@ export class Sessions {
    * warning in the log.
    * @throws RivuletError `resource_refused`
    */
-  async historyAt(place: Place, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
-    const found = await this.#reading(place);
+  async historyAt(place: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
+    const found = await this.#historyOf(place);
     const count = mark?.count ?? found.urls.length;
     const last = found.urls[count - 1] ?? null;
     if (mark !== undefined && mark.last !== last)
@@ -155,7 +160,7 @@ export class Sessions {
   }
 
   /** A run that brought a descriptor reads that one's history, and fails where it cannot. */
-  async #reading({ session_id, run_id }: Place): Promise<Reading> {
+  async #historyOf({ session_id, run_id }: RunKey): Promise<HistoryReading> {
     const [descriptor] = await this.#store.resources([run_id]);
     const without = new Set<string>();
     if (descriptor !== undefined) return { run_id, urls: JSON.parse(descriptor.body), strict: true, without };
@@ -164,9 +169,10 @@ export class Sessions {
   }
 
   /** One question to the store for all messages that are kept here; those elsewhere are fetched one by one. */
-  async #messages({ run_id, urls, strict, without }: Reading, signal: AbortSignal): Promise<Message[]> {
+  async #messages({ run_id, urls, strict, without }: HistoryReading, signal: AbortSignal): Promise<Message[]> {
     const own = urls.filter((url) => !isForeign(url));
-    const resources = own.length === 0 ? [] : await this.#store.resources(own.map((url) => url.slice(prefix.length)));
+    const resources =
+      own.length === 0 ? [] : await this.#store.resources(own.map((url) => url.slice(resourcePath.length)));
     const bodies = new Map(own.map((url, index) => [url, resources[index]?.body]));
     const messages: Message[] = [];
     for (const url of urls) {
@@ -196,8 +202,8 @@ export class Sessions {
   }
 
   async #json(url: string, signal: AbortSignal): Promise<unknown> {
-    const body = url.startsWith(prefix)
-      ? (await this.#store.resources([url.slice(prefix.length)]))[0]?.body
+    const body = url.startsWith(resourcePath)
+      ? (await this.#store.resources([url.slice(resourcePath.length)]))[0]?.body
       : await this.#fetch(url, signal);
     return parse(url, body);
   }
@@ -207,7 +213,7 @@ export class Sessions {
   }
 
   #relative(url: string): string {
-    const own = `${this.#publicUrl()}${prefix}`;
+    const own = `${this.#publicUrl()}${resourcePath}`;
     return url.startsWith(own) ? url.slice(this.#publicUrl().length) : url;
   }
 }
@@ -225,7 +231,7 @@ function* pagesOf(urls: readonly string[]): Generator<readonly string[]> {
   for (let at = 0; at < urls.length; at += pageSize) yield urls.slice(at, at + pageSize);
 }
 
-const isForeign = (url: string): boolean => !url.startsWith(prefix);
+const isForeign = (url: string): boolean => !url.startsWith(resourcePath);
 
 const isRefused = (error: unknown): error is RivuletError =>
   error instanceof RivuletError && error.kind === 'resource_refused';

@@ -7,8 +7,8 @@ import { delay, within as inTime } from '../core/timing.ts';
  * `store_unavailable`, which has the store's own error as its cause. A client is then asked to come again, and an open stream
  * waits. A commit that was given up may be taken all the same, later.
  */
-export function forRequests(store: Store, requestTimeout: number): Store {
-  return asking(store, (ask) => within(ask(), requestTimeout));
+export function storeForRequests(store: Store, requestTimeout: number): Store {
+  return wrapCalls(store, (ask) => orUnavailable(ask(), requestTimeout));
 }
 
 /** Milliseconds between two questions to a store that fails. */
@@ -17,20 +17,20 @@ const pause = 500;
 /**
  * A store as agents use it: what they ask while it fails is asked again, for so many milliseconds at most.
  */
-export const forAgents = (store: Store, storeTimeout: number): Store =>
-  asking(store, async (ask) => {
+export const storeForAgents = (store: Store, storeTimeout: number): Store =>
+  wrapCalls(store, async (ask) => {
     try {
-      return await again(storeTimeout, ask, () => true);
+      return await retry(storeTimeout, ask, () => true);
     } catch (cause) {
       throw unavailable(cause);
     }
   });
 
 /** Does what fails with `store_unavailable` again until the store is back, for so many milliseconds at most. */
-export const whenBack = <T>(storeTimeout: number, work: () => Promise<T>): Promise<T> =>
-  again(storeTimeout, work, (error) => error instanceof RivuletError && error.kind === 'store_unavailable');
+export const retryUntilAvailable = <T>(storeTimeout: number, work: () => Promise<T>): Promise<T> =>
+  retry(storeTimeout, work, (error) => error instanceof RivuletError && error.kind === 'store_unavailable');
 
-async function again<T>(time: number, work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
+async function retry<T>(time: number, work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
   for (const until = performance.now() + time; ; ) {
     try {
       return await work();
@@ -41,7 +41,7 @@ async function again<T>(time: number, work: () => Promise<T>, passes: (error: un
   }
 }
 
-function asking(store: Store, how: (ask: () => Promise<unknown>) => Promise<unknown>): Store {
+function wrapCalls(store: Store, how: (ask: () => Promise<unknown>) => Promise<unknown>): Store {
   return new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
@@ -62,7 +62,7 @@ export type CommitOne = (write: Write, taken: () => void) => Promise<Outcome>;
  * For writes of runs that no execution here has. What follows from such a write (the run is offered, its readers are
  * woken) has to follow whenever it was taken; who asked for it waits `requestTimeout` ms. Rejects `store_unavailable`.
  */
-export const oneByOne =
+export const createCommitOne =
   (store: Store, requestTimeout: number): CommitOne =>
   (write, taken) => {
     const answer = async (): Promise<Outcome> => {
@@ -70,11 +70,11 @@ export const oneByOne =
       if (outcome === 'taken') taken();
       return outcome;
     };
-    return within(answer(), requestTimeout);
+    return orUnavailable(answer(), requestTimeout);
   };
 
 /** What a promise answers, or `store_unavailable` when it rejects with an error that is not ours, or the time is over. */
-export const within = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>
+export const orUnavailable = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>
   inTime(requestTimeout, answer).catch((cause: unknown) => {
     throw cause instanceof RivuletError ? cause : unavailable(cause);
   });

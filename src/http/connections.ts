@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { Crowd } from '../core/collections.ts';
+import { UnorderedSet } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
 
 /** While the server closes: milliseconds between looks for idle connections, and until all others are closed. */
@@ -19,7 +19,7 @@ interface Connection {
 /** The connections of a server, and how many requests of each are being answered. Costs one listener a request. */
 export class Connections {
   readonly #server: Server;
-  readonly #all = new Crowd<Connection>();
+  readonly #all = new UnorderedSet<Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
 
   constructor(server: Server) {

@@ -4,10 +4,10 @@ import { lastValueFrom } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
-import { lastOf, settles } from '../engine/log/batch.ts';
+import { isSettling, lastIdOf } from '../engine/log/batch.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
 import type { RunStream } from '../engine/log/run-stream.ts';
-import type { Begun } from '../engine/runs/begun.ts';
+import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceGone } from './once-gone.ts';
 import { type StreamOptions, sendStream } from './sse/stream.ts';
@@ -32,7 +32,7 @@ export class Responder {
     if (mode === 'stream') this.#streams.open.admit();
   }
 
-  async begun(reply: FastifyReply, { run_id, run, after }: Begun, mode: RunMode): Promise<FastifyReply> {
+  async begun(reply: FastifyReply, { run_id, run, after }: AcceptedRun, mode: RunMode): Promise<FastifyReply> {
     reply.header('Run-ID', run_id);
     switch (mode) {
       case 'async':
@@ -54,7 +54,7 @@ export class Responder {
       cursor.close();
       return reply.code(204).send();
     }
-    sendStream(reply, cursor, this.#streams, await this.#engine.reader(run_id));
+    sendStream(reply, cursor, this.#streams, await this.#engine.connectReader(run_id));
     return reply;
   }
 
@@ -65,7 +65,7 @@ export class Responder {
   }
 
   async #collect(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
-    const leave = await this.#engine.reader(run_id);
+    const leave = await this.#engine.connectReader(run_id);
     onceGone(reply, () => leave(!reply.raw.writableEnded));
     return sendJson(reply, await this.#settled(run_id, options));
   }
@@ -74,9 +74,9 @@ export class Responder {
     const batch = await lastValueFrom(await this.#engine.stream(run_id, options), { defaultValue: undefined });
     const last = batch?.lines.at(-1);
     // A durable run is let go of when the server stops; it settles in the next process.
-    if (last === undefined || !settles(last)) throw fail('stopping');
+    if (last === undefined || !isSettling(last)) throw fail('stopping');
     // The final event carries the whole Run, already as JSON; an event that awaits does not repeat the output.
-    return runEventOf(last) === 'awaiting' ? this.#engine.runAt(run_id, lastOf(batch)) : runInside(last);
+    return runEventOf(last) === 'awaiting' ? this.#engine.runAt(run_id, lastIdOf(batch)) : runInside(last);
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Crowd, Roster } from '../../src/core/collections.ts';
+import { BoxedMap, UnorderedSet } from '../../src/core/collections.ts';
 
 describe('a roster', () => {
   it('has what came and did not go, in the order in which it came', () => {
-    const roster = new Roster<{ n: number }>();
+    const roster = new BoxedMap<{ n: number }>();
     for (let n = 0; n < 5; n += 1) roster.set(`${n}`, { n });
     roster.delete('1');
     roster.delete('1');
@@ -16,7 +16,7 @@ describe('a roster', () => {
   });
 
   it('leaves out what goes while it is looked through', () => {
-    const roster = new Roster<{ n: number }>();
+    const roster = new BoxedMap<{ n: number }>();
     for (let n = 0; n < 3; n += 1) roster.set(`${n}`, { n });
     const seen: number[] = [];
     for (const { n } of roster.values()) {
@@ -29,7 +29,7 @@ describe('a roster', () => {
 
 describe('a crowd', () => {
   it('has whoever came and did not go, in whatever order they go', () => {
-    const crowd = new Crowd<number>();
+    const crowd = new UnorderedSet<number>();
     const goes = [0, 1, 2, 3, 4].map((n) => crowd.add(n));
     for (const n of [4, 0, 2, 0]) goes[n]?.();
     expect(crowd.all().toSorted()).toEqual([1, 3]);

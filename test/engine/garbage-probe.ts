@@ -33,7 +33,7 @@ async function startEngine(): Promise<Engine> {
 
 async function run(engine: Engine): Promise<void> {
   const { run_id, after } = await engine.create({ agent_name: 'greet', input: [{ parts: [{ content: 'hi' }] }] });
-  for await (const _ of await engine.watch(run_id, { after, until: 'settled' }));
+  for await (const _ of await engine.openCursor(run_id, { after, until: 'settled' }));
 }
 
 /** So many at a time: a Map in which they come and go has to grow and shrink. */

@@ -33,7 +33,7 @@ async function longRun(store: Store): Promise<RunRow> {
   return (await store.run(row.run_id)) ?? row;
 }
 
-const nowhere = { find: () => Promise.reject(new Error('not asked')), on: () => () => {}, stopping: false };
+const nowhere = { find: () => Promise.reject(new Error('not asked')), onChange: () => () => {}, stopping: false };
 
 describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
   it('is done once for all readers at the same place', async () => {

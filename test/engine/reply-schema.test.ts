@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type AgentRun, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
-import { Replies } from '../../src/engine/execution/reply-schema.ts';
+import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
 import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { begin, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
@@ -9,7 +9,7 @@ const now = '2026-01-01T00:00:00.000Z';
 const message = { role: 'agent/asks', parts: [{ content: '?' }], created_at: now, completed_at: now };
 const check = (schema: Record<string, unknown>, content: string): void => {
   const request: AwaitRequest = { type: 'message', message, id: '1', schema };
-  new Replies().receive(request, { type: 'message', message: { parts: [{ content }] } }, now);
+  receiveReply(request, { type: 'message', message: { parts: [{ content }] } }, now);
 };
 
 const object = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] };

@@ -51,7 +51,7 @@ describe('the end of a log', () => {
     log.append('{"late":true}');
     log.attach({ history: ['/late'], journal: ['{}'] });
     log.change({ status: 'cancelling' });
-    log.detach();
+    log.release();
     await log.flushed();
     expect([log.outcome, log.final]).toEqual(['final', true]);
     expect(await linesOf(log)).toEqual(['{"n":1}', '{"end":true}']);
@@ -59,7 +59,7 @@ describe('the end of a log', () => {
     expect(await store.journal(log.run_id)).toEqual([]);
   });
 
-  it('is `moved` where another execution has written, which its waiting callers are told', async () => {
+  it('is `fenced` where another execution has written, which its waiting callers are told', async () => {
     const { store, begin } = setUp();
     const log = begin();
     await log.flushed();
@@ -67,12 +67,12 @@ describe('the end of a log', () => {
     if (row === undefined) throw new Error('it was kept');
     await store.commit([{ row: { ...row, epoch: 2 }, from: 1, expect: 1, lines: [] }]);
     let closed = 0;
-    log.whenClosed(() => {
+    log.onClosed(() => {
       closed += 1;
     });
     log.append('{"n":2}');
     await expect(log.flushed()).rejects.toMatchObject({ kind: 'conflict' });
-    expect([log.outcome, log.readers, closed]).toEqual(['moved', undefined, 1]);
+    expect([log.outcome, log.readers, closed]).toEqual(['fenced', undefined, 1]);
   });
 
   it('raises the epoch with each status that has no event, so that rows read before change nothing any more', async () => {
@@ -122,7 +122,7 @@ describe('a group commit', () => {
     const { begin, failures } = setUp();
     const [first, second] = [begin(), begin()];
     await Promise.all([first.flushed(), second.flushed()]);
-    first.readers?.join({
+    first.readers?.add({
       seen: 1,
       wake: () => {
         throw new Error('a broken reader');

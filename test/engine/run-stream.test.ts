@@ -32,7 +32,7 @@ const typesOf = (lines: readonly string[]): string[] => types(lines.map((line) =
 /** What a cursor has at hand, until it has to wait or is over. */
 const drain = (cursor: Cursor): string[] => {
   const found: string[] = [];
-  for (let batch = cursor.read(); batch !== 'later' && batch !== 'over'; batch = cursor.read())
+  for (let batch = cursor.read(); batch !== 'later' && batch !== 'end'; batch = cursor.read())
     found.push(...batch.lines);
   return found;
 };

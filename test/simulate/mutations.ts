@@ -21,10 +21,11 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: 'const [outcome] = await store.commit([end]);',
+        find: 'const outcome = await commitOne(end, () => onStoredRunEnded(services, end.row));',
         replace: `const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
           const [outcome] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
-          if (outcome === 'taken') await store.commit([endOf(seized, run, executions.now())]);`,
+          if (outcome === 'taken') await store.commit([endingWrite(seized, run, executions.now())]);
+          onStoredRunEnded(services, end.row);`,
       },
       {
         file: 'src/engine/runs/resume.ts',
@@ -50,7 +51,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/execution/context.ts',
-        find: "throw fail('run_not_open', what, this.abort.reason);",
+        find: "throw reported(fail('run_not_open', what, this.abort.reason), ignored);",
         replace: 'return;',
       },
     ],
@@ -58,7 +59,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'an execution that is fenced is not told',
-    changes: [{ file: 'src/engine/execution/execution.ts', find: 'lost(error: Error): void {', replace: '$& return;' }],
+    changes: [
+      { file: 'src/engine/execution/execution.ts', find: 'abandon(error: Error): void {', replace: '$& return;' },
+    ],
     noticed: ['no work begins after the end', 'a node hears that a run is no longer its own'],
   },
   {
@@ -73,8 +76,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/executor.ts',
-        find: 'orphaned(run_id: string): void {\n    this.#orphans.add(run_id);',
-        replace: 'orphaned(_: string): void {',
+        find: 'offerLater(run_id: string): void {\n    this.#toOffer.add(run_id);',
+        replace: 'offerLater(_: string): void {',
       },
     ],
     noticed: ['no run is left open'],
@@ -83,7 +86,7 @@ export const mutations: readonly Mutation[] = [
     name: 'a reply that was left for one question is given to the next one',
     changes: [
       {
-        file: 'src/engine/cluster/reply-mailbox.ts',
+        file: 'src/engine/cluster/sync.ts',
         find: "'at' in entry && entry.at === snapshot",
         replace: "'at' in entry",
       },
@@ -100,8 +103,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/cluster/sync.ts',
-        find: 'if (this.#seen.get(run_id) === last) silent.push(run_id);',
-        replace: "if (this.#seen.get(run_id) === last && log.row.status === 'awaiting') silent.push(run_id);",
+        find: 'if (this.#seen.get(run_id) === last) idle.push(run_id);',
+        replace: "if (this.#seen.get(run_id) === last && log.row.status === 'awaiting') idle.push(run_id);",
       },
     ],
     noticed: ['a node hears that a run is no longer its own'],

@@ -1,4 +1,4 @@
-import type { Dispatcher, Execute, Lease, Settled } from '../../src/core/dispatcher.ts';
+import type { Dispatcher, Execute, Lease, Released } from '../../src/core/dispatcher.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
 import type { Random } from './random.ts';
@@ -7,7 +7,7 @@ interface Worker {
   readonly node: Owner;
   readonly slots: number;
   readonly execute: Execute;
-  readonly settled: Settled;
+  readonly settled: Released;
   /** Executions by run: a run that is given again, because its lease has ended, is not executed twice. */
   readonly held: Map<string, Promise<void>>;
   resting: number;

@@ -4,7 +4,7 @@ import type { Store } from '../../src/core/store.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { Registry } from '../../src/engine/registry.ts';
-import type { Begun, Wishes } from '../../src/engine/runs/begun.ts';
+import type { AcceptedRun, RunOptions } from '../../src/engine/runs/create.ts';
 import type { RunCreateRequest } from '../../src/schema/api.ts';
 import type { AwaitResumeInput } from '../../src/schema/run.ts';
 import type { Ledger } from './ledger.ts';
@@ -80,12 +80,12 @@ export class SimNode {
     return this.#engine.stop();
   }
 
-  create(request: RunCreateRequest, wishes: Wishes): Promise<Begun> {
-    return this.#engine.create(request, wishes);
+  create(request: RunCreateRequest, options: RunOptions): Promise<AcceptedRun> {
+    return this.#engine.create(request, options);
   }
 
-  resume(run_id: string, input: AwaitResumeInput, wishes: Wishes): Promise<Begun> {
-    return this.#engine.resume(run_id, input, wishes);
+  resume(run_id: string, input: AwaitResumeInput, options: RunOptions): Promise<AcceptedRun> {
+    return this.#engine.resume(run_id, input, options);
   }
 
   cancel(run_id: string): Promise<string> {
@@ -106,8 +106,8 @@ export class SimNode {
 
   /** Reads a run after an event, until it is settled or final. Returns what the client's going means. */
   async read(run_id: string, after: number, until: 'settled' | 'final', listener: Listener): Promise<() => void> {
-    const cursor = await this.#engine.watch(run_id, { after, until });
-    const go = await this.#engine.reader(run_id);
+    const cursor = await this.#engine.openCursor(run_id, { after, until });
+    const go = await this.#engine.connectReader(run_id);
     let open = true;
     const close = (gone: boolean): void => {
       if (!open) return;
@@ -119,7 +119,7 @@ export class SimNode {
       if (!open) return;
       try {
         for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
-          if (batch === 'over') {
+          if (batch === 'end') {
             close(false);
             listener.end();
             return;

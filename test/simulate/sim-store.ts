@@ -1,11 +1,11 @@
 import { isFinal } from '../../src/core/run-state.ts';
-import type { Moved, Outcome, RunRow, Store, Write } from '../../src/core/store.ts';
+import type { Outcome, RunNotification, RunRow, Store, Write } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
 import type { Random } from './random.ts';
 
-type Watcher = (moves: readonly Moved[] | undefined) => void;
+type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 
 /** What a message that no fault touches takes, in milliseconds. */
 const latency = 1;
@@ -163,7 +163,7 @@ export class StoreServer {
   async #apply(node: Owner, writes: readonly Write[]): Promise<Outcome[]> {
     this.audit?.committing(node, writes);
     const outcomes: Outcome[] = [];
-    const moves: Moved[] = [];
+    const moves: RunNotification[] = [];
     for (const write of writes) {
       const before = this.rows.get(write.row.run_id);
       const outcome = await this.#take(write);
@@ -197,7 +197,7 @@ export class StoreServer {
     return outcome;
   }
 
-  #tell(watcher: Watcher, node: Owner, moves: readonly Moved[]): void {
+  #tell(watcher: Watcher, node: Owner, moves: readonly RunNotification[]): void {
     if (this.#conditions.has('deaf', node) || this.#conditions.has('deaf-told', node)) return;
     const tell = (): void => {
       this.#clock.at(node, this.#delay(node), () => {

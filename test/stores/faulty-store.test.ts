@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Moved, Store } from '../../src/core/store.ts';
+import type { RunNotification, Store } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, methods, newPlan } from '../support/faulty-store.ts';
 import { append, end, fresh } from './writes.ts';
@@ -55,7 +55,7 @@ describe('a faulty store', () => {
 
   it('delays calls and answers for as long as it is told, and drops notifications', async () => {
     const order: string[] = [];
-    let watcher: ((moves: readonly Moved[] | undefined) => void) | undefined;
+    let watcher: ((moves: readonly RunNotification[] | undefined) => void) | undefined;
     const inner = Object.assign(new MemoryStore(), {
       watch: async (moved: typeof watcher) => {
         watcher = moved;

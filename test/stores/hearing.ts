@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Moved, Store } from '../../src/core/store.ts';
+import type { RunNotification, Store } from '../../src/core/store.ts';
 
 /** What a watcher has been told. */
 export class Hearing {
-  readonly #last = new Map<string, Moved>();
+  readonly #last = new Map<string, RunNotification>();
   #wake = (): void => {};
   missed = 0;
   end = async (): Promise<void> => {};
@@ -20,7 +20,7 @@ export class Hearing {
   }
 
   /** Resolves when it has been told that the run is there. */
-  of(run_id: string, moved: Partial<Moved>): Promise<void> {
+  of(run_id: string, moved: Partial<RunNotification>): Promise<void> {
     return this.until(() => {
       const told = this.#last.get(run_id);
       return told !== undefined && isDeepStrictEqual({ ...told, ...moved }, told);
@@ -35,7 +35,7 @@ export class Hearing {
     }
   }
 
-  #hear(moves: readonly Moved[] | undefined): void {
+  #hear(moves: readonly RunNotification[] | undefined): void {
     if (moves === undefined) this.missed += 1;
     for (const one of moves ?? []) this.#last.set(one.run_id, one);
     this.#wake();

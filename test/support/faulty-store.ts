@@ -1,4 +1,4 @@
-import type { Moved, Store } from '../../src/core/store.ts';
+import type { RunNotification, Store } from '../../src/core/store.ts';
 
 /** What a store is asked, beside to be watched and closed. */
 export type Method = Exclude<keyof Store, 'watch' | 'close'>;
@@ -21,7 +21,7 @@ interface Fault {
 export interface Plan {
   faults: Partial<Record<Method, Fault>>;
   /** Which notifications nobody is told of; default none. */
-  drops?: (moves: readonly Moved[] | undefined) => boolean;
+  drops?: (moves: readonly RunNotification[] | undefined) => boolean;
   /** How often each method was called; filled by the store. */
   readonly calls: Partial<Record<Method, number>>;
 }

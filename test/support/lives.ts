@@ -41,14 +41,14 @@ export const runOf = async (engine: Engine, run_id: string): Promise<Run> => JSO
 
 export async function eventsOf(engine: Engine, run_id: string): Promise<Event[]> {
   const events: Event[] = [];
-  for await (const { lines } of await engine.watch(run_id, { until: 'now' }))
+  for await (const { lines } of await engine.openCursor(run_id, { until: 'now' }))
     for (const line of lines) events.push(JSON.parse(line));
   return events;
 }
 
 /** Waits until the run is over; `answer` replies to what it asks. */
 export async function toTheEnd(engine: Engine, run_id: string, answer?: (question: string) => string): Promise<Ended> {
-  for await (const { lines } of await engine.watch(run_id)) {
+  for await (const { lines } of await engine.openCursor(run_id)) {
     const turned = lines.map((line): Event => JSON.parse(line)).filter((event) => 'run' in event);
     const asked = turned.at(-1)?.run.await_request;
     if (asked === undefined || answer === undefined) continue;

@@ -1,11 +1,11 @@
 import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import type { Batch, Moved, Outcome, RunRow, Write } from '../../src/core/store.ts';
+import type { Batch, Outcome, RunNotification, RunRow, Write } from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type Served, serve } from './serve.ts';
 
-type Watcher = (moves: readonly Moved[] | undefined) => void;
+type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 
 /** A store in memory that several servers of a test share, as processes share one over a network. */
 class SharedStore extends MemoryStore {
@@ -62,7 +62,7 @@ class SharedStore extends MemoryStore {
     if (this.#away !== undefined) throw new Error('connect ECONNREFUSED');
   }
 
-  #tell(moves: readonly Moved[]): void {
+  #tell(moves: readonly RunNotification[]): void {
     for (const watcher of this.#watchers) watcher(moves);
   }
 }

@@ -1,5 +1,5 @@
 import { type BackendFactory, type IQueueBackend, Queue, WaitingError } from 'bullmq';
-import type { Dispatcher, Execute, Settled } from '../../core/dispatcher.ts';
+import type { Dispatcher, Execute, Released } from '../../core/dispatcher.ts';
 import { within } from '../../core/timing.ts';
 import { type RunJob, RunWorker } from './run-worker.ts';
 import { seldom } from './seldom.ts';
@@ -99,7 +99,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     await this.#next;
   }
 
-  async start(execute: Execute, settled: Settled): Promise<void> {
+  async start(execute: Execute, settled: Released): Promise<void> {
     const { slots, lease } = this.#options;
     const { name, prefix, taking: connection, backend, look } = this.#place;
     const take = (job: RunJob, token?: string): Promise<void> => this.#take(worker, execute, job, token);
@@ -180,7 +180,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     return offering;
   }
 
-  #settle(run_id: string, settled: Settled): void {
+  #settle(run_id: string, settled: Released): void {
     const settling = settled(run_id)
       .catch(this.#failed)
       .finally(() => this.#settling.delete(settling));

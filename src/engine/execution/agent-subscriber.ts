@@ -6,18 +6,18 @@ import type { AgentOutput } from '../../core/agent.ts';
  * completes the agent, and where that is a timer, it would end the process.
  */
 export class AgentSubscriber extends Subscriber<AgentOutput> {
-  readonly #threw: (error: unknown) => void;
+  readonly #onTeardownError: (error: unknown) => void;
 
   constructor(execution: Observer<AgentOutput>, threw: (error: unknown) => void) {
     super(execution);
-    this.#threw = threw;
+    this.#onTeardownError = threw;
   }
 
   override unsubscribe(): void {
     try {
       super.unsubscribe();
     } catch (error) {
-      this.#threw(error);
+      this.#onTeardownError(error);
     }
   }
 }

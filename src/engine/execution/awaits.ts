@@ -4,7 +4,7 @@ import type { Extras } from '../../core/store.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
 import type { Feed } from './feed.ts';
-import type { Change, Recorder } from './recorder.ts';
+import type { Recorder, StatusChange } from './recorder.ts';
 
 /** What awaits need of the execution that they belong to. */
 export interface Asker {
@@ -15,7 +15,7 @@ export interface Asker {
   /** Runs work outside of any agent's async context. */
   readonly outside: (work: () => void) => void;
   readonly fail: (error: unknown) => void;
-  become(status: RunStatus, change?: Change): void;
+  changeStatus(status: RunStatus, change?: StatusChange): void;
   /** The event that completes the message that is open, if one is. */
   closing(): Event[];
 }
@@ -48,10 +48,10 @@ export class Awaits {
 
   constructor(asker: Asker) {
     this.#asker = asker;
-    asker.feed?.serve(this);
+    asker.feed?.connect(this);
   }
 
-  get asked(): boolean {
+  get hasQuestion(): boolean {
     return this.#asked !== undefined;
   }
 
@@ -66,7 +66,7 @@ export class Awaits {
       const question = { request, subscriber };
       this.#open.push(question);
       this.next();
-      this.#asker.feed?.stir();
+      this.#asker.feed?.agentActed();
       return () => {
         this.#open = this.#open.filter((one) => one !== question);
         if (this.#closed || this.#asked?.subscriber !== subscriber) return;
@@ -82,21 +82,21 @@ export class Awaits {
   next(): void {
     if (this.#closed) return;
     const { recorder, feed, fail } = this.#asker;
-    const { heard } = recorder;
+    const { progress } = recorder;
     try {
       this.#next();
     } catch (error) {
       fail(error);
     }
-    if (recorder.heard !== heard) feed?.stir();
+    if (recorder.progress !== progress) feed?.agentActed();
   }
 
   /**
    * The run takes a reply, with what is kept beside it. The agent gets it when it is durable.
    * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
-  take(reply: AwaitResume, extras: Extras): void {
-    const { recorder, feed, worked, outside, become } = this.#asker;
+  reply(reply: AwaitResume, extras: Extras): void {
+    const { recorder, feed, worked, outside, changeStatus } = this.#asker;
     const { run, log } = recorder;
     const asked = run.status === 'awaiting' ? this.#asked : undefined;
     if (asked === undefined || recorder.replay !== undefined) throw fail('not_awaiting', run.run_id, run.status);
@@ -106,7 +106,7 @@ export class Awaits {
     log.attach(extras);
     if (feed !== undefined) recorder.journal(`{"at":${log.row.last},"ms":${Math.round(worked())},"reply":${text}}`);
     try {
-      become('in-progress');
+      changeStatus('in-progress');
       recorder.count(text.length);
     } catch (error) {
       this.#asker.fail(error);
@@ -121,13 +121,13 @@ export class Awaits {
   }
 
   /** A reply that an earlier life of the run took. */
-  takeAgain(reply: AwaitResume): void {
+  acceptJournaled(reply: AwaitResume): void {
     this.#toTake(reply);
-    this.#asker.become('in-progress');
+    this.#asker.changeStatus('in-progress');
   }
 
   /** The agent gets the reply that was taken first. */
-  give(): void {
+  deliverReply(): void {
     const taken = this.#taken.shift();
     if (taken === undefined) return;
     taken.subscriber.next(taken.reply);
@@ -157,15 +157,15 @@ export class Awaits {
   /** An agent that completes has given up on what it asked. */
   forget(): void {
     this.#closed = true;
-    if (this.#asker.recorder.run.status === 'awaiting') this.#asker.become('in-progress');
+    if (this.#asker.recorder.run.status === 'awaiting') this.#asker.changeStatus('in-progress');
   }
 
   #answer(): void {
     const { feed } = this.#asker;
-    if (feed !== undefined) feed.put({ answered: true }, '{"answered":true}');
+    if (feed !== undefined) feed.enqueue({ answered: true }, '{"answered":true}');
     else
       try {
-        this.give();
+        this.deliverReply();
       } catch (error) {
         this.#asker.fail(error);
       }
@@ -180,11 +180,11 @@ export class Awaits {
   }
 
   #next(): void {
-    const { recorder, become, closing } = this.#asker;
+    const { recorder, changeStatus, closing } = this.#asker;
     if (this.#dropped) {
       if (recorder.run.status === 'awaiting') {
-        if (!recorder.fits([recorder.turn('in-progress')])) return;
-        become('in-progress');
+        if (!recorder.fits([recorder.statusEvent('in-progress')])) return;
+        changeStatus('in-progress');
       }
       this.#dropped = false;
     }
@@ -194,10 +194,10 @@ export class Awaits {
     const id = String(this.#count + 1);
     const await_request = { ...question.request, id };
     const closed = closing();
-    if (!recorder.fits([...closed, recorder.turn('awaiting', { await_request })])) return;
+    if (!recorder.fits([...closed, recorder.statusEvent('awaiting', { await_request })])) return;
     for (const event of closed) recorder.emit(event);
     this.#count += 1;
     this.#asked = { ...question, id };
-    become('awaiting', { await_request });
+    changeStatus('awaiting', { await_request });
   }
 }

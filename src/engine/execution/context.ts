@@ -8,8 +8,8 @@ import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { Abort } from './abort.ts';
-import type { Early } from './early.ts';
-import { checkSchema } from './reply-schema.ts';
+import type { ReorderBuffer } from './reorder-buffer.ts';
+import { checkReplySchema } from './reply-schema.ts';
 import type { Steps } from './steps.ts';
 import { ignored, reported } from './unhandled.ts';
 
@@ -24,7 +24,7 @@ export interface ContextHost {
   /** Milliseconds until an await that nobody answers ends the run; zero for never. */
   readonly awaitTimeout: number;
   /** Tells calls apart while the run is led through its past. */
-  readonly early: Early | undefined;
+  readonly reorderBuffer: ReorderBuffer | undefined;
   readonly now: () => string;
   /** The same one each time. */
   session(): AgentSession;
@@ -60,7 +60,7 @@ class Powers {
       const { agent_name, host } = this;
       const { awaitTimeout } = host;
       const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
-      if (asked.schema !== undefined) checkSchema(agent_name, asked.schema);
+      if (asked.schema !== undefined) checkReplySchema(agent_name, asked.schema);
       return host.ask(asked);
     });
   }
@@ -98,7 +98,7 @@ class Powers {
         }),
       );
     });
-    return host.early === undefined ? called : host.early.branch(called);
+    return host.reorderBuffer === undefined ? called : host.reorderBuffer.branch(called);
   }
 
   usage({ tokens }: { tokens: number }): void {

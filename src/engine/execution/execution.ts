@@ -15,13 +15,13 @@ import { Abort } from './abort.ts';
 import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
-import { Early } from './early.ts';
 import { Feed } from './feed.ts';
 import { createHost } from './host.ts';
-import { Pending } from './pending.ts';
-import { type Change, Recorder } from './recorder.ts';
-import { type Past, Replay } from './replay.ts';
-import type { Services } from './services.ts';
+import { PendingWork } from './pending-work.ts';
+import { Recorder, type StatusChange } from './recorder.ts';
+import { ReorderBuffer } from './reorder-buffer.ts';
+import { type Recording, Replay } from './replay.ts';
+import type { ExecutionServices } from './services.ts';
 import type { Steps } from './steps.ts';
 import { ignored, reported } from './unhandled.ts';
 
@@ -29,12 +29,12 @@ import { ignored, reported } from './unhandled.ts';
  * `open` runs the agent, and takes what it does; in every other state nothing of the agent begins or counts.
  * `cancelling` waits for the agent to stop, `final` has its last event, `left` goes on elsewhere, `lost` cannot write.
  */
-type State = 'open' | 'cancelling' | 'final' | 'left' | 'lost';
+type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
 
 /** Output that waits for its turn in a replay; more shows that the agent does something else. */
-const mostEarly = 1_000;
+const maxReordered = 1_000;
 /** Milliseconds without progress after which early output shows the same. */
-const earlyTime = 1_000;
+const reorderTimeout = 1_000;
 
 /**
  * One live run: subscribes to its agent once, and sees to it that of all the ways to end (completion, error,
@@ -46,15 +46,15 @@ export class Execution implements Observer<AgentOutput> {
   readonly durable: boolean;
   readonly #agent: Agent;
   readonly #input: Message[];
-  readonly #services: Services;
+  readonly #services: ExecutionServices;
   readonly #recorder: Recorder;
   /** Of a durable run. */
   readonly #feed: Feed | undefined;
   /** While the run is led through its past. */
-  #early: Early | undefined;
+  #reorderBuffer: ReorderBuffer | undefined;
   #awaits: Awaits | undefined;
   #steps: Steps | undefined;
-  readonly #pending = new Pending();
+  readonly #pending = new PendingWork();
   readonly #abort = new Abort((error) => this.#warn('a listener of the signal failed', error));
   #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
@@ -62,11 +62,11 @@ export class Execution implements Observer<AgentOutput> {
   #since = performance.now();
   #worked = 0;
   /** What the recorder had heard when `silentFor` was last called, and since when it is that. */
-  #heard = 0;
-  #heardAt = performance.now();
+  #lastProgress = 0;
+  #lastProgressAt = performance.now();
 
   /** With a past, the agent is led through it before the run goes on. */
-  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: Services, past?: Past) {
+  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: ExecutionServices, past?: Recording) {
     this.#agent = agent;
     this.#input = input;
     this.log = log;
@@ -77,7 +77,7 @@ export class Execution implements Observer<AgentOutput> {
     this.#recorder = new Recorder(run, log, services.limits, services.now, replay);
     if (!this.durable) return;
     if (past !== undefined) {
-      this.#early = new Early();
+      this.#reorderBuffer = new ReorderBuffer();
       for (const { ms = 0 } of past.journal) if (ms > this.#worked) this.#worked = ms;
     }
     this.#feed = new Feed(
@@ -86,7 +86,7 @@ export class Execution implements Observer<AgentOutput> {
         worked: () => this.worked,
         outside: services.outside,
         fail: this.#fail,
-        retry: () => this.#retry(),
+        recordReordered: () => this.#recordReordered(),
       },
       past?.journal,
     );
@@ -96,9 +96,9 @@ export class Execution implements Observer<AgentOutput> {
    * Writes down that the run is new and in progress: one commit for both, and the next one is the agent's. Of a durable
    * run only the first, since it may yet be left to another process. Answers the line of the first event.
    */
-  create(): string {
-    const line = this.#recorder.created();
-    if (!this.durable) this.#guard(() => this.#become('in-progress'));
+  recordCreation(): string {
+    const line = this.#recorder.recordCreated();
+    if (!this.durable) this.#guard(() => this.#changeStatus('in-progress'));
     return line;
   }
 
@@ -112,21 +112,21 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   /** Whether the run only waits for a reply: a process that holds it does nothing. */
-  get resting(): boolean {
-    return this.run.status === 'awaiting' && !this.replaying && this.#feed?.busy !== true;
+  get onlyAwaits(): boolean {
+    return this.run.status === 'awaiting' && !this.replaying && this.#feed?.hasSteps !== true;
   }
 
   /** Resolves when the run is no longer led through its past. */
-  async caughtUp(): Promise<void> {
-    while (this.replaying && this.#state === 'open') await this.#feed?.given();
+  async whenLive(): Promise<void> {
+    while (this.replaying && this.#state === 'open') await this.#feed?.whenDelivered();
   }
 
   /** Milliseconds since the run last got on, as far as calls of this can tell. */
-  silentFor(): number {
-    const { heard } = this.#recorder;
+  idleFor(): number {
+    const { progress } = this.#recorder;
     const now = performance.now();
-    if (heard !== this.#heard) [this.#heard, this.#heardAt] = [heard, now];
-    return now - this.#heardAt;
+    if (progress !== this.#lastProgress) [this.#lastProgress, this.#lastProgressAt] = [progress, now];
+    return now - this.#lastProgressAt;
   }
 
   /** Milliseconds at work in all lives of the run: what a person takes to answer an await is not the agent's. */
@@ -135,16 +135,16 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   /** The error that ends the run now, where one of its times is over; to be asked now and then. `now` is a date-time. */
-  overdue(now: string): ErrorBody | undefined {
+  timeoutError(now: string): ErrorBody | undefined {
     if (this.#state !== 'open') return undefined;
     const { runTimeout, idleTimeout } = this.#services.limits;
     const { status, await_request } = this.run;
     const replaying = this.replaying;
-    const silent = this.silentFor();
+    const silent = this.idleFor();
     if (runTimeout > 0 && status === 'in-progress' && this.worked > runTimeout)
       return fail('run_timeout', runTimeout / 1000).toJSON();
     if (replaying) {
-      const waits = this.#early !== undefined && this.#early.size > 0 && silent > earlyTime;
+      const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && silent > reorderTimeout;
       return waits || (idleTimeout > 0 && silent > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
     }
     if (status === 'in-progress' && idleTimeout > 0 && silent > idleTimeout)
@@ -156,13 +156,13 @@ export class Execution implements Observer<AgentOutput> {
   /** Runs the agent, once. Called when the run is durable, so that no work is done for a run that a crash could still undo. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
-    if (this.run.status === 'created') this.#guard(() => this.#become('in-progress'));
+    if (this.run.status === 'created') this.#guard(() => this.#changeStatus('in-progress'));
     // It may have been cancelled, or the server have begun to stop, while the run was written down.
     if (this.run.status !== 'in-progress') return;
     // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
-    this.#subscriber = new AgentSubscriber(this, this.#unsubscribed);
+    this.#subscriber = new AgentSubscriber(this, this.#onTeardownError);
     this.#services.outside(() => this.#subscribe());
-    this.#feed?.stir();
+    this.#feed?.agentActed();
   }
 
   #subscribe(): void {
@@ -172,9 +172,9 @@ export class Execution implements Observer<AgentOutput> {
       abort: this.#abort,
       pending: this.#pending,
       feed: this.#feed,
-      early: this.#early,
+      reorderBuffer: this.#reorderBuffer,
       fail: this.#fail,
-      ask: (request) => this.#asking().ask(request),
+      ask: (request) => this.#lazyAwaits().ask(request),
       use: (tokens) => {
         this.#tokens = (this.#tokens ?? 0) + tokens;
       },
@@ -195,8 +195,8 @@ export class Execution implements Observer<AgentOutput> {
   next(output: AgentOutput): void {
     if (this.#state !== 'open') return;
     try {
-      if (this.#early === undefined) this.#services.toEvents(this.run, output, this.#emit);
-      else this.#repeat(this.#early, output);
+      if (this.#reorderBuffer === undefined) this.#services.toEvents(this.run, output, this.#emit);
+      else this.#replayOutput(this.#reorderBuffer, output);
     } catch (error) {
       this.#fail(error);
     }
@@ -209,7 +209,7 @@ export class Execution implements Observer<AgentOutput> {
   complete(): void {
     if (this.#state !== 'open') return;
     this.#guard(() => {
-      this.#retry();
+      this.#recordReordered();
       const replay = this.#recorder.replay;
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
@@ -228,7 +228,7 @@ export class Execution implements Observer<AgentOutput> {
   resume(reply: AwaitResume, extras: Extras): number {
     const at = this.log.row.last;
     if (this.#state !== 'open') throw fail('not_awaiting', this.run.run_id, this.run.status);
-    this.#asking().take(reply, extras);
+    this.#lazyAwaits().reply(reply, extras);
     return at;
   }
 
@@ -241,9 +241,9 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#state === 'cancelling') return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
     if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
-    this.#become('cancelling');
+    this.#changeStatus('cancelling');
     this.#close('cancelling', 'the run was cancelled');
-    void this.#pending.settled(this.#services.limits.cancelGrace).then(() => this.#cancelled());
+    void this.#pending.stopped(this.#services.limits.cancelGrace).then(() => this.#cancelled());
   }
 
   /** Ends the run with an error that is not the agent's: a time is over, or the server stops. */
@@ -253,30 +253,30 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   /** Lets go of the agent and leaves the run as it is: it stays in the store, to be re-entered. */
-  detach(): void {
+  release(): void {
     // A clean hand-over does not count as a recovery attempt.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
-    this.#close('left', 'the run leaves this process');
-    this.log.detach();
+    this.#close('released', 'the run leaves this process');
+    this.log.release();
   }
 
   /** The store failed, or the run is another process's: nothing can be written any more, so nothing may go on. */
-  lost(error: Error): void {
-    const left = this.log.detached;
+  abandon(error: Error): void {
+    const left = this.log.goesOnElsewhere;
     if (left) this.#log().info('the run is no longer in the hands of this process');
     else this.#log().error(`stopped: ${error.message}`);
-    this.#close('lost', left ? 'the run is no longer in the hands of this process' : 'the store failed');
+    this.#close('abandoned', left ? 'the run is no longer in the hands of this process' : 'the store failed');
   }
 
   // Most agents never ask.
-  #asking(): Awaits {
+  #lazyAwaits(): Awaits {
     this.#awaits ??= new Awaits({
       recorder: this.#recorder,
       feed: this.#feed,
       worked: () => this.worked,
       outside: this.#services.outside,
       fail: this.#fail,
-      become: (status, change) => this.#become(status, change),
+      changeStatus: (status, change) => this.#changeStatus(status, change),
       closing: () => this.#closing(),
     });
     return this.#awaits;
@@ -295,30 +295,30 @@ export class Execution implements Observer<AgentOutput> {
     }
   }
 
-  #become(status: RunStatus, change?: Change): void {
+  #changeStatus(status: RunStatus, change?: StatusChange): void {
     if (this.run.status === 'in-progress') this.#worked += performance.now() - this.#since;
     if (status === 'in-progress') this.#since = performance.now();
-    this.#recorder.become(status, change);
+    this.#recorder.changeStatus(status, change);
   }
 
   /** What the agent emits while it is led through its past: it is recorded when the log has it next. */
-  #repeat(early: Early, output: AgentOutput): void {
-    early.offer(output, this.#take);
-    this.#feed?.stir();
+  #replayOutput(early: ReorderBuffer, output: AgentOutput): void {
+    early.offer(output, this.#tryRecord);
+    this.#feed?.agentActed();
     if (early.size === 0) return;
     // Where no other branch is known, there is none that the log's next event could come from.
-    const alone = !early.calls && this.#feed?.busy !== true && this.#awaits?.waiting !== true;
-    if (alone || early.size > mostEarly) throw this.#diverged('nothing');
+    const alone = !early.hasOpenCalls && this.#feed?.hasSteps !== true && this.#awaits?.waiting !== true;
+    if (alone || early.size > maxReordered) throw this.#diverged('nothing');
   }
 
   /** Records what came early, as far as it is its turn now. */
-  #retry(): void {
-    this.#early?.retry(this.#take);
+  #recordReordered(): void {
+    this.#reorderBuffer?.retry(this.#tryRecord);
     this.#awaits?.next();
-    if (this.#recorder.replay === undefined) this.#early = undefined;
+    if (this.#recorder.replay === undefined) this.#reorderBuffer = undefined;
   }
 
-  readonly #take = (output: AgentOutput): boolean => {
+  readonly #tryRecord = (output: AgentOutput): boolean => {
     const events = this.#eventsOf(output);
     if (!this.#recorder.fits(events)) return false;
     for (const event of events) this.#recorder.emit(event);
@@ -333,7 +333,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** The agent does something else than it did: `did` says what, where it is not output that came too early. */
   #diverged(did: string): RivuletError {
-    const early = this.#early?.first;
+    const early = this.#reorderBuffer?.firstOutput;
     const got = early === undefined ? did : this.#eventsOf(early);
     return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
   }
@@ -346,7 +346,7 @@ export class Execution implements Observer<AgentOutput> {
     this.#log().warn(`${what}: ${errorOf(error).message}`);
   }
 
-  readonly #unsubscribed = (error: unknown): void => this.#warn('the agent threw while it was unsubscribed', error);
+  readonly #onTeardownError = (error: unknown): void => this.#warn('the agent threw while it was unsubscribed', error);
 
   /** The event that completes the message that is open, if one is. */
   #closing(): Event[] {
@@ -358,7 +358,7 @@ export class Execution implements Observer<AgentOutput> {
   #cancelled(): void {
     if (this.#state !== 'cancelling') return;
     this.#state = 'final';
-    this.#become('cancelled');
+    this.#changeStatus('cancelled');
   }
 
   #end(error: ErrorBody): void {
@@ -367,7 +367,7 @@ export class Execution implements Observer<AgentOutput> {
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
     this.log.attach({ ended: { tokens: this.#tokens ?? this.#recorder.parts, seconds: this.worked / 1000 } });
-    this.#become(status, error && { error });
+    this.#changeStatus(status, error && { error });
     this.#close('final', 'the run is over');
   }
 

@@ -1,12 +1,12 @@
 import type { AwaitResume } from '../../schema/run.ts';
 import type { Recorder } from './recorder.ts';
-import { type Gift, type JournalEntry, openSteps, type Replay } from './replay.ts';
+import { type Delivery, type JournalEntry, openSteps, type Replay } from './replay.ts';
 
-export type StepGift = Extract<Gift, { step: string }>;
+export type StepDelivery = Extract<Delivery, { step: string }>;
 
 /** A step that the agent is subscribed to. */
-interface Receiver {
-  give(gift: StepGift): void;
+interface StepReceiver {
+  deliver(gift: StepDelivery): void;
   /** Reads what the journal only names, before it is given. */
   readonly load?: ((value: unknown) => Promise<unknown>) | undefined;
   /** Does the work; called when the run is live. */
@@ -14,20 +14,20 @@ interface Receiver {
 }
 
 /** What takes replies, and gives them to the agent. */
-interface Replies {
+interface ReplyReceiver {
   /** Whether a question is open. */
-  readonly asked: boolean;
+  readonly hasQuestion: boolean;
   /** Takes a reply of the journal. */
-  takeAgain(reply: AwaitResume): void;
+  acceptJournaled(reply: AwaitResume): void;
   /** Gives the agent the reply that was taken first. */
-  give(): void;
+  deliverReply(): void;
   /** The run is live: what was taken, and not given, is put into the feed. */
   goLive(): void;
 }
 
 /** Something for the agent, and how the journal has it. */
-interface Put {
-  readonly gift: Gift;
+interface QueuedDelivery {
+  readonly delivery: Delivery;
   readonly text: string;
 }
 
@@ -40,13 +40,13 @@ interface FeedHost {
   /** Ends the run. */
   readonly fail: (error: unknown) => void;
   /** Records what was held back, as far as it can be recorded now. */
-  readonly retry: () => void;
+  readonly recordReordered: () => void;
 }
 
 /** Characters of the journal that are given in one go. */
-const mostAtOnce = 64 * 1024;
+const maxDeliveredChars = 64 * 1024;
 /** Turns of the event loop that an agent may go on for, before it is given something all the same. */
-const mostTurns = 4;
+const maxActiveTurns = 4;
 
 /**
  * Whatever a durable run's agent is given from outside, in the first life as in a later one: the values of steps, and
@@ -56,77 +56,77 @@ const mostTurns = 4;
  */
 export class Feed {
   readonly #host: FeedHost;
-  readonly #steps = new Map<string, Receiver>();
+  readonly #steps = new Map<string, StepReceiver>();
   /** Steps whose work has begun, and is not at its end. */
-  readonly #open: Set<string>;
-  #replies: Replies | undefined;
-  #queue: Put[] = [];
-  #chars = 0;
+  readonly #openSteps: Set<string>;
+  #replyReceiver: ReplyReceiver | undefined;
+  #queue: QueuedDelivery[] = [];
+  #queuedChars = 0;
   #next = 0;
   #scheduled = false;
   #closed = false;
   /** What shows that the agent did something since the last turn; and for how many turns it went on. */
-  #moves = 0;
-  #mark = -1;
-  #turns = 0;
-  #waiting: (() => void)[] = [];
+  #activity = 0;
+  #seenActivity = -1;
+  #activeTurns = 0;
+  #waiters: (() => void)[] = [];
   #loading = false;
 
   /** `journal` is that of an earlier life. */
   constructor(host: FeedHost, journal: readonly JournalEntry[] = []) {
     this.#host = host;
-    this.#open = openSteps(journal);
+    this.#openSteps = openSteps(journal);
   }
 
-  serve(replies: Replies): void {
-    this.#replies = replies;
+  connect(replies: ReplyReceiver): void {
+    this.#replyReceiver = replies;
   }
 
   /** Characters that wait for the agent. */
   get backlog(): number {
-    return this.#chars;
+    return this.#queuedChars;
   }
 
   /** Whether the agent is subscribed to a step. */
-  get busy(): boolean {
+  get hasSteps(): boolean {
     return this.#steps.size > 0;
   }
 
   /** Resolves when something was given; undefined where nothing waits that the agent could take now. */
-  get held(): Promise<void> | undefined {
-    const entry = this.#host.recorder.replay?.due();
-    if (entry === undefined || !this.#possible(entry)) return undefined;
-    return this.given();
+  get dueDelivery(): Promise<void> | undefined {
+    const entry = this.#host.recorder.replay?.dueEntry();
+    if (entry === undefined || !this.#canDeliver(entry)) return undefined;
+    return this.whenDelivered();
   }
 
   /** Resolves when something was given, or the run is over. */
-  given(): Promise<void> {
+  whenDelivered(): Promise<void> {
     if (this.#closed) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
   /** A step was subscribed to; its work begins when the run is live. Returns how to leave. */
-  join(step: string, receiver: Receiver): () => void {
+  join(step: string, receiver: StepReceiver): () => void {
     this.#steps.set(step, receiver);
-    this.#moves += 1;
+    this.#activity += 1;
     if (this.#host.recorder.replay === undefined) receiver.begin();
-    else this.stir();
+    else this.agentActed();
     return () => {
       if (this.#steps.get(step) === receiver) this.#steps.delete(step);
     };
   }
 
   /** Has something given to the agent, when its turn comes. */
-  put(gift: Gift, text: string): void {
+  enqueue(delivery: Delivery, text: string): void {
     if (this.#closed) return;
-    this.#queue.push({ gift, text });
-    this.#chars += text.length;
+    this.#queue.push({ delivery, text });
+    this.#queuedChars += text.length;
     this.#schedule();
   }
 
   /** The agent did something, so that more may be due. */
-  stir(): void {
-    this.#moves += 1;
+  agentActed(): void {
+    this.#activity += 1;
     this.#schedule();
   }
 
@@ -134,7 +134,7 @@ export class Feed {
     this.#closed = true;
     this.#queue = [];
     this.#steps.clear();
-    this.#release();
+    this.#resolveWaiters();
   }
 
   #schedule(): void {
@@ -147,17 +147,17 @@ export class Feed {
   readonly #pump = (): void => {
     this.#scheduled = false;
     if (this.#closed) return;
-    const mark = this.#moves + this.#host.recorder.heard;
-    if (mark !== this.#mark && this.#turns < mostTurns) {
-      this.#mark = mark;
-      this.#turns += 1;
+    const mark = this.#activity + this.#host.recorder.progress;
+    if (mark !== this.#seenActivity && this.#activeTurns < maxActiveTurns) {
+      this.#seenActivity = mark;
+      this.#activeTurns += 1;
       this.#schedule();
       return;
     }
-    this.#turns = 0;
+    this.#activeTurns = 0;
     try {
       const { replay } = this.#host.recorder;
-      if (replay === undefined) this.#giveNew();
+      if (replay === undefined) this.#deliverNew();
       else this.#repeat(replay);
     } catch (error) {
       this.#host.fail(error);
@@ -166,107 +166,107 @@ export class Feed {
 
   /** Gives the journal's next line; when there is none left, the run is live. */
   #repeat(replay: Replay): void {
-    this.#host.retry();
+    this.#host.recordReordered();
     if (this.#closed) return;
     if (replay.live) {
       this.#host.recorder.goLive();
-      this.#replies?.goLive();
+      this.#replyReceiver?.goLive();
       for (const step of [...this.#steps.values()]) step.begin();
-      this.#release();
-      this.stir();
+      this.#resolveWaiters();
+      this.agentActed();
       return;
     }
-    const entry = replay.due();
-    if (entry === undefined || !this.#possible(entry)) return;
-    replay.gave();
-    this.#host.recorder.heard += 1;
-    if ('reply' in entry) this.#replies?.takeAgain(entry.reply);
-    if ('give' in entry) this.#giveAgain(entry.give);
-    this.#release();
-    this.stir();
+    const entry = replay.dueEntry();
+    if (entry === undefined || !this.#canDeliver(entry)) return;
+    replay.markDelivered();
+    this.#host.recorder.progress += 1;
+    if ('reply' in entry) this.#replyReceiver?.acceptJournaled(entry.reply);
+    if ('give' in entry) this.#redeliver(entry.give);
+    this.#resolveWaiters();
+    this.agentActed();
   }
 
-  #possible(entry: JournalEntry): boolean {
+  #canDeliver(entry: JournalEntry): boolean {
     if ('give' in entry) return entry.give.every((gift) => !('step' in gift) || this.#steps.has(gift.step));
-    return this.#replies?.asked === true;
+    return this.#replyReceiver?.hasQuestion === true;
   }
 
-  #giveAgain(gifts: readonly Gift[]): void {
-    const loading = gifts.map((gift) => this.#loaded(gift));
+  #redeliver(gifts: readonly Delivery[]): void {
+    const loading = gifts.map((gift) => this.#load(gift));
     if (loading.every((one) => one === undefined)) {
-      for (const gift of gifts) this.#give(gift);
+      for (const gift of gifts) this.#deliver(gift);
       return;
     }
     this.#loading = true;
     Promise.all(loading.map((one, index) => one ?? gifts[index])).then(
       (loaded) => {
         this.#loading = false;
-        for (const gift of loaded) if (gift !== undefined) this.#give(gift);
-        this.stir();
+        for (const gift of loaded) if (gift !== undefined) this.#deliver(gift);
+        this.agentActed();
       },
       (error) => this.#host.fail(error),
     );
   }
 
-  #loaded(gift: Gift): Promise<Gift> | undefined {
+  #load(gift: Delivery): Promise<Delivery> | undefined {
     if (!('value' in gift)) return undefined;
     const load = this.#steps.get(gift.step)?.load;
     return load?.(gift.value[0]).then((value) => ({ step: gift.step, value: [value] }));
   }
 
-  #giveNew(): void {
-    const gifts: Gift[] = [];
+  #deliverNew(): void {
+    const gifts: Delivery[] = [];
     const texts: string[] = [];
     let chars = 0;
-    while (this.#next < this.#queue.length && chars < mostAtOnce) {
+    while (this.#next < this.#queue.length && chars < maxDeliveredChars) {
       const put = this.#queue[this.#next];
       this.#next += 1;
       if (put === undefined) break;
-      this.#chars -= put.text.length;
+      this.#queuedChars -= put.text.length;
       // The agent has left that step since.
-      if ('step' in put.gift && !this.#steps.has(put.gift.step)) continue;
+      if ('step' in put.delivery && !this.#steps.has(put.delivery.step)) continue;
       chars += put.text.length;
-      gifts.push(put.gift);
+      gifts.push(put.delivery);
       texts.push(put.text);
     }
     if (this.#next >= this.#queue.length) [this.#queue, this.#next] = [[], 0];
     if (gifts.length > 0) {
-      this.#journal(`"give":[${texts.join(',')}]`);
-      this.#host.recorder.gotOn();
+      this.#writeJournal(`"give":[${texts.join(',')}]`);
+      this.#host.recorder.noteProgress();
     }
-    for (const gift of gifts) this.#give(gift);
-    this.#release();
-    this.stir();
+    for (const gift of gifts) this.#deliver(gift);
+    this.#resolveWaiters();
+    this.agentActed();
   }
 
   /** Writes a line of the journal; `rest` is what comes after its place and time. */
-  #journal(rest: string): void {
+  #writeJournal(rest: string): void {
     const { recorder, worked } = this.#host;
     recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(worked())},${rest}}`);
   }
 
   /** A step's work begins: should the process die, the journal shows that it was under way. */
-  begun(step: string): void {
-    if (this.#closed || this.#open.has(step)) return;
-    this.#open.add(step);
-    this.#journal(`"begun":${JSON.stringify(step)}`);
+  stepBegan(step: string): void {
+    if (this.#closed || this.#openSteps.has(step)) return;
+    this.#openSteps.add(step);
+    this.#writeJournal(`"begun":${JSON.stringify(step)}`);
   }
 
   /** The agent has left a step before its end. */
-  left(step: string): void {
-    if (!this.#closed && this.#open.delete(step)) this.#journal(`"left":${JSON.stringify(step)}`);
+  stepLeft(step: string): void {
+    if (!this.#closed && this.#openSteps.delete(step)) this.#writeJournal(`"left":${JSON.stringify(step)}`);
   }
 
-  #give(gift: Gift): void {
+  #deliver(gift: Delivery): void {
     if (this.#closed) return;
-    if ('done' in gift || 'error' in gift) this.#open.delete(gift.step);
-    if ('step' in gift) this.#steps.get(gift.step)?.give(gift);
-    else this.#replies?.give();
+    if ('done' in gift || 'error' in gift) this.#openSteps.delete(gift.step);
+    if ('step' in gift) this.#steps.get(gift.step)?.deliver(gift);
+    else this.#replyReceiver?.deliverReply();
   }
 
-  #release(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+  #resolveWaiters(): void {
+    const waiting = this.#waiters;
+    this.#waiters = [];
     for (const resolve of waiting) resolve();
   }
 }

@@ -4,9 +4,9 @@ import type { Sessions } from '../sessions.ts';
 import type { Abort } from './abort.ts';
 import type { ContextHost } from './context.ts';
 import type { Feed } from './feed.ts';
-import type { Pending } from './pending.ts';
+import type { PendingWork } from './pending-work.ts';
 import type { Recorder } from './recorder.ts';
-import { sessionOf } from './session-context.ts';
+import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
 
 /** What it needs of all that executions share. */
@@ -16,10 +16,10 @@ interface Shared extends Pick<ContextHost, 'registry' | 'now' | 'logFor'> {
 }
 
 /** What it needs of the execution. */
-interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'early'> {
+interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'reorderBuffer'> {
   readonly recorder: Recorder;
   readonly abort: Abort;
-  readonly pending: Pending;
+  readonly pending: PendingWork;
   /** Of a durable run. */
   readonly feed: Feed | undefined;
   readonly fail: (error: unknown) => void;
@@ -31,13 +31,13 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'early'> {
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: Shared,
-  { recorder, abort, pending, feed, fail, ask, use, early }: Owner,
+  { recorder, abort, pending, feed, fail, ask, use, reorderBuffer }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
     if (limits.backlog > 0 && log.backlog > limits.backlog) return log.flushed();
     if (feed === undefined) return undefined;
-    return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.given() : feed.held;
+    return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.whenDelivered() : feed.dueDelivery;
   };
   const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
   const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
@@ -48,11 +48,11 @@ export function createHost(
     logFor,
     source,
     steps,
-    early,
+    reorderBuffer,
     awaitTimeout: limits.awaitTimeout,
     now,
     session: () => {
-      session ??= sessionOf(sessions, recorder, abort, steps);
+      session ??= createAgentSession(sessions, recorder, abort, steps);
       return session;
     },
     ask,

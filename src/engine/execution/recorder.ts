@@ -8,7 +8,7 @@ import type { RunLog } from '../log/run-log.ts';
 import type { Replay } from './replay.ts';
 
 /** What comes with a change of status. */
-export type Change = Pick<Run, 'error' | 'await_request'>;
+export type StatusChange = Pick<Run, 'error' | 'await_request'>;
 
 /**
  * Writes down what a run does: the Run as it is now, and the log that it is folded from. While the run is
@@ -23,7 +23,7 @@ export class Recorder {
   #events = 0;
   #chars = 0;
   /** Grows whenever the run gets on. To ask for the time instead costs 50 ns a token. */
-  heard = 0;
+  progress = 0;
   /** Parts streamed: the tokens of an agent that does not count them itself. */
   parts = 0;
 
@@ -51,7 +51,7 @@ export class Recorder {
   }
 
   /** The first event of the log; answers its line. */
-  created(): string {
+  recordCreated(): string {
     return this.#append({ type: 'run.created', run: this.#run });
   }
 
@@ -63,7 +63,7 @@ export class Recorder {
   /** An event of the agent's. @throws RivuletError `output_limit`, `replay_diverged` */
   emit(event: Event): void {
     const line = encode(event);
-    this.heard += 1;
+    this.progress += 1;
     this.count(line.length);
     if (event.type === 'message.part') this.parts += 1;
     if (this.#replay?.matching) {
@@ -75,7 +75,7 @@ export class Recorder {
   }
 
   /** The event of a change of status, which carries the output only where it is the last one. */
-  turn(status: Exclude<RunStatus, 'cancelling'>, change: Change = {}): RunEvent {
+  statusEvent(status: Exclude<RunStatus, 'cancelling'>, change: StatusChange = {}): RunEvent {
     const { run_id, await_request: _, ...rest } = this.#run;
     const type: RunEvent['type'] = `run.${status}`;
     // A literal's key first: what is added to a mere copy costs V8 ten times as much.
@@ -84,18 +84,18 @@ export class Recorder {
   }
 
   /** The only place where a live run's status changes. @throws RivuletError `replay_diverged` */
-  become(status: RunStatus, change: Change = {}): void {
+  changeStatus(status: RunStatus, change: StatusChange = {}): void {
     const before = this.#run.status;
     if (!canBecome(before, status)) throw new Error(`a run cannot go from ${before} to ${status}`);
-    if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.#catchUp();
-    this.heard += 1;
+    if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.#endReplay();
+    this.progress += 1;
     if (status === 'cancelling') {
       const { await_request: _, ...rest } = this.#run;
       this.#run = { ...rest, status };
       this.log.change({ status });
       return;
     }
-    const event = this.turn(status, change);
+    const event = this.statusEvent(status, change);
     const { await_request } = event.run;
     if (await_request !== undefined) this.count(JSON.stringify(await_request).length);
     if (this.#replay?.matching) {
@@ -112,8 +112,8 @@ export class Recorder {
   }
 
   /** The agent was given something new: whatever was wrong before is no longer counted. */
-  gotOn(): void {
-    this.heard += 1;
+  noteProgress(): void {
+    this.progress += 1;
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
   }
 
@@ -127,7 +127,7 @@ export class Recorder {
   }
 
   /** Where a replay ends early: what the log has, the Run has. */
-  #catchUp(): void {
+  #endReplay(): void {
     for (const logged of this.#replay?.rest() ?? []) {
       if (logged.type === 'message.part') this.parts += 1;
       if (!('run' in logged)) this.#run = fold(this.#run, logged);

@@ -5,7 +5,7 @@ import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 
 /** What a durable run's agent is given: something of a step's, or the reply that the run took. */
-export type Gift =
+export type Delivery =
   | { readonly step: string; readonly value: readonly [] | readonly [unknown] } // `undefined` is a value as well
   | { readonly step: string; readonly done: true }
   | { readonly step: string; readonly error: ErrorBody }
@@ -16,14 +16,14 @@ export type Gift =
  * What is in one `give` was given in one go; between two lines the agent did all that it could do without the second.
  */
 export type JournalEntry = { readonly at: number; readonly ms?: number } & (
-  | { readonly give: readonly Gift[] }
+  | { readonly give: readonly Delivery[] }
   | { readonly reply: AwaitResume }
   | { readonly begun: string }
   | { readonly left: string }
 );
 
 /** An earlier life of the run: its events after the first one, and its journal. */
-export interface Past {
+export interface Recording {
   readonly lines: readonly string[];
   readonly journal: readonly JournalEntry[];
 }
@@ -38,16 +38,16 @@ export class Replay {
   /** Id of the event before the first line. */
   readonly #base: number;
   #matched = 0;
-  #given = 0;
+  #delivered = 0;
 
-  constructor(base: number, { lines, journal }: Past) {
+  constructor(base: number, { lines, journal }: Recording) {
     this.#base = base;
     this.#lines = lines;
     this.#entries = journal.filter((entry) => 'give' in entry || 'reply' in entry);
   }
 
   get live(): boolean {
-    return !this.matching && this.#given === this.#entries.length;
+    return !this.matching && this.#delivered === this.#entries.length;
   }
 
   /** Whether there are events left to match. */
@@ -59,7 +59,7 @@ export class Replay {
   fits(events: readonly Event[]): boolean {
     return events.every((event, index) => {
       const line = this.#lines[this.#matched + index];
-      return line === undefined || loggedOf(event, line) !== undefined;
+      return line === undefined || matchLine(event, line) !== undefined;
     });
   }
 
@@ -69,7 +69,7 @@ export class Replay {
    */
   match(event: Event): Event {
     const line = this.#lines[this.#matched];
-    const logged = line === undefined ? undefined : loggedOf(event, line);
+    const logged = line === undefined ? undefined : matchLine(event, line);
     if (logged === undefined) throw this.diverged([event]);
     this.#matched += 1;
     return logged;
@@ -83,21 +83,21 @@ export class Replay {
   }
 
   /** The journal's next entry, where all events before it were matched. */
-  due(): JournalEntry | undefined {
-    const entry = this.#entries[this.#given];
+  dueEntry(): JournalEntry | undefined {
+    const entry = this.#entries[this.#delivered];
     return entry !== undefined && entry.at <= this.#base + this.#matched ? entry : undefined;
   }
 
   /** What is due was given. */
-  gave(): void {
-    this.#given += 1;
+  markDelivered(): void {
+    this.#delivered += 1;
   }
 
   /** The error that says where the replay stands. `got` is what the agent emitted, or did, instead of what comes next. */
   diverged(got: readonly Event[] | string): RivuletError {
-    const entry = this.due();
+    const entry = this.dueEntry();
     if (typeof got === 'string' && entry !== undefined)
-      return fail('replay_diverged', 'the journal', waitedFor(entry), got);
+      return fail('replay_diverged', 'the journal', describeEntry(entry), got);
     const events = typeof got === 'string' ? [] : got;
     const same = events.findIndex((_, index) => !this.fits(events.slice(0, index + 1)));
     const at = this.#matched + Math.max(0, same);
@@ -118,14 +118,14 @@ export function openSteps(journal: readonly JournalEntry[]): Set<string> {
   return open;
 }
 
-function waitedFor(entry: JournalEntry): string {
+function describeEntry(entry: JournalEntry): string {
   if ('reply' in entry) return 'a question that the run awaits the reply to';
   const [gift] = 'give' in entry ? entry.give : [];
   return gift !== undefined && 'step' in gift ? `step ${gift.step} to begin` : 'a question that is open';
 }
 
 /** The logged event, where the other one is the same but for its times; undefined where it is not. */
-function loggedOf(event: Event, line: string): Event | undefined {
+function matchLine(event: Event, line: string): Event | undefined {
   // Parts are most of a log, and no time is in them.
   if (encode(event) === line) return event;
   if (event.type === 'message.part') return undefined;

@@ -16,32 +16,32 @@ type Check = (value: unknown) => ErrorObject | undefined;
 type Schema = Record<string, unknown>;
 
 /** Characters of a reply that are checked against a schema; a longer one does not fit. */
-const longest = 1024 * 1024;
+const maxReplyChars = 1024 * 1024;
 /** Characters of a schema's JSON; compiling one of that size takes some 100 ms. */
-const largest = 64 * 1024;
+const maxSchemaChars = 64 * 1024;
 /** Milliseconds that the check of a reply may take: a pattern may backtrack for ever. */
-const time = 250;
+const maxCheckTime = 250;
 
 // `strict` and `logger` off: schemas come from other programs, which use keywords of their own.
 const options: Options = { strict: false, logger: false, allErrors: false, addUsedSchema: false };
 
-const makers: Record<string, () => Ajv> = {
+const ajvMakers: Record<string, () => Ajv> = {
   '//json-schema.org/draft-04/schema': () => new AjvDraft4.default(options),
   '//json-schema.org/draft-06/schema': () => new Ajv(options).addMetaSchema(draft6),
   '//json-schema.org/draft/2019-09/schema': () => new Ajv2019(options),
   '//json-schema.org/draft/2020-12/schema': () => new Ajv2020(options),
 };
-const made = new Map<string, Ajv>();
+const ajvs = new Map<string, Ajv>();
 
 /** The Ajv that knows the dialect of a schema; without `$schema` it is draft 7. One each: to make one takes 10 ms. */
 function ajvFor({ $schema }: Schema): Ajv {
   const named = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : '';
-  const dialect = named in makers ? named : '';
-  const known = made.get(dialect);
+  const dialect = named in ajvMakers ? named : '';
+  const known = ajvs.get(dialect);
   if (known !== undefined) return known;
-  const ajv = makers[dialect]?.() ?? new Ajv(options);
+  const ajv = ajvMakers[dialect]?.() ?? new Ajv(options);
   addFormats.default(ajv);
-  made.set(dialect, ajv);
+  ajvs.set(dialect, ajv);
   return ajv;
 }
 
@@ -60,7 +60,7 @@ function compileReply(schema: Schema): Check {
   const key = JSON.stringify(schema);
   const known = compiled.get(key);
   if (known !== undefined) return known;
-  if (key.length > largest) throw new Error(`is longer than ${largest} characters of JSON`);
+  if (key.length > maxSchemaChars) throw new Error(`is longer than ${maxSchemaChars} characters of JSON`);
   if (schema.$async !== undefined) throw new Error('has $async, which is not supported');
   const ajv = ajvFor(schema);
   const validate = ajv.compile(schema);
@@ -75,7 +75,7 @@ function compileReply(schema: Schema): Check {
  * Called when the agent asks, so that a schema that is none is its error, and not that of the client that replies.
  * @throws RivuletError `await_invalid` that names the agent and says what is wrong with the schema
  */
-export function checkSchema(agent: string, schema: Schema): void {
+export function checkReplySchema(agent: string, schema: Schema): void {
   try {
     compileReply(schema);
   } catch (error) {
@@ -83,30 +83,27 @@ export function checkSchema(agent: string, schema: Schema): void {
   }
 }
 
-/** Checks replies against what was asked. */
-export class Replies {
-  /**
-   * A client's reply as the agent gets it, with the id of the question that it is for.
-   * @throws RivuletError `await_type_mismatch`, `question_mismatch`, `validation_failed` that names the path
-   */
-  receive(request: AwaitRequest, input: AwaitResumeInput, now: string): AwaitResume {
-    const { type = 'message' } = input;
-    if (type !== request.type) throw fail('await_type_mismatch', request.type, type);
-    const { id = input.id } = request;
-    if (input.id !== undefined && id !== undefined && input.id !== id) throw fail('question_mismatch', id, input.id);
-    if (input.message === undefined) throw fail('validation_failed', 'await_resume.message', 'is required');
-    const message = receiveMessage(input.message, 'await_resume.message', now);
-    if (request.schema !== undefined) checkReply(request.schema, message);
-    return { ...input, type: request.type, message, ...(id !== undefined && { id }) };
-  }
+/**
+ * A client's reply as the agent gets it, with the id of the question that it answers.
+ * @throws RivuletError `await_type_mismatch`, `question_mismatch`, `validation_failed` that names the path
+ */
+export function receiveReply(request: AwaitRequest, input: AwaitResumeInput, now: string): AwaitResume {
+  const { type = 'message' } = input;
+  if (type !== request.type) throw fail('await_type_mismatch', request.type, type);
+  const { id = input.id } = request;
+  if (input.id !== undefined && id !== undefined && input.id !== id) throw fail('question_mismatch', id, input.id);
+  if (input.message === undefined) throw fail('validation_failed', 'await_resume.message', 'is required');
+  const message = receiveMessage(input.message, 'await_resume.message', now);
+  if (request.schema !== undefined) checkReply(request.schema, message);
+  return { ...input, type: request.type, message, ...(id !== undefined && { id }) };
 }
 
 function checkReply(schema: Schema, message: Message): void {
-  const { path, value } = answered(message);
+  const { path, value } = replyValue(message);
   const check = compileReply(schema);
-  const answer = inTime(() => ({ problem: check(value) }));
+  const answer = runWithVmTimeout(() => ({ problem: check(value) }));
   if (answer === undefined)
-    throw fail('validation_failed', path, `takes more than ${time} ms to check; send something shorter`);
+    throw fail('validation_failed', path, `takes more than ${maxCheckTime} ms to check; send something shorter`);
   const { problem } = answer;
   if (problem === undefined) return;
   throw fail(
@@ -119,13 +116,13 @@ function checkReply(schema: Schema, message: Message): void {
 const context = createContext({ work: (): void => {} });
 
 /** Does work that is stopped after a time; undefined where it was. Node's watchdog, at some 50 µs, stops even a RegExp. */
-function inTime<T>(work: () => T): T | undefined {
+function runWithVmTimeout<T>(work: () => T): T | undefined {
   let result: T | undefined;
   context.work = () => {
     result = work();
   };
   try {
-    runInContext('work()', context, { timeout: time });
+    runInContext('work()', context, { timeout: maxCheckTime });
   } catch (error) {
     const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
@@ -134,11 +131,11 @@ function inTime<T>(work: () => T): T | undefined {
 }
 
 /** What a schema speaks of: the reply's JSON part, or else all of its text, as JSON where it is that. */
-function answered({ parts }: Message): { path: string; value: unknown } {
+function replyValue({ parts }: Message): { path: string; value: unknown } {
   const index = parts.findIndex(({ content_type }) => /^application\/([\w.-]+\+)?json\b/i.test(content_type ?? ''));
   const path = index < 0 ? 'await_resume.message.parts' : `await_resume.message.parts[${index}].content`;
   const text = index < 0 ? parts.map(({ content }) => content ?? '').join('') : (parts[index]?.content ?? '');
-  if (text.length > longest) throw fail('validation_failed', path, `is longer than ${longest} characters`);
+  if (text.length > maxReplyChars) throw fail('validation_failed', path, `is longer than ${maxReplyChars} characters`);
   try {
     return { path, value: JSON.parse(text) };
   } catch {

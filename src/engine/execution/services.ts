@@ -5,7 +5,7 @@ import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
 
 /** What all executions of an engine share. */
-export interface Services {
+export interface ExecutionServices {
   readonly registry: Registry;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;

@@ -11,7 +11,7 @@ import { ignored, reported } from './unhandled.ts';
  * The session as a run's agent sees it. In a durable run each look at it is a step: another run may have
  * changed the session before this one is re-entered, and the agent has to see what it saw.
  */
-export function sessionOf(
+export function createAgentSession(
   sessions: Sessions,
   recorder: Recorder,
   abort: Abort,
@@ -41,11 +41,13 @@ export function sessionOf(
           ),
     // The caller knows what it stored; that is what the type parameter is for.
     state: <T>() =>
-      handled(step('state', async () => (await sessions.state(session_id, abort.signal)) as T | undefined)),
+      withHandledRejection(
+        step('state', async () => (await sessions.state(session_id, abort.signal)) as T | undefined),
+      ),
     setState: (value) =>
-      handled(
+      withHandledRejection(
         step('setState', async () => {
-          const extras = sessions.storeState(session_id, value);
+          const extras = sessions.stateExtras(session_id, value);
           recorder.count(extras.resources?.[0]?.body.length ?? 0);
           log.attach(extras);
           await log.flushed();
@@ -55,7 +57,7 @@ export function sessionOf(
 }
 
 /** The one value. Where the agent does not wait for it, a failure must not end the process. */
-function handled<T>(value: Observable<T>): Promise<T> {
+function withHandledRejection<T>(value: Observable<T>): Promise<T> {
   const promise = firstValueFrom(value);
   promise.catch(() => undefined);
   return promise;

@@ -1,7 +1,7 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
 import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
-import type { Feed, StepGift } from './feed.ts';
+import type { Feed, StepDelivery } from './feed.ts';
 import type { Recorder } from './recorder.ts';
 import { reported } from './unhandled.ts';
 
@@ -55,7 +55,7 @@ export class Steps {
         over = true;
         subscriber.error(error);
       };
-      const give = (gift: StepGift): void => {
+      const deliver = (gift: StepDelivery): void => {
         if ('error' in gift) {
           end(reported(agentErrorOf(gift.error), this.#fail));
         } else if ('done' in gift) {
@@ -71,7 +71,7 @@ export class Steps {
       const begin = (): void => {
         if (over || subscriber.closed || begun) return;
         begun = true;
-        this.#feed.begun(step);
+        this.#feed.stepBegan(step);
         working.add(this.#begin(step, before, work));
       };
       this.#open.add(end);
@@ -81,9 +81,9 @@ export class Steps {
         this.#open.delete(end);
         leave();
         working.unsubscribe();
-        if (!over) this.#feed.left(step);
+        if (!over) this.#feed.stepLeft(step);
       });
-      leave = this.#feed.join(step, { give, begin, ...(work.journaled && { load: work.journaled.load }) });
+      leave = this.#feed.join(step, { deliver, begin, ...(work.journaled && { load: work.journaled.load }) });
       if (subscriber.closed) leave();
     });
   }
@@ -99,10 +99,10 @@ export class Steps {
     const continued = before.length > 0 && again !== undefined;
     const known = continued ? [] : [...before];
     const doing = new Subscription();
-    const put = (gift: StepGift, rest: string): void => {
+    const put = (gift: StepDelivery, rest: string): void => {
       const text = `{"step":${name},${rest}}`;
       this.#recorder.count(text.length);
-      this.#feed.put(gift, text);
+      this.#feed.enqueue(gift, text);
     };
     const failed = (error: unknown): void => {
       const body = errorOf(error);

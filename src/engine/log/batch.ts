@@ -2,15 +2,15 @@ import { runEventOf } from '../../core/encode.ts';
 import type { Batch } from '../../core/store.ts';
 
 /** Id of a batch's last event; 0 where there is no batch. */
-export const lastOf = (batch: Batch | undefined): number =>
+export const lastIdOf = (batch: Batch | undefined): number =>
   batch === undefined ? 0 : batch.first + batch.lines.length - 1;
 
 export const charsOf = ({ lines }: Batch): number => lines.reduce((sum, line) => sum + line.length, 0);
 
-const settling = new Set(['awaiting', 'completed', 'failed', 'cancelled']);
+const settlingEvents = new Set(['awaiting', 'completed', 'failed', 'cancelled']);
 
 /** Whether a line is an event at which a waiting request is answered. */
-export function settles(line: string | undefined): boolean {
+export function isSettling(line: string | undefined): boolean {
   const kind = line === undefined ? undefined : runEventOf(line);
-  return kind !== undefined && settling.has(kind);
+  return kind !== undefined && settlingEvents.has(kind);
 }

@@ -1,25 +1,25 @@
 import { fail } from '../../core/errors.ts';
 import type { Outcome, Store, Write } from '../../core/store.ts';
 import { delay } from '../../core/timing.ts';
-import { within } from '../store-access.ts';
+import { orUnavailable } from '../store-access.ts';
 
 /** A log that has something to be kept, as the group commit sees it. */
-export interface Uncommitted {
+export interface UncommittedLog {
   /** Characters of what is pending. */
   readonly backlog: number;
   /** What is pending; from now on it is in flight, until it is settled or broke. */
-  take(): Write[];
+  takePending(): Write[];
   /** What became of the writes in flight: one outcome each, from `at` on. */
-  settle(outcomes: readonly Outcome[], at: number): void;
+  onCommitted(outcomes: readonly Outcome[], at: number): void;
   /** The store did not take them within the time that it has. */
-  broke(cause: unknown): void;
+  onCommitFailed(cause: unknown): void;
   /** Resolves when all that was appended is durable. */
   flushed(): Promise<void>;
 }
 
 /** The writes of one log that go to the store together. */
-interface Parcel {
-  readonly log: Uncommitted;
+interface WriteGroup {
+  readonly log: UncommittedLog;
   readonly writes: readonly Write[];
   readonly chars: number;
   /** When the store first failed to take them, in milliseconds of `performance.now`. */
@@ -36,12 +36,12 @@ export interface GroupCommitOptions {
 }
 
 /** One commit has at most so many writes, and so many characters unless one log alone has more. */
-const maxWrites = 500;
-const maxChars = 4 * 1024 * 1024;
+const maxCommitWrites = 500;
+const maxCommitChars = 4 * 1024 * 1024;
 /** Failed rounds after which logs are tried one by one, so that what one of them wrote does not stop the others. */
-const roundsTogether = 2;
+const maxCombinedRounds = 2;
 /** Failures in one such round after which it is the store that fails. */
-const failuresARound = 20;
+const maxFailuresPerRound = 20;
 
 /**
  * Group commit: what all runs append in one turn of the event loop goes to the store as one commit,
@@ -51,16 +51,16 @@ const failuresARound = 20;
 export class GroupCommit {
   readonly #store: Store;
   readonly #options: GroupCommitOptions;
-  #dirty: Uncommitted[] = [];
+  #dirty: UncommittedLog[] = [];
   /** What the store has not taken yet, oldest first. */
-  #failed: Parcel[] = [];
+  #failed: WriteGroup[] = [];
   #rounds = 0;
   /** What the store said against the last commit that it did not take; undefined while it takes them. */
-  #cause: unknown;
+  #lastError: unknown;
   #running = false;
-  readonly #idle: (() => void)[] = [];
+  readonly #drainWaiters: (() => void)[] = [];
   /** Since when a commit is under way or failing, in milliseconds of `performance.now`. */
-  #since: number | undefined;
+  #busySince: number | undefined;
 
   constructor(store: Store, options: GroupCommitOptions) {
     this.#store = store;
@@ -69,25 +69,25 @@ export class GroupCommit {
 
   /** Whether the last commit failed. */
   get failing(): boolean {
-    return this.#cause !== undefined;
+    return this.#lastError !== undefined;
   }
 
   /**
    * What a request asks before it begins something: runs can wait for a store that is unavailable, people cannot.
    * @throws RivuletError `store_unavailable`
    */
-  check(): void {
-    if (this.#since !== undefined && performance.now() - this.#since > this.#options.requestTimeout)
+  checkAvailable(): void {
+    if (this.#busySince !== undefined && performance.now() - this.#busySince > this.#options.requestTimeout)
       throw fail('store_unavailable');
   }
 
   /** Resolves when all of a log is durable. What is given up may become durable all the same. @throws as above */
-  kept(log: Uncommitted): Promise<void> {
-    return within(log.flushed(), this.#options.requestTimeout);
+  whenDurable(log: UncommittedLog): Promise<void> {
+    return orUnavailable(log.flushed(), this.#options.requestTimeout);
   }
 
   /** Has the log's pending events committed at the end of this turn; called once before each `take`. */
-  mark(log: Uncommitted): void {
+  schedule(log: UncommittedLog): void {
     this.#dirty.push(log);
     if (this.#running) return;
     this.#running = true;
@@ -98,79 +98,79 @@ export class GroupCommit {
 
   /** Resolves when nothing is waiting to be kept, or the store has failed to take it. */
   async drained(): Promise<void> {
-    if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    if (this.#running) await new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
   }
 
   // Never rejects: what goes wrong is told to the logs that it concerns.
   readonly #run = (): void => {
-    void this.#round().then(() => {
+    void this.#commitRound().then(() => {
       if (this.#dirty.length > 0 || this.#failed.length > 0) return void setImmediate(this.#run);
       this.#running = false;
-      for (const resolve of this.#idle.splice(0)) resolve();
+      for (const resolve of this.#drainWaiters.splice(0)) resolve();
     });
   };
 
-  async #round(): Promise<void> {
-    const parcels = this.#failed;
-    const inFlight = new Set(parcels.map(({ log }) => log));
+  async #commitRound(): Promise<void> {
+    const groups = this.#failed;
+    const inFlight = new Set(groups.map(({ log }) => log));
     const dirty = this.#dirty;
     this.#dirty = [];
     for (const log of dirty) {
       // Its earlier writes come first; it stays dirty until they are settled.
       if (inFlight.has(log)) this.#dirty.push(log);
-      else parcels.push(parcelOf(log));
+      else groups.push(groupOf(log));
     }
     this.#failed = [];
-    this.#since ??= performance.now();
-    await this.#commitAll(parcels);
+    this.#busySince ??= performance.now();
+    await this.#commitAll(groups);
     if (this.#failed.length > 0) {
       this.#rounds += 1;
       await delay(Math.min(25 * 2 ** this.#rounds, 2_000));
-      this.#expire();
+      this.#giveUpLate();
     }
     if (this.#failed.length > 0) return;
     this.#rounds = 0;
-    this.#cause = undefined;
-    this.#since = undefined;
+    this.#lastError = undefined;
+    this.#busySince = undefined;
   }
 
-  async #commitAll(parcels: readonly Parcel[]): Promise<void> {
-    const single = this.#rounds >= roundsTogether;
+  async #commitAll(groups: readonly WriteGroup[]): Promise<void> {
+    const single = this.#rounds >= maxCombinedRounds;
     let failures = 0;
-    for (let next = 0; next < parcels.length; ) {
+    for (let next = 0; next < groups.length; ) {
       const from = next;
       let writes = 0;
       let chars = 0;
       do {
-        const parcel = parcels[next];
-        writes += parcel?.writes.length ?? 0;
-        chars += parcel?.chars ?? 0;
+        const group = groups[next];
+        writes += group?.writes.length ?? 0;
+        chars += group?.chars ?? 0;
         next += 1;
-      } while (!single && next < parcels.length && writes < maxWrites && chars < maxChars);
-      const piece = from === 0 && next === parcels.length ? parcels : parcels.slice(from, next);
-      if (failures >= failuresARound) this.#failed.push(...piece);
-      else if (!(await this.#commit(piece))) failures += 1;
+      } while (!single && next < groups.length && writes < maxCommitWrites && chars < maxCommitChars);
+      const slice = from === 0 && next === groups.length ? groups : groups.slice(from, next);
+      if (failures >= maxFailuresPerRound) this.#failed.push(...slice);
+      else if (!(await this.#commit(slice))) failures += 1;
     }
     // Those that were not tried come first the next time.
-    if (failures >= failuresARound) this.#failed.push(...this.#failed.splice(0, failures));
+    if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
   }
 
   /** Answers whether the store took part; what it did not take is tried again. */
-  async #commit(parcels: readonly Parcel[]): Promise<boolean> {
-    const [first] = parcels;
-    const writes = parcels.length === 1 && first !== undefined ? first.writes : parcels.flatMap((one) => one.writes);
+  async #commit(groups: readonly WriteGroup[]): Promise<boolean> {
+    const [first] = groups;
+    const writes = groups.length === 1 && first !== undefined ? first.writes : groups.flatMap((one) => one.writes);
     let outcomes: Outcome[];
     try {
       outcomes = await this.#store.commit(writes);
     } catch (error) {
-      this.#failing(parcels, error);
+      this.#onFailedCommit(groups, error);
       return false;
     }
     let at = 0;
-    for (const { log, writes } of parcels) {
+    for (const { log, writes } of groups) {
       // A reader that throws must not keep the logs after this one from being told.
       try {
-        log.settle(outcomes, at);
+        log.onCommitted(outcomes, at);
       } catch (error) {
         this.#options.onFailure(error);
       }
@@ -179,25 +179,25 @@ export class GroupCommit {
     return true;
   }
 
-  #failing(parcels: readonly Parcel[], error: unknown): void {
-    if (this.#cause === undefined) this.#options.onFailure(error);
-    this.#cause = error;
-    for (const parcel of parcels) {
-      parcel.failedAt ??= performance.now();
-      this.#failed.push(parcel);
+  #onFailedCommit(groups: readonly WriteGroup[], error: unknown): void {
+    if (this.#lastError === undefined) this.#options.onFailure(error);
+    this.#lastError = error;
+    for (const group of groups) {
+      group.failedAt ??= performance.now();
+      this.#failed.push(group);
     }
   }
 
-  #expire(): void {
+  #giveUpLate(): void {
     const limit = performance.now() - this.#options.storeTimeout;
     const late = this.#failed.filter(({ failedAt = 0 }) => failedAt < limit);
     if (late.length === 0) return;
-    this.#failed = this.#failed.filter((parcel) => !late.includes(parcel));
-    for (const { log } of late) log.broke(this.#cause);
+    this.#failed = this.#failed.filter((group) => !late.includes(group));
+    for (const { log } of late) log.onCommitFailed(this.#lastError);
   }
 }
 
-function parcelOf(log: Uncommitted): Parcel {
+function groupOf(log: UncommittedLog): WriteGroup {
   const chars = log.backlog;
-  return { log, writes: log.take(), chars };
+  return { log, writes: log.takePending(), chars };
 }

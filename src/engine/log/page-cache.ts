@@ -4,9 +4,9 @@ import type { Batch, Store } from '../../core/store.ts';
 import { charsOf } from './batch.ts';
 
 /** Events that are read at a time; a store ends a page earlier where the events are long. */
-const pageEvents = 1000;
+const eventsPerPage = 1000;
 /** Characters of all kept pages; as much as a few sockets take before they are full. */
-const keptChars = 8 * 1024 * 1024;
+const maxCachedChars = 8 * 1024 * 1024;
 
 /**
  * Reads logs from the store, a page at a time. Readers at the same place get the same page: of 500 who come for
@@ -15,8 +15,8 @@ const keptChars = 8 * 1024 * 1024;
  */
 export class PageCache {
   readonly #store: Store;
-  readonly #kept = new LRUCache<string, readonly Batch[]>({
-    maxSize: keptChars,
+  readonly #cached = new LRUCache<string, readonly Batch[]>({
+    maxSize: maxCachedChars,
     sizeCalculation: (page) => page.reduce((sum, batch) => sum + charsOf(batch), 1),
   });
   readonly #reading = new Map<string, Promise<readonly Batch[]>>();
@@ -27,25 +27,25 @@ export class PageCache {
 
   /** The batches after an event that the log has, oldest first. @throws RivuletError `log_removed` */
   async after(run_id: string, after: number): Promise<readonly Batch[]> {
-    const place = `${run_id} ${after}`;
-    const known = this.#kept.get(place) ?? this.#reading.get(place);
+    const key = `${run_id} ${after}`;
+    const known = this.#cached.get(key) ?? this.#reading.get(key);
     if (known !== undefined) return known;
     // The cache could do this as well, but with an AbortController for each page.
     const reading = readPage(this.#store, run_id, after);
-    this.#reading.set(place, reading);
+    this.#reading.set(key, reading);
     try {
       const page = await reading;
-      this.#kept.set(place, page);
+      this.#cached.set(key, page);
       return page;
     } finally {
-      this.#reading.delete(place);
+      this.#reading.delete(key);
     }
   }
 }
 
 /** One page, as the store has it; the first batch may begin before the cursor. @throws RivuletError `log_removed` */
 export async function readPage(store: Store, run_id: string, after: number): Promise<readonly Batch[]> {
-  const page = await store.events(run_id, after, pageEvents);
+  const page = await store.events(run_id, after, eventsPerPage);
   // A log is cleared from its beginning, bit by bit, while somebody may be reading it.
   if (page[0] === undefined || page[0].first > after + 1) throw fail('log_removed', run_id);
   return page;

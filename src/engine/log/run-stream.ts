@@ -19,7 +19,7 @@ export class RunStream extends Observable<Batch> implements AsyncIterable<Batch>
       const read = (): void => {
         try {
           for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
-            if (batch === 'over') {
+            if (batch === 'end') {
               subscriber.complete();
               return;
             }

@@ -12,21 +12,21 @@ export interface Source {
   /** The log's readers, while it grows in this process; undefined where the run has to be looked up again. */
   readonly readers: Readers | undefined;
   /** The events after an id that are in memory; undefined where the store has to be asked. */
-  atHand(id: number): readonly Batch[] | undefined;
+  eventsInMemory(id: number): readonly Batch[] | undefined;
 }
 
 /** Those who are woken when a log has grown, moved or failed. */
 export interface Readers {
-  join(reader: Reader): void;
-  leave(reader: Reader): void;
+  add(reader: Reader): void;
+  remove(reader: Reader): void;
 }
 
 /** How runs are found by those who read them. */
-export interface Runs {
+export interface RunFinder {
   /** `seen` is the id of the last event that the reader has: a log that does not reach it is not the newest. */
   find(run_id: string, seen?: number): Promise<Source>;
   /** Calls back whenever a run may have changed hands or got on elsewhere, and when the server stops. */
-  on(run_id: string, callback: () => void): () => void;
+  onChange(run_id: string, callback: () => void): () => void;
   readonly stopping: boolean;
 }
 
@@ -36,5 +36,5 @@ export const storedSource = ({ run_id, last, status }: RunRow): Source => ({
   durable: last,
   final: isFinal(status),
   readers: undefined,
-  atHand: () => undefined,
+  eventsInMemory: () => undefined,
 });

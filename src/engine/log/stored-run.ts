@@ -8,7 +8,7 @@ import type { Run } from '../../schema/run.ts';
 import { readPage } from './page-cache.ts';
 
 /** The lines of a log after an event, up to the row's last, a page at a time. @throws RivuletError `log_removed` */
-async function* pagesAfter(store: Store, row: RunRow, after: number): AsyncGenerator<string[], void, undefined> {
+async function* readPages(store: Store, row: RunRow, after: number): AsyncGenerator<string[], void, undefined> {
   for (let seen = after; seen < row.last; ) {
     const lines: string[] = [];
     for (const batch of await readPage(store, row.run_id, seen)) {
@@ -22,9 +22,9 @@ async function* pagesAfter(store: Store, row: RunRow, after: number): AsyncGener
 }
 
 /** The lines of a log after an event, up to the row's last. @throws RivuletError `log_removed` */
-export async function linesAfter(store: Store, row: RunRow, after: number): Promise<string[]> {
+export async function readLines(store: Store, row: RunRow, after: number): Promise<string[]> {
   const found: string[] = [];
-  for await (const lines of pagesAfter(store, row, after)) for (const line of lines) found.push(line);
+  for await (const lines of readPages(store, row, after)) for (const line of lines) found.push(line);
   return found;
 }
 
@@ -32,11 +32,11 @@ export async function linesAfter(store: Store, row: RunRow, after: number): Prom
  * The Run that a log folds into. That of a final run is in its last event; any other is folded from the beginning,
  * a page at a time. @throws RivuletError `log_removed`, `log_damaged`
  */
-export async function foldRow(store: Store, row: RunRow): Promise<Run> {
+export async function foldStored(store: Store, row: RunRow): Promise<Run> {
   let run: Run | undefined;
-  for await (const lines of pagesAfter(store, row, isFinal(row.status) ? row.last - 1 : 0)) {
+  for await (const lines of readPages(store, row, isFinal(row.status) ? row.last - 1 : 0)) {
     for (const line of lines) {
-      const event = eventOf(row.run_id, line);
+      const event = parseEvent(row.run_id, line);
       if (run !== undefined) run = fold(run, event);
       else if ('run' in event) run = event.run;
       else throw fail('log_damaged', row.run_id);
@@ -65,7 +65,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
   if (status !== 'awaiting' && status !== 'failed') return known;
   try {
     const [page] = await readPage(store, run_id, row.snapshot - 1);
-    const event = eventOf(run_id, page?.lines[row.snapshot - page.first] ?? '');
+    const event = parseEvent(run_id, page?.lines[row.snapshot - page.first] ?? '');
     if (!('run' in event)) return known;
     const { await_request, error } = event.run;
     return { ...known, ...(await_request && { await_request }), ...(error && { error }) };
@@ -76,7 +76,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
 }
 
 /** An event of a log. @throws RivuletError `log_damaged` */
-export function eventOf(run_id: string, line: string): Event {
+export function parseEvent(run_id: string, line: string): Event {
   try {
     return JSON.parse(line);
   } catch (cause) {
@@ -91,7 +91,7 @@ export function eventOf(run_id: string, line: string): Event {
  * `cancelling` ends cancelled in any case. It raises the epoch, so that an execution elsewhere can write no more.
  * `run` is what the log folds into.
  */
-export function endOf(row: RunRow, run: Run, finished_at: string, error?: ErrorBody): Write {
+export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: ErrorBody): Write {
   const { await_request: _, ...rest } = run;
   const ended: Run =
     error === undefined || row.status === 'cancelling'
@@ -119,7 +119,7 @@ export function endOf(row: RunRow, run: Run, finished_at: string, error?: ErrorB
 /** As `foldRow`; of a run whose log cannot be read, what its row says, without output. @throws what the store throws */
 export async function readRun(store: Store, row: RunRow): Promise<Run> {
   try {
-    return await foldRow(store, row);
+    return await foldStored(store, row);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     const { run_id, agent_name, session_id, status, created_at } = row;

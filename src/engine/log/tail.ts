@@ -1,6 +1,6 @@
 import { append } from '../../core/collections.ts';
 import type { Batch } from '../../core/store.ts';
-import { charsOf, lastOf } from './batch.ts';
+import { charsOf, lastIdOf } from './batch.ts';
 
 /** A reader who keeps up with a log. */
 export interface Reader {
@@ -11,9 +11,9 @@ export interface Reader {
 }
 
 /** What a reader who falls behind finds here, before it has to ask the store. */
-const tailChars = 32 * 1024;
+const maxTailChars = 32 * 1024;
 /** What a log without a reader keeps: enough for the beginning of a run, whose reader is on its way. */
-const unreadChars = 4 * 1024;
+const maxUnreadChars = 4 * 1024;
 
 /**
  * The newest batches of a live log, and who reads them: readers who keep up never ask the store; everybody else
@@ -27,24 +27,24 @@ export class Tail {
   #readers: Reader[] = [];
 
   /** From now on it is woken. It looks first: of what happened before, it is not told. */
-  join(reader: Reader): void {
+  add(reader: Reader): void {
     this.#readers = append(this.#readers, reader);
   }
 
   /** Changes nothing for a reader that has left. */
-  leave(reader: Reader): void {
+  remove(reader: Reader): void {
     if (!this.#readers.includes(reader)) return;
     // A new list: the old one may be on its way through `wake`.
     this.#readers = this.#readers.filter((one) => one !== reader);
-    if (this.#readers.length === 0) this.#trim(unreadChars, 0);
+    if (this.#readers.length === 0) this.#trim(maxUnreadChars, 0);
   }
 
   push(batch: Batch): void {
     this.#batches = append(this.#batches, batch);
     this.#chars += charsOf(batch);
     // A reader who keeps up has the newest batch, however long it is.
-    if (this.#readers.length > 0) this.#trim(tailChars, 1);
-    else this.#trim(unreadChars, 0);
+    if (this.#readers.length > 0) this.#trim(maxTailChars, 1);
+    else this.#trim(maxUnreadChars, 0);
   }
 
   /** Wakes everybody. Those who come meanwhile may be woken too, and look in vain. */
@@ -54,7 +54,7 @@ export class Tail {
     if (this.#readers.length === 0) return;
     let seen = Number.POSITIVE_INFINITY;
     for (const reader of this.#readers) if (reader.seen < seen) seen = reader.seen;
-    while (this.#batches.length > 0 && lastOf(this.#batches[0]) <= seen) this.#drop();
+    while (this.#batches.length > 0 && lastIdOf(this.#batches[0]) <= seen) this.#drop();
   }
 
   /** The batches after an event; undefined where they are not kept any more. */
@@ -63,7 +63,7 @@ export class Tail {
     if (oldest === undefined || oldest.first > id + 1) return undefined;
     // From the end: a reader that keeps up wants the last batch.
     let from = this.#batches.length;
-    while (from > 0 && lastOf(this.#batches[from - 1]) > id) from -= 1;
+    while (from > 0 && lastIdOf(this.#batches[from - 1]) > id) from -= 1;
     return this.#batches.slice(from);
   }
 

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'eventemitter3';
-import { Roster } from '../../core/collections.ts';
+import { BoxedMap } from '../../core/collections.ts';
 import type { Lease } from '../../core/dispatcher.ts';
 import { fail } from '../../core/errors.ts';
-import type { Moved, RunRow, Store } from '../../core/store.ts';
+import type { RunNotification, RunRow, Store } from '../../core/store.ts';
 import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
 import { madeAt } from '../ids.ts';
@@ -10,11 +10,11 @@ import type { Limits } from '../limits.ts';
 import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
-import { type Runs, type Source, storedSource } from '../log/source.ts';
-import { foldRow } from '../log/stored-run.ts';
+import { type RunFinder, type Source, storedSource } from '../log/source.ts';
+import { foldStored } from '../log/stored-run.ts';
 
 /** A lease of a run, and how it is given back. */
-interface Held {
+interface HeldLease {
   readonly lease: Lease;
   readonly release: () => void;
 }
@@ -24,23 +24,23 @@ export interface ActiveRunsOptions {
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
   /** Told of each run that has ended in this process. */
-  readonly ended: (run_id: string) => void;
+  readonly onFinal: (run_id: string) => void;
   /** Told of each run that this process lost because the store failed. */
-  readonly orphaned: (run_id: string) => void;
+  readonly onFailed: (run_id: string) => void;
 }
 
 /** The runs that this process executes, and the door to all others for those who read them. */
-export class ActiveRuns implements Runs {
+export class ActiveRuns implements RunFinder {
   readonly #store: Store;
   readonly #commits: GroupCommit;
   readonly #options: ActiveRunsOptions;
   readonly #pages: PageCache;
-  readonly #executions = new Roster<Execution>();
+  readonly #executions = new BoxedMap<Execution>();
   /** Those of them that are at work, and do not await. */
   readonly #working = new Set<string>();
-  readonly #changed = new EventEmitter<Record<string, []>>();
-  #listening = 0;
-  readonly #held = new Map<string, Held[]>();
+  readonly #changes = new EventEmitter<Record<string, []>>();
+  #listenerCount = 0;
+  readonly #leases = new Map<string, HeldLease[]>();
   #stopping = false;
 
   constructor(store: Store, commits: GroupCommit, options: ActiveRunsOptions) {
@@ -67,15 +67,15 @@ export class ActiveRuns implements Runs {
     const execution = this.#executions.get(run_id);
     if (execution === undefined) return undefined;
     const { log } = execution;
-    if (log.outcome === 'left') {
+    if (log.outcome === 'released') {
       // A failure is told by the store, which is asked next.
       await log.flushed().catch(() => undefined);
-    } else if (this.#options.shared) this.moved(await this.row(run_id));
+    } else if (this.#options.shared) this.onWritten(await this.row(run_id));
     return log.readers === undefined ? undefined : execution;
   }
 
   /** The run's execution, as far as this process knows. */
-  here(run_id: string): Execution | undefined {
+  local(run_id: string): Execution | undefined {
     return this.#executions.get(run_id);
   }
 
@@ -87,7 +87,7 @@ export class ActiveRuns implements Runs {
    * A cursor on a run's log, whether the run is live or long over; the caller closes it.
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_unavailable`
    */
-  async open(run_id: string, options: CursorOptions): Promise<Cursor> {
+  async openCursor(run_id: string, options: CursorOptions): Promise<Cursor> {
     return this.cursor(await this.find(run_id, options.after), options);
   }
 
@@ -103,7 +103,7 @@ export class ActiveRuns implements Runs {
     const execution = await this.get(run_id);
     if (execution !== undefined) {
       // A reader that has seen more has seen it on another node: that it was taken is on its way to this one.
-      const isHere = seen <= execution.log.durable || (await this.kept(execution));
+      const isHere = seen <= execution.log.durable || (await this.whenDurable(execution));
       if (isHere && execution.log.readers !== undefined) return execution.log;
     }
     return storedSource(await this.row(run_id));
@@ -125,18 +125,18 @@ export class ActiveRuns implements Runs {
     const execution = await this.get(run_id);
     if (execution !== undefined && !execution.replaying) {
       const run = JSON.stringify(execution.run);
-      if (await this.kept(execution)) return run;
+      if (await this.whenDurable(execution)) return run;
     }
-    return JSON.stringify(await foldRow(this.#store, await this.row(run_id)));
+    return JSON.stringify(await foldStored(this.#store, await this.row(run_id)));
   }
 
   /**
    * Waits until all that an execution has appended is durable. Answers false where the run has moved or its log has
    * failed meanwhile: the store knows what became of it. @throws RivuletError `store_unavailable`
    */
-  async kept({ log }: Execution): Promise<boolean> {
+  async whenDurable({ log }: Execution): Promise<boolean> {
     try {
-      await this.#commits.kept(log);
+      await this.#commits.whenDurable(log);
       return true;
     } catch (error) {
       if (log.readers !== undefined) throw error;
@@ -148,109 +148,109 @@ export class ActiveRuns implements Runs {
   async jsonAt(run_id: string, last: number): Promise<string> {
     const execution = this.#executions.get(run_id);
     if (execution?.log.row.last === last && !execution.replaying) return JSON.stringify(execution.run);
-    return JSON.stringify(await foldRow(this.#store, { ...(await this.row(run_id)), last, status: 'awaiting' }));
+    return JSON.stringify(await foldStored(this.#store, { ...(await this.row(run_id)), last, status: 'awaiting' }));
   }
 
-  on(run_id: string, callback: () => void): () => void {
-    this.#changed.on(run_id, callback);
-    this.#listening += 1;
+  onChange(run_id: string, callback: () => void): () => void {
+    this.#changes.on(run_id, callback);
+    this.#listenerCount += 1;
     let listens = true;
     return () => {
       if (!listens) return;
       listens = false;
-      this.#changed.off(run_id, callback);
-      this.#listening -= 1;
+      this.#changes.off(run_id, callback);
+      this.#listenerCount -= 1;
     };
   }
 
   /** A run was written to, here or elsewhere. Where its execution here did not do that, the run has moved. */
-  moved({ run_id, epoch, last }: Pick<Moved, 'run_id' | 'epoch' | 'last'>): void {
+  onWritten({ run_id, epoch, last }: Pick<RunNotification, 'run_id' | 'epoch' | 'last'>): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) this.#touched(run_id);
-    else if (epoch > log.row.epoch || last > log.row.last) log.moved();
+    if (log === undefined) this.#notify(run_id);
+    else if (epoch > log.row.epoch || last > log.row.last) log.fence();
   }
 
   /** Any run may have changed: all readers that wait for another process look again. */
-  missed(): void {
-    for (const run_id of this.#changed.eventNames()) this.#changed.emit(String(run_id));
+  notifyAll(): void {
+    for (const run_id of this.#changes.eventNames()) this.#changes.emit(String(run_id));
   }
 
   /** The lease of a run that is here; resolves when the run is not here any more. */
-  hold(run_id: string, lease: Lease): Promise<void> {
+  holdLease(run_id: string, lease: Lease): Promise<void> {
     return new Promise((release) => {
-      this.#held.set(run_id, [...(this.#held.get(run_id) ?? []), { lease, release }]);
+      this.#leases.set(run_id, [...(this.#leases.get(run_id) ?? []), { lease, release }]);
       const execution = this.#executions.get(run_id);
-      if (execution === undefined) this.#release(run_id);
-      else this.#count(execution);
+      if (execution === undefined) this.#releaseLeases(run_id);
+      else this.#updateStatus(execution);
     });
   }
 
   /** Takes a run in hand; resolves when what it has written is durable. Rejects `store_failed`, `conflict`. */
-  async enter(execution: Execution): Promise<void> {
+  async add(execution: Execution): Promise<void> {
     const { log } = execution;
     const { run_id } = log;
     this.#executions.set(run_id, execution);
-    this.#count(execution);
-    log.whenTurned(() => this.#count(execution));
-    this.#touched(run_id);
+    this.#updateStatus(execution);
+    log.onStatusChange(() => this.#updateStatus(execution));
+    this.#notify(run_id);
     try {
       await log.flushed();
     } catch (error) {
-      this.#drop(execution);
+      this.#remove(execution);
       throw error;
     }
-    log.whenClosed(() => this.#closed(execution));
+    log.onClosed(() => this.#onLogClosed(execution));
   }
 
   /** Lets a durable run out of memory; its readers go on when it is back. */
-  async leave(execution: Execution): Promise<void> {
+  async release(execution: Execution): Promise<void> {
     const { log } = execution;
-    execution.detach();
+    execution.release();
     // Where it fails, the log is closed, which is told below.
     await log.flushed().catch(() => undefined);
-    this.#drop(execution);
+    this.#remove(execution);
     // What was flushed only now is new to readers that have looked already.
-    this.#touched(log.run_id);
+    this.#notify(log.run_id);
   }
 
-  #closed(execution: Execution): void {
+  #onLogClosed(execution: Execution): void {
     const { run_id, failure, outcome } = execution.log;
-    this.#drop(execution);
-    if (failure !== undefined) execution.lost(failure);
-    if (outcome === 'failed') this.#options.orphaned(run_id);
-    if (outcome === 'final') this.#options.ended(run_id);
-    else this.#touched(run_id);
+    this.#remove(execution);
+    if (failure !== undefined) execution.abandon(failure);
+    if (outcome === 'failed') this.#options.onFailed(run_id);
+    if (outcome === 'final') this.#options.onFinal(run_id);
+    else this.#notify(run_id);
   }
 
-  #count(execution: Execution): void {
+  #updateStatus(execution: Execution): void {
     const { run_id, status } = execution.log.row;
     if (this.#executions.get(run_id) !== execution) return;
     const rests = status === 'awaiting';
     if (rests) this.#working.delete(run_id);
     else this.#working.add(run_id);
-    for (const { lease } of this.#held.get(run_id) ?? [])
+    for (const { lease } of this.#leases.get(run_id) ?? [])
       if (rests) lease.rest();
       else lease.wake();
   }
 
-  #drop(execution: Execution): void {
+  #remove(execution: Execution): void {
     const { run_id } = execution.log;
     if (this.#executions.get(run_id) !== execution) return;
     this.#executions.delete(run_id);
     this.#working.delete(run_id);
-    this.#release(run_id);
+    this.#releaseLeases(run_id);
   }
 
-  #release(run_id: string): void {
-    const held = this.#held.get(run_id);
-    this.#held.delete(run_id);
+  #releaseLeases(run_id: string): void {
+    const held = this.#leases.get(run_id);
+    this.#leases.delete(run_id);
     for (const { release } of held ?? []) release();
   }
 
   /** Tells readers that a run which is in no process has changed. */
-  #touched(run_id: string): void {
+  #notify(run_id: string): void {
     // V8 keeps a list of all names that were ever looked up: 1.5 µs for one without listeners.
-    if (this.#listening > 0) this.#changed.emit(run_id);
+    if (this.#listenerCount > 0) this.#changes.emit(run_id);
   }
 
   /**
@@ -262,27 +262,27 @@ export class ActiveRuns implements Runs {
     const { shutdownGrace, requestTimeout } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
-    await this.#inTime(requestTimeout, this.#leaveDurable());
-    this.missed();
-    const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.whenClosed(resolve)));
-    await this.#inTime(shutdownGrace, Promise.all(ended));
+    await this.#waitAtMost(requestTimeout, this.#releaseDurable());
+    this.notifyAll();
+    const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.onClosed(resolve)));
+    await this.#waitAtMost(shutdownGrace, Promise.all(ended));
     for (const one of this.all()) if (!one.durable) one.failWith(fail('run_interrupted').toJSON());
     // A durable one that is here now came while the others left.
-    await this.#inTime(
+    await this.#waitAtMost(
       shutdownGrace,
-      this.#leaveDurable().then(() => this.#commits.drained()),
+      this.#releaseDurable().then(() => this.#commits.drained()),
     );
   }
 
   // Until there is none: more may come in while the store takes down that these leave.
-  async #leaveDurable(): Promise<void> {
+  async #releaseDurable(): Promise<void> {
     const durable = (): Execution[] => this.all().filter((one) => one.durable);
     for (let some = durable(); some.length > 0; some = durable()) {
-      await Promise.all(some.map((one) => this.leave(one)));
+      await Promise.all(some.map((one) => this.release(one)));
     }
   }
 
-  async #inTime(milliseconds: number, done: Promise<unknown>): Promise<void> {
+  async #waitAtMost(milliseconds: number, done: Promise<unknown>): Promise<void> {
     // What is late goes on; nothing waits for it any more.
     await within(milliseconds, done).catch(() => undefined);
   }

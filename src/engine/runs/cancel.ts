@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
-import { endOf, readRun } from '../log/stored-run.ts';
-import { ended } from './end-stored.ts';
+import { endingWrite, readRun } from '../log/stored-run.ts';
+import { onStoredRunEnded } from './end-stored.ts';
 import type { RunServices } from './run-services.ts';
 
 /** How often a run is tried to be ended while its execution elsewhere writes to it. */
@@ -16,18 +16,18 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
   const { store, commits, commitOne, active, executions } = services;
   const execution = await active.get(run_id);
   if (execution !== undefined) {
-    commits.check();
+    commits.checkAvailable();
     execution.cancel();
     const run = JSON.stringify(execution.run);
     // Otherwise the run has moved, and goes on elsewhere.
-    if (await active.kept(execution)) return run;
+    if (await active.whenDurable(execution)) return run;
   }
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     const run = await readRun(store, row);
-    const end = endOf(row, run, executions.now());
-    const outcome = await commitOne(end, () => ended(services, end.row));
+    const end = endingWrite(row, run, executions.now());
+    const outcome = await commitOne(end, () => onStoredRunEnded(services, end.row));
     if (outcome !== 'taken') continue;
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });

@@ -1,4 +1,4 @@
-import type { Agent, IfBusy } from '../../core/agent.ts';
+import type { Agent, IfBusy, OnDisconnect } from '../../core/agent.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { checkContentTypes, receiveMessage } from '../../core/messages.ts';
@@ -10,14 +10,29 @@ import type { SessionInput } from '../../schema/session.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
-import { whenBack, within } from '../store-access.ts';
-import type { Begun, Wishes } from './begun.ts';
-import { type Once, once } from './idempotency.ts';
+import { orUnavailable, retryUntilAvailable } from '../store-access.ts';
+import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
-import type { Place } from './session-queue.ts';
+import type { Admission } from './session-queue.ts';
 
 /** How often a run that has a condition on its session is tried again, when another one was faster. */
 const attempts = 10;
+
+/** What a request says about how its run is made, beside the run itself. */
+export interface RunOptions {
+  readonly idempotency_key?: string;
+  readonly if_busy?: IfBusy;
+  readonly on_disconnect?: OnDisconnect;
+}
+
+/** What the engine answers to a request that made or resumed a run. */
+export interface AcceptedRun {
+  readonly run_id: string;
+  /** The Run as JSON, as it was when the request was accepted. */
+  readonly run: string;
+  /** Cursor: the id of the last event before those that the request causes. */
+  readonly after: number;
+}
 
 /** What a run is made of, once its request has been checked. */
 interface Plan {
@@ -26,10 +41,10 @@ interface Plan {
   readonly session_id: string;
   readonly if_busy: IfBusy;
   readonly now: string;
-  readonly key: Once | undefined;
+  readonly key: IdempotentRequest | undefined;
   /** Of the session, where the request has one: URLs of this server's resources are paths in it. */
   readonly descriptor: SessionInput | undefined;
-  readonly wishes: Wishes;
+  readonly runOptions: RunOptions;
 }
 
 /**
@@ -37,18 +52,22 @@ interface Plan {
  * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`, `session_busy`, `queue_full`,
  * `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
  */
-export async function createRun(services: RunServices, request: RunCreateRequest, wishes: Wishes): Promise<Begun> {
-  const { idempotency_key } = wishes;
-  const key = idempotency_key === undefined ? undefined : once('runs', idempotency_key, request);
-  return services.idempotency.once(
+export async function createRun(
+  services: RunServices,
+  request: RunCreateRequest,
+  runOptions: RunOptions,
+): Promise<AcceptedRun> {
+  const { idempotency_key } = runOptions;
+  const key = idempotency_key === undefined ? undefined : idempotentRequest('runs', idempotency_key, request);
+  return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
     async () => {
-      const plan = planOf(services, request, wishes, key);
+      const plan = planOf(services, request, runOptions, key);
       const { session } = request;
-      if (session === undefined) return placeRun(services, plan);
-      const descriptor = await services.executions.sessions.receive(session, plan.session_id);
-      return placeRun(services, { ...plan, descriptor });
+      if (session === undefined) return admitRun(services, plan);
+      const descriptor = await services.executions.sessions.receiveDescriptor(session, plan.session_id);
+      return admitRun(services, { ...plan, descriptor });
     },
   );
 }
@@ -56,27 +75,27 @@ export async function createRun(services: RunServices, request: RunCreateRequest
 function planOf(
   { executions, active, commits, dispatcher }: RunServices,
   request: RunCreateRequest,
-  wishes: Wishes,
-  key: Once | undefined,
+  runOptions: RunOptions,
+  key: IdempotentRequest | undefined,
 ): Plan {
   const { running } = executions.limits;
   // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
   if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
-  commits.check();
+  commits.checkAvailable();
   const agent = executions.registry.get(request.agent_name);
   const now = executions.now();
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
-  const if_busy = wishes.if_busy ?? agent.options.if_busy ?? 'parallel';
-  return { agent, input, session_id: sessionOf(request), if_busy, now, key, descriptor: undefined, wishes };
+  const if_busy = runOptions.if_busy ?? agent.options.if_busy ?? 'parallel';
+  return { agent, input, session_id: sessionIdOf(request), if_busy, now, key, descriptor: undefined, runOptions };
 }
 
-async function placeRun(services: RunServices, plan: Plan): Promise<Begun> {
+async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
   for (let attempt = 1; ; attempt += 1) {
-    const place = await services.queue.place(plan.session_id, plan.if_busy);
+    const place = await services.queue.admit(plan.session_id, plan.if_busy);
     if (attempt > 1) await passNewest(services, plan.session_id);
     try {
-      return await keepRun(services, plan, place);
+      return await storeRun(services, plan, place);
     } catch (error) {
       const refused = error instanceof RivuletError && error.kind === 'conflict';
       if (!refused || place.when === undefined || attempt === attempts) throw error;
@@ -90,23 +109,23 @@ async function passNewest({ store }: RunServices, session_id: string): Promise<v
   if (newest !== undefined) passId(newest.run_id);
 }
 
-async function keepRun(services: RunServices, plan: Plan, { queued, when }: Place): Promise<Begun> {
+async function storeRun(services: RunServices, plan: Plan, { queued, when }: Admission): Promise<AcceptedRun> {
   const { commits, executions, active, dispatcher } = services;
   const { agent, input, now, key, descriptor } = plan;
   const row = newRow(plan, queued);
   const log = new RunLog(commits, row, when === undefined ? { input } : { input, when });
-  if (descriptor !== undefined) log.attach(executions.sessions.adopt(descriptor, row));
+  if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
   if (key !== undefined) log.attach(services.idempotency.keep(key, row.run_id, 0, now));
   const run = newRun(row);
   if (dispatcher.shared || queued) {
     // Whichever process takes it when its turn has come finds it in the store.
     log.append(encode({ type: 'run.created', run }), { status: 'created', finished_at: null, due: null });
-    await begin(services, plan, row, log.flushed());
+    await startWhenDurable(services, plan, row, log.flushed());
     return { run_id: row.run_id, run: JSON.stringify(run), after: 0 };
   }
   const execution = new Execution(agent, run, input, log, executions);
-  const created = runInside(execution.create());
-  await begin(services, plan, row, active.enter(execution));
+  const created = runInside(execution.recordCreation());
+  await startWhenDurable(services, plan, row, active.add(execution));
   return { run_id: row.run_id, run: created, after: 0 };
 }
 
@@ -114,7 +133,12 @@ async function keepRun(services: RunServices, plan: Plan, { queued, when }: Plac
  * Begins the run when it is durable, and waits for that as long as a request may. A run whose request is told that there
  * is none is cancelled, should the store take it in the end; one with an Idempotency-Key goes on, for the retry to find.
  */
-async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow, kept: Promise<void>): Promise<void> {
+async function startWhenDurable(
+  services: RunServices,
+  { key, if_busy }: Plan,
+  row: RunRow,
+  kept: Promise<void>,
+): Promise<void> {
   const { queue, offer, executions, cancel } = services;
   const { run_id, session_id } = row;
   let withdrawn = false;
@@ -126,7 +150,7 @@ async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow,
   const begun = kept
     .then(() => {
       if (row.queued_at === null && !withdrawn) offer(run_id);
-      else return whenBack(executions.limits.storeTimeout, go);
+      else return retryUntilAvailable(executions.limits.storeTimeout, go);
     })
     .catch((error: unknown) => {
       // A refused run has no begin.
@@ -134,8 +158,8 @@ async function begin(services: RunServices, { key, if_busy }: Plan, row: RunRow,
         executions.logFor(run_id).warn(`could not begin: ${String(error)}`);
     });
   try {
-    await within(kept, executions.limits.requestTimeout);
-    if (row.queued_at !== null) await within(begun, executions.limits.requestTimeout);
+    await orUnavailable(kept, executions.limits.requestTimeout);
+    if (row.queued_at !== null) await orUnavailable(begun, executions.limits.requestTimeout);
   } catch (error) {
     withdrawn = key === undefined && error instanceof RivuletError && error.kind === 'store_unavailable';
     throw error;
@@ -153,13 +177,13 @@ async function cancelOlder({ store, cancel }: RunServices, { session_id, run_id 
   }
 }
 
-function sessionOf({ session_id, session }: RunCreateRequest): string {
+function sessionIdOf({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
   if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
   return a ?? b ?? newId();
 }
 
-const newRow = ({ agent: { manifest, options }, session_id, now, wishes }: Plan, queued: boolean): RunRow => ({
+const newRow = ({ agent: { manifest, options }, session_id, now, runOptions }: Plan, queued: boolean): RunRow => ({
   run_id: newId(),
   agent_name: manifest.name,
   session_id,
@@ -172,7 +196,7 @@ const newRow = ({ agent: { manifest, options }, session_id, now, wishes }: Plan,
   attempts: 0,
   queued_at: queued ? now : null,
   due: null,
-  on_disconnect: wishes.on_disconnect ?? options.on_disconnect ?? 'continue',
+  on_disconnect: runOptions.on_disconnect ?? options.on_disconnect ?? 'continue',
   last: 0,
   snapshot: 0,
 });

@@ -1,22 +1,21 @@
 import { createHash } from 'node:crypto';
 import { fail } from '../../core/errors.ts';
 import type { Extras, Key, Store } from '../../core/store.ts';
-import type { Begun } from './begun.ts';
 
 /** A request that came with an Idempotency-Key. */
-export interface Once {
+export interface IdempotentRequest {
   readonly scope: string;
   readonly key: string;
   readonly hash: string;
 }
 
 /** Characters from which on a text stands for itself by its hash: to write megabytes as JSON costs more than to hash them. */
-const longText = 65_536;
+const hashedTextChars = 65_536;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
 
 /** The same body has the same hash, however its keys are ordered and in whichever mode it asks. */
-export function once(scope: string, key: string, body: object): Once {
+export function idempotentRequest(scope: string, key: string, body: object): IdempotentRequest {
   const { mode: _, ...rest } = { mode: undefined, ...body };
   return { scope, key, hash: hashOf(JSON.stringify(sorted(rest))) };
 }
@@ -27,7 +26,7 @@ export function once(scope: string, key: string, body: object): Once {
  */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value === 'string' && value.length > longText) return { text: hashOf(value) };
+  if (typeof value === 'string' && value.length > hashedTextChars) return { text: hashOf(value) };
   if (typeof value !== 'object' || value === null) return value;
   const names = Object.keys(value).sort();
   return { names, values: names.map((name) => sorted(Reflect.get(value, name))) };
@@ -36,14 +35,14 @@ function sorted(value: unknown): unknown {
 /** Requests that are made once, however often they are sent. */
 export class Idempotency {
   readonly #store: Store;
-  readonly #keep: number;
+  readonly #ttl: number;
   /** The newest request of each key that is under way here. */
-  readonly #underWay = new Map<string, Promise<unknown>>();
+  readonly #inProgress = new Map<string, Promise<unknown>>();
 
   /** `keep` is in milliseconds. */
-  constructor(store: Store, keep: number) {
+  constructor(store: Store, keyExtras: number) {
     this.#store = store;
-    this.#keep = keep;
+    this.#ttl = keyExtras;
   }
 
   /**
@@ -51,27 +50,27 @@ export class Idempotency {
    * find what the first has made, not the session that the first keeps busy.
    * @throws RivuletError `idempotency_key_reused`, and what the work throws
    */
-  async once(
-    request: Once | undefined,
-    again: (key: Key) => Promise<Begun>,
-    work: () => Promise<Begun>,
-  ): Promise<Begun> {
+  async deduplicate<T>(
+    request: IdempotentRequest | undefined,
+    again: (key: Key) => Promise<T>,
+    work: () => Promise<T>,
+  ): Promise<T> {
     if (request === undefined) return work();
     const name = `${request.scope} ${request.key}`;
-    const before = this.#underWay.get(name);
+    const before = this.#inProgress.get(name);
     const mine = (async () => {
       await before?.catch(() => undefined); // its own caller hears of it
-      return this.#once(request, again, work);
+      return this.#findOrDo(request, again, work);
     })();
-    this.#underWay.set(name, mine);
+    this.#inProgress.set(name, mine);
     try {
       return await mine;
     } finally {
-      if (this.#underWay.get(name) === mine) this.#underWay.delete(name);
+      if (this.#inProgress.get(name) === mine) this.#inProgress.delete(name);
     }
   }
 
-  async #once(request: Once, again: (key: Key) => Promise<Begun>, work: () => Promise<Begun>): Promise<Begun> {
+  async #findOrDo<T>(request: IdempotentRequest, again: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {
     const earlier = await this.#earlier(request);
     if (earlier !== undefined) return again(earlier);
     try {
@@ -84,7 +83,7 @@ export class Idempotency {
     }
   }
 
-  async #earlier({ scope, key, hash }: Once): Promise<Key | undefined> {
+  async #earlier({ scope, key, hash }: IdempotentRequest): Promise<Key | undefined> {
     const known = await this.#store.key(scope, key);
     if (known === undefined || known.created_at < this.#fresh()) return undefined;
     if (known.hash !== hash) throw fail('idempotency_key_reused', key);
@@ -92,11 +91,11 @@ export class Idempotency {
   }
 
   /** What keeps the key together with what comes of it. */
-  keep(request: Once | undefined, run_id: string, after: number, created_at: string): Extras {
+  keep(request: IdempotentRequest | undefined, run_id: string, after: number, created_at: string): Extras {
     return request === undefined ? {} : { key: { ...request, run_id, after, created_at, fresh: this.#fresh() } };
   }
 
   #fresh(): string {
-    return new Date(Date.now() - this.#keep).toISOString();
+    return new Date(Date.now() - this.#ttl).toISOString();
   }
 }

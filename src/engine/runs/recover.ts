@@ -1,9 +1,9 @@
 import { fail } from '../../core/errors.ts';
 import type { RunRow, Store } from '../../core/store.ts';
 import { Execution } from '../execution/execution.ts';
-import type { JournalEntry, Past } from '../execution/replay.ts';
+import type { JournalEntry, Recording } from '../execution/replay.ts';
 import { RunLog } from '../log/run-log.ts';
-import { eventOf, linesAfter } from '../log/stored-run.ts';
+import { parseEvent, readLines } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -19,16 +19,16 @@ export async function recoverRun(
   const { run_id, epoch } = row;
   const agent = executions.registry.get(row.agent_name);
   const [[first = '', ...lines], journal, input = []] = await Promise.all([
-    linesAfter(store, row, 0),
+    readLines(store, row, 0),
     journalOf(store, run_id),
     store.input(run_id),
   ]);
-  const created = eventOf(run_id, first);
+  const created = parseEvent(run_id, first);
   if (!('run' in created)) throw fail('log_damaged', run_id);
   const log = new RunLog(commits, { ...row, ...change, epoch: epoch + 1 }, { from: epoch });
-  const past: Past = { lines, journal };
+  const past: Recording = { lines, journal };
   const execution = new Execution(agent, created.run, input, log, executions, past);
-  await active.enter(execution);
+  await active.add(execution);
   return execution;
 }
 

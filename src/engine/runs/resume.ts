@@ -3,11 +3,12 @@ import { fail } from '../../core/errors.ts';
 import type { Extras, RunRow, Write } from '../../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
-import { foldRow } from '../log/stored-run.ts';
-import { within } from '../store-access.ts';
-import type { Begun, Wishes } from './begun.ts';
-import { type Once, once } from './idempotency.ts';
-import { leaveReply } from './leave-reply.ts';
+import { receiveReply } from '../execution/reply-schema.ts';
+import { foldStored } from '../log/stored-run.ts';
+import { orUnavailable } from '../store-access.ts';
+import type { AcceptedRun, RunOptions } from './create.ts';
+import { forwardReply } from './forward-reply.ts';
+import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -20,13 +21,14 @@ export async function resumeRun(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { idempotency_key }: Wishes,
-): Promise<Begun> {
+  { idempotency_key }: RunOptions,
+): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before anything is awaited: the run may ask its next question while this request is on its way.
-  const asked = input.id ?? active.here(run_id)?.run.await_request?.id;
-  const key = idempotency_key === undefined ? undefined : once(`resume ${run_id}`, idempotency_key, { input });
-  return idempotency.once(
+  const asked = input.id ?? active.local(run_id)?.run.await_request?.id;
+  const key =
+    idempotency_key === undefined ? undefined : idempotentRequest(`resume ${run_id}`, idempotency_key, { input });
+  return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
     () => resume(services, run_id, input, asked, key),
@@ -38,27 +40,27 @@ async function resume(
   run_id: string,
   input: AwaitResumeInput,
   asked: string | undefined,
-  key: Once | undefined,
-): Promise<Begun> {
-  const { store, commits, active, executions, dispatcher, idempotency, replies } = services;
-  commits.check();
+  key: IdempotentRequest | undefined,
+): Promise<AcceptedRun> {
+  const { store, commits, active, executions, dispatcher, idempotency } = services;
+  commits.checkAvailable();
   const execution = await active.get(run_id);
   // While it is led through its past it awaits nothing, whatever it asked then.
-  if (execution?.replaying) await within(execution.caughtUp(), executions.limits.requestTimeout);
+  if (execution?.replaying) await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
   const row = execution?.log.row ?? (await active.row(run_id));
   // A run that is led through its past awaits nothing; one that another process had in memory, where there is none, neither.
   const lost = execution === undefined ? row.tier === 'pinned' && !dispatcher.shared : execution.replaying;
   if (row.status !== 'awaiting' || lost) throw fail('not_awaiting', run_id, row.status);
-  const run = execution?.run ?? (await foldRow(store, row));
+  const run = execution?.run ?? (await foldStored(store, row));
   if (run.await_request === undefined) throw fail('not_awaiting', run_id, run.status);
   const { id } = run.await_request;
   if (asked !== undefined && id !== undefined && asked !== id) throw fail('question_mismatch', id, asked);
   const now = executions.now();
-  const reply = replies.receive(run.await_request, input, now);
+  const reply = receiveReply(run.await_request, input, now);
   const extras = idempotency.keep(key, run_id, row.last, now);
   if (execution !== undefined) return resumeHere(services, execution, reply, extras);
   return row.tier === 'pinned'
-    ? leaveReply(services, row, run, reply, extras)
+    ? forwardReply(services, row, run, reply, extras)
     : resumeStored(services, row, run, reply, extras);
 }
 
@@ -67,10 +69,10 @@ async function resumeHere(
   execution: Execution,
   reply: AwaitResume,
   extras: Extras,
-): Promise<Begun> {
+): Promise<AcceptedRun> {
   const after = execution.resume(reply, extras);
   const run = JSON.stringify(execution.run);
-  await commits.kept(execution.log);
+  await commits.whenDurable(execution.log);
   return { run_id: execution.run.run_id, run, after };
 }
 
@@ -81,7 +83,7 @@ async function resumeStored(
   run: Run,
   reply: AwaitResume,
   extras: Extras,
-): Promise<Begun> {
+): Promise<AcceptedRun> {
   // Before anything is written: a run whose agent is gone has to go on waiting.
   executions.registry.get(row.agent_name);
   const { run_id, epoch, last } = row;
@@ -105,7 +107,7 @@ async function resumeStored(
     ...extras,
   };
   const outcome = await commitOne(write, () => {
-    active.moved(next);
+    active.onWritten(next);
     offer(run_id);
   });
   if (outcome !== 'taken') throw fail('conflict', run_id);

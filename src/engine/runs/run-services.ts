@@ -1,7 +1,6 @@
 import type { Dispatcher } from '../../core/dispatcher.ts';
 import type { Store } from '../../core/store.ts';
-import type { Replies } from '../execution/reply-schema.ts';
-import type { Services } from '../execution/services.ts';
+import type { ExecutionServices } from '../execution/services.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import type { CommitOne } from '../store-access.ts';
 import type { ActiveRuns } from './active-runs.ts';
@@ -14,11 +13,10 @@ export interface RunServices {
   readonly commits: GroupCommit;
   readonly commitOne: CommitOne;
   readonly dispatcher: Dispatcher;
-  readonly executions: Services;
+  readonly executions: ExecutionServices;
   readonly active: ActiveRuns;
   readonly queue: SessionQueue;
   readonly idempotency: Idempotency;
-  readonly replies: Replies;
   /** Asks for a process to execute a run, this one or another; see `Executor.offer`. */
   readonly offer: (run_id: string) => void;
   /** Cancels a run, here or elsewhere; see `cancelRun`. */

@@ -5,7 +5,7 @@ import type { RunRow, Store, When, Write } from '../../core/store.ts';
 import type { CommitOne } from '../store-access.ts';
 
 /** How a new run comes into its session: at once or queued, and the condition under which the store takes it. */
-export interface Place {
+export interface Admission {
   readonly queued: boolean;
   readonly when?: When;
 }
@@ -29,9 +29,9 @@ export class SessionQueue {
   readonly #store: Store;
   readonly #options: SessionQueueOptions;
   /** By session, the run that its queue waits for; empty until that is known. */
-  readonly #awaited = new Map<string, string>();
+  readonly #blockingRuns = new Map<string, string>();
   /** The sessions of those runs. */
-  readonly #sessions = new Map<string, string>();
+  readonly #blockedSessions = new Map<string, string>();
 
   constructor(store: Store, options: SessionQueueOptions) {
     this.#store = store;
@@ -39,7 +39,7 @@ export class SessionQueue {
   }
 
   /** Where a new run goes. @throws RivuletError `session_busy`, `queue_full`, `store_unavailable` */
-  async place(session_id: string, if_busy: IfBusy): Promise<Place> {
+  async admit(session_id: string, if_busy: IfBusy): Promise<Admission> {
     if (if_busy === 'parallel') return { queued: false };
     const [first] = await this.#store.unfinished(session_id, '', 1);
     if (first === undefined) return { queued: false, when: 'alone' };
@@ -52,30 +52,30 @@ export class SessionQueue {
   /** A run of the session is queued: begins it if it is the first. */
   async add(session_id: string): Promise<void> {
     // Not the first, then: the session waits for that.
-    if ((this.#awaited.get(session_id) ?? '') !== '') return;
-    this.#awaited.set(session_id, '');
-    await this.#check(session_id);
+    if ((this.#blockingRuns.get(session_id) ?? '') !== '') return;
+    this.#blockingRuns.set(session_id, '');
+    await this.#startNext(session_id);
   }
 
   /** A run is final, here or on another node: the next one of its session begins. */
-  ended(run_id: string): void {
-    const session_id = this.#sessions.get(run_id);
+  onRunFinal(run_id: string): void {
+    const session_id = this.#blockedSessions.get(run_id);
     // What fails is done at the next `checkAll`.
-    if (session_id !== undefined) void this.#check(session_id).catch(() => undefined);
+    if (session_id !== undefined) void this.#startNext(session_id).catch(() => undefined);
   }
 
   /** A notification may have been lost, or the store have failed: looks at all queues. */
   async checkAll(): Promise<void> {
-    for (const session_id of [...this.#awaited.keys()]) await this.#check(session_id);
+    for (const session_id of [...this.#blockingRuns.keys()]) await this.#startNext(session_id);
   }
 
-  async #check(session_id: string): Promise<void> {
+  async #startNext(session_id: string): Promise<void> {
     while (!this.#options.stopping()) {
       const [first] = await this.#store.unfinished(session_id, '', 1);
-      this.#wait(session_id, first?.run_id);
+      this.#setBlockingRun(session_id, first?.run_id);
       if (first === undefined) return;
       if (first.queued_at !== null) {
-        if (await this.#begin(first)) return;
+        if (await this.#start(first)) return;
       } else {
         // It may have ended before this process listened for its end.
         const now = await this.#store.run(first.run_id);
@@ -85,7 +85,7 @@ export class SessionQueue {
   }
 
   /** That its turn has come is durable before its agent does anything. Answers whether it begins. */
-  async #begin(row: RunRow): Promise<boolean> {
+  async #start(row: RunRow): Promise<boolean> {
     const { epoch, last } = row;
     const begun: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
     const { commitOne, offer } = this.#options;
@@ -93,13 +93,13 @@ export class SessionQueue {
     return (await commitOne(write, () => offer(row.run_id))) === 'taken';
   }
 
-  #wait(session_id: string, run_id: string | undefined): void {
-    this.#sessions.delete(this.#awaited.get(session_id) ?? '');
+  #setBlockingRun(session_id: string, run_id: string | undefined): void {
+    this.#blockedSessions.delete(this.#blockingRuns.get(session_id) ?? '');
     if (run_id === undefined) {
-      this.#awaited.delete(session_id);
+      this.#blockingRuns.delete(session_id);
     } else {
-      this.#awaited.set(session_id, run_id);
-      this.#sessions.set(run_id, session_id);
+      this.#blockingRuns.set(session_id, run_id);
+      this.#blockedSessions.set(run_id, session_id);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import { Crowd } from '../../core/collections.ts';
+import { UnorderedSet } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import type { HttpLimits } from '../limits.ts';
 
@@ -29,7 +29,7 @@ export class OpenStreams {
   readonly #every: number;
   readonly #idleLooks: number;
   readonly #stuckLooks: number;
-  readonly #streams = new Crowd<Stream>();
+  readonly #streams = new UnorderedSet<Stream>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ heartbeat, stalledAfter, maxStreams }: OpenStreamsOptions) {

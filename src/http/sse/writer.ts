@@ -69,7 +69,7 @@ class Pump {
       return false;
     }
     const batch = this.#cursor.read();
-    if (batch === 'over') {
+    if (batch === 'end') {
       this.#end();
       return false;
     }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Engine } from '../../engine/engine.ts';
-import type { Wishes } from '../../engine/runs/begun.ts';
-import { isOnDisconnect } from '../../engine/runs/disconnect-policy.ts';
+import { isOnDisconnect } from '../../engine/runs/connected-readers.ts';
+import type { RunOptions } from '../../engine/runs/create.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { RunCreateRequest, RunHeaders, RunParams, RunResumeRequest } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
@@ -39,7 +39,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     },
     async ({ body, headers }, reply) => {
       responder.admit(body.mode ?? 'sync');
-      const begun = await engine.create(body, wishesOf(headers));
+      const begun = await engine.create(body, runOptionsOf(headers));
       reply.header('Location', `${base}/runs/${begun.run_id}`);
       return responder.begun(reply, begun, body.mode ?? 'sync');
     },
@@ -60,7 +60,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     },
     async ({ params, body, headers }, reply) => {
       responder.admit(body.mode ?? 'sync');
-      const begun = await engine.resume(params.run_id.toLowerCase(), body.await_resume, wishesOf(headers));
+      const begun = await engine.resume(params.run_id.toLowerCase(), body.await_resume, runOptionsOf(headers));
       return responder.begun(reply, begun, body.mode ?? 'sync');
     },
   );
@@ -80,7 +80,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
   );
 };
 
-const wishesOf = (headers: RunHeaders): Wishes => ({
+const runOptionsOf = (headers: RunHeaders): RunOptions => ({
   ...(headers['idempotency-key'] !== undefined && { idempotency_key: headers['idempotency-key'] }),
   ...(headers['if-busy'] !== undefined && { if_busy: headers['if-busy'] }),
   ...(headers['on-disconnect'] !== undefined &&

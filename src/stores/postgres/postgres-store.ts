@@ -5,11 +5,11 @@ import type {
   AgentFigures,
   Batch,
   Key,
-  Moved,
   Outcome,
   Resource,
   Retention,
   RunFilter,
+  RunNotification,
   RunRow,
   SessionRow,
   Store,
@@ -177,7 +177,7 @@ export class PostgresStore implements Store {
     return logs + ended + used + left > 0;
   }
 
-  async watch(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>> {
+  async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
     return this.#watchers.add(moved);
   }
 

@@ -5,11 +5,11 @@ import type {
   AgentFigures,
   Batch,
   Key,
-  Moved,
   Outcome,
   Resource,
   Retention,
   RunFilter,
+  RunNotification,
   RunRow,
   SessionRow,
   Store,
@@ -211,7 +211,7 @@ export class RedisStore implements Store {
     return (await this.#redis.rivuletSweep(this.#prefix, ...times, sweepRows, sweepSessions)) > 0;
   }
 
-  async watch(moved: (moves: readonly Moved[] | undefined) => void): Promise<() => Promise<void>> {
+  async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
     return this.#watchers.add(moved);
   }
 

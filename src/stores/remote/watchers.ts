@@ -1,5 +1,5 @@
 import { isFinal } from '../../core/run-state.ts';
-import type { Moved, RunRow } from '../../core/store.ts';
+import type { RunNotification, RunRow } from '../../core/store.ts';
 
 /** A connection that hears what other processes publish. It mends itself, for ever. */
 export interface Subscription {
@@ -11,7 +11,7 @@ export interface Subscription {
 /** Opens one; `hear` gets what is published, and nothing after an interruption, in which something may have been. */
 type Subscribe = (hear: (text: string | undefined) => void) => Subscription;
 
-type Watcher = (moves: readonly Moved[] | undefined) => void;
+type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 
 /** Who watches a store. However many they are, they share one subscription, which is there as long as any of them. */
 export class Watchers {
@@ -73,8 +73,8 @@ export const moveLine = ({ run_id, epoch, last, status }: RunRow): string =>
   `${epoch} ${last} ${isFinal(status) ? 1 : 0} ${run_id}`;
 
 /** The last move of each run; undefined for what nobody here has published, which may mean anything. */
-function movesIn(text: string): Moved[] | undefined {
-  const moves = new Map<string, Moved>();
+function movesIn(text: string): RunNotification[] | undefined {
+  const moves = new Map<string, RunNotification>();
   for (const line of text.split('\n')) {
     const [, epoch, last, final, run_id] = /^(\d+) (\d+) ([01]) (.+)$/.exec(line) ?? [];
     if (run_id === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { Roster } from '../../core/collections.ts';
+import { BoxedMap } from '../../core/collections.ts';
 import type { Batch, RunRow, Write } from '../../core/store.ts';
 import type { Statements } from './statements.ts';
 
@@ -39,9 +39,9 @@ export type Released = Pick<Growing, 'kept' | 'texts' | 'journal'>;
  */
 export class CommitLog {
   readonly #sql: Statements;
-  readonly #growing = new Roster<Growing>();
+  readonly #growing = new BoxedMap<Growing>();
   /** Those of them with events in the log only, the oldest first. */
-  readonly #waiting = new Roster<Growing>();
+  readonly #waiting = new BoxedMap<Growing>();
   #position = 0;
   #oldest = 1;
   #chars = 0;

@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
 
-interface Held {
+interface BufferedOutput {
   readonly output: AgentOutput;
   /** The call that it came from, where that is known. */
   readonly branch: number | undefined;
@@ -13,8 +13,8 @@ interface Held {
  * Output of an agent that is led through its past, and that is not what the log has next: of two branches, the other one
  * was faster then. It waits for its turn. What one branch emits keeps its order.
  */
-export class Early {
-  #held: Held[] = [];
+export class ReorderBuffer {
+  #buffered: BufferedOutput[] = [];
   #branch: number | undefined;
   #branches = 0;
   #calls = 0;
@@ -22,21 +22,21 @@ export class Early {
   #bursting = false;
 
   /** The first output that waits. */
-  get first(): AgentOutput | undefined {
-    return this.#held[0]?.output;
+  get firstOutput(): AgentOutput | undefined {
+    return this.#buffered[0]?.output;
   }
 
   get size(): number {
-    return this.#held.length;
+    return this.#buffered.length;
   }
 
   /** Whether agents that were called are under way. */
-  get calls(): boolean {
+  get hasOpenCalls(): boolean {
     return this.#calls > 0;
   }
 
   /** Offers an output; `take` answers whether it is its turn. What has to wait is offered again with what follows. */
-  offer(output: AgentOutput, take: (output: AgentOutput) => boolean): void {
+  offer(output: AgentOutput, accept: (output: AgentOutput) => boolean): void {
     if (!this.#bursting) {
       this.#bursting = true;
       this.#burst += 1;
@@ -44,22 +44,22 @@ export class Early {
         this.#bursting = false;
       });
     }
-    const one: Held = { output, branch: this.#branch, burst: this.#burst };
-    const behind = this.#held.some((held) => isBehind(one, held));
-    if (!behind && take(output)) this.retry(take);
-    else this.#held.push(one);
+    const one: BufferedOutput = { output, branch: this.#branch, burst: this.#burst };
+    const behind = this.#buffered.some((held) => isBehind(one, held));
+    if (!behind && accept(output)) this.retry(accept);
+    else this.#buffered.push(one);
   }
 
   /** Offers what waits again. */
-  retry(take: (output: AgentOutput) => boolean): void {
-    for (let taken = true; taken && this.#held.length > 0; ) {
+  retry(accept: (output: AgentOutput) => boolean): void {
+    for (let taken = true; taken && this.#buffered.length > 0; ) {
       taken = false;
-      const waiting: Held[] = [];
-      for (const one of this.#held) {
-        if (!waiting.some((held) => isBehind(one, held)) && take(one.output)) taken = true;
+      const waiting: BufferedOutput[] = [];
+      for (const one of this.#buffered) {
+        if (!waiting.some((held) => isBehind(one, held)) && accept(one.output)) taken = true;
         else waiting.push(one);
       }
-      this.#held = waiting;
+      this.#buffered = waiting;
     }
   }
 
@@ -89,5 +89,5 @@ export class Early {
   }
 }
 
-const isBehind = (one: Held, { branch, burst }: Held): boolean =>
+const isBehind = (one: BufferedOutput, { branch, burst }: BufferedOutput): boolean =>
   burst === one.burst || (branch !== undefined && branch === one.branch);

@@ -1,13 +1,13 @@
 import type { OnDisconnect } from '../../core/agent.ts';
 
-interface Present {
+interface RunReaders {
   readers: number;
   timer: NodeJS.Timeout | undefined;
 }
 
 /** Who reads a run, for runs that are cancelled when nobody does. */
-export class Presence {
-  readonly #present = new Map<string, Present>();
+export class ConnectedReaders {
+  readonly #byRun = new Map<string, RunReaders>();
   readonly #cancel: (run_id: string) => void;
 
   constructor(cancel: (run_id: string) => void) {
@@ -18,10 +18,10 @@ export class Presence {
    * A reader comes. Returns what to call when it goes: with true where the client was gone before the
    * answer was at its end, which is what counts.
    */
-  come(run_id: string, policy: string): (gone: boolean) => void {
+  connect(run_id: string, policy: string): (gone: boolean) => void {
     if (policy === 'continue') return () => {};
-    const present = this.#present.get(run_id) ?? { readers: 0, timer: undefined };
-    this.#present.set(run_id, present);
+    const present = this.#byRun.get(run_id) ?? { readers: 0, timer: undefined };
+    this.#byRun.set(run_id, present);
     clearTimeout(present.timer);
     present.readers += 1;
     let here = true;
@@ -31,7 +31,7 @@ export class Presence {
       present.readers -= 1;
       if (present.readers > 0) return;
       const leave = (): void => {
-        this.#present.delete(run_id);
+        this.#byRun.delete(run_id);
         if (gone) this.#cancel(run_id);
       };
       if (gone) present.timer = setTimeout(leave, graceOf(policy));
@@ -41,8 +41,8 @@ export class Presence {
 
   /** Forgets everybody: the server stops. */
   clear(): void {
-    for (const { timer } of this.#present.values()) clearTimeout(timer);
-    this.#present.clear();
+    for (const { timer } of this.#byRun.values()) clearTimeout(timer);
+    this.#byRun.clear();
   }
 }
 

@@ -1,5 +1,5 @@
 /** Work of an agent that unsubscribing cannot stop at once: promises, generators in the middle of an await. */
-export class Pending {
+export class PendingWork {
   /** Made with the first: most agents have none. */
   #work: Set<Promise<unknown>> | undefined;
 
@@ -10,7 +10,7 @@ export class Pending {
   }
 
   /** Resolves when all of it has stopped, or the time is over, in milliseconds. */
-  async settled(deadline: number): Promise<void> {
+  async stopped(deadline: number): Promise<void> {
     if (this.#work === undefined || this.#work.size === 0) return;
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {
