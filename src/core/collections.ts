@@ -8,7 +8,7 @@ export function append<T>(list: T[], one: T): T[] {
   return list;
 }
 
-/** A Set for what comes and goes, without the tables that keep what has gone; see `Roster`. In no order. */
+/** A Set for what comes and goes, without the tables that keep what has gone; see `BoxedMap`. In no order. */
 export class UnorderedSet<T> {
   readonly #members: { readonly one: T; at: number }[] = [];
 

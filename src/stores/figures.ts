@@ -1,11 +1,11 @@
 import type { AgentFigures, Outcome, RunRow, Write } from '../core/store.ts';
 
-/** A sum that stays a number, whatever a run says that it took. */
+/** A sum that stays finite, whatever figures an agent reports. */
 const sum = (before: number, more: number): number =>
   Number.isFinite(more) ? Math.min(before + more, Number.MAX_VALUE) : before;
 
-/** An agent's figures with one more run that has ended. */
-export function withEnded(
+/** An agent's figures after one more run has ended. */
+export function addEndedRun(
   before: AgentFigures | undefined,
   { agent_name, status }: RunRow,
   { tokens, seconds }: NonNullable<Write['ended']>,
@@ -20,12 +20,12 @@ export function withEnded(
   };
 }
 
-/** What those of the writes that were taken, and end a run, add to their agents' figures. */
-export function summed(writes: readonly Write[], outcomes: readonly Outcome[]): Iterable<AgentFigures> {
+/** The figures that the applied writes add to their agents: those of the runs that they end. */
+export function figuresOfCommit(writes: readonly Write[], outcomes: readonly Outcome[]): Iterable<AgentFigures> {
   const sums = new Map<string, AgentFigures>();
   writes.forEach(({ row, ended }, index) => {
     if (ended === undefined || outcomes[index] !== 'taken') return;
-    sums.set(row.agent_name, withEnded(sums.get(row.agent_name), row, ended));
+    sums.set(row.agent_name, addEndedRun(sums.get(row.agent_name), row, ended));
   });
   return sums.values();
 }

@@ -1,18 +1,18 @@
 import type { Store } from '../core/store.ts';
 import { readStoreUrl, reasonOf } from '../core/store-url.ts';
 
-const kinds = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
+const urlForms = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
 
 /**
- * Opens the store that a URL names, and imports only what it opens:
+ * Opens the store that a URL names, and imports only that store's code:
  * `memory:`; `sqlite:PATH` (a relative path is relative to here);
  * `redis://USER:PASSWORD@HOST:PORT/NUMBER?prefix=rivulet`, with `rediss://` for TLS;
  * `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=rivulet`.
- * `warn` is told of settings of the server that may lose what it has answered.
- * @throws Error that says what is wrong with the URL, or why it cannot be opened
+ * `warn` is called for settings of the server that may lose acknowledged commits.
+ * @throws Error that says what is wrong with the URL, or why the store cannot be opened
  */
 export async function openStore(text: string, warn?: (text: string) => void): Promise<Store> {
-  const found = await opening(text, async () => readStoreUrl(text));
+  const found = await withReason(text, async () => readStoreUrl(text));
   switch (found?.kind) {
     case 'memory': {
       const { MemoryStore } = await import('./memory/memory-store.ts');
@@ -24,23 +24,23 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
     }
     case 'redis': {
       const { RedisStore } = await import('./redis/redis-store.ts');
-      return opening(text, () => RedisStore.open(found.url, found.prefix, warn));
+      return withReason(text, () => RedisStore.open(found.url, found.prefix, warn));
     }
     case 'postgres': {
       const { PostgresStore } = await import('./postgres/postgres-store.ts');
-      return opening(text, () => PostgresStore.open(found.url, found.schema));
+      return withReason(text, () => PostgresStore.open(found.url, found.schema));
     }
     default:
-      throw new Error(`there is no store "${storeName(text)}"; use ${kinds}`);
+      throw new Error(`there is no store "${storeName(text)}"; use ${urlForms}`);
   }
 }
 
-/** A store's URL as it may be shown: without its password. */
+/** The URL of a store without its password, for messages. */
 export function storeName(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@').replace(/([?&]password=)[^&#]*/, '$1***');
 }
 
-async function opening<T>(text: string, open: () => Promise<T>): Promise<T> {
+async function withReason<T>(text: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

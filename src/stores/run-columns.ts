@@ -1,7 +1,7 @@
 import type { RunRow } from '../core/store.ts';
 
-/** What a database keeps of a run's row, in this order. */
-export const columns = [
+/** The columns of a run's row in a database, in this order. */
+export const runColumns = [
   'run_id',
   'agent_name',
   'session_id',
@@ -19,8 +19,8 @@ export const columns = [
   'snapshot',
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** Those of them that a run's life changes. */
-export const changing = [
+/** The columns that change after the run was created. */
+export const mutableColumns = [
   'epoch',
   'status',
   'finished_at',
@@ -31,9 +31,9 @@ export const changing = [
   'snapshot',
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** A row's values of some columns. */
-export const valuesOf = (row: RunRow, some: readonly (keyof RunRow)[]): RunRow[keyof RunRow][] =>
-  some.map((one) => row[one]);
+/** The values of some columns of a row. */
+export const valuesOf = (row: RunRow, columns: readonly (keyof RunRow)[]): RunRow[keyof RunRow][] =>
+  columns.map((column) => row[column]);
 
-/** All of them, as SQL has them. */
-export const list = columns.join(', ');
+/** All columns, as an SQL list. */
+export const columnList = runColumns.join(', ');

@@ -158,7 +158,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     /** How the one statement of a function is executed, planned as there: without its arguments. */
     const planOf = async (name: string, types: string, values: string): Promise<string> => {
       const { rows } = await one.query('SELECT prosrc FROM pg_proc WHERE oid = $1::regproc', [name]);
-      const body = rows[0].prosrc.replaceAll(/\bbefore\b/g, '$2').replaceAll(/\bmost\b/g, '$1');
+      const body = rows[0].prosrc.replaceAll(/\bbefore\b/g, '$2').replaceAll(/\bmax_rows\b/g, '$1');
       await one.query(`PREPARE ${name} (${types}) AS ${body}`);
       const { rows: lines } = await one.query(`EXPLAIN (COSTS OFF) EXECUTE ${name} (${values})`);
       return lines.map((row) => row['QUERY PLAN']).join('\n');

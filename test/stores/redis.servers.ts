@@ -102,7 +102,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await warned(true, 'noeviction')).toEqual([]);
   });
 
-  it('rejects the writes of a run whose log or history is damaged, and takes all others', async () => {
+  it('rejects the writes of a run whose log or history is damaged, and applies all others', async () => {
     const store = await open(url);
     const [bad, good] = [append(fresh(), ['1']), append(fresh(), ['1'])];
     await store.commit([bad, good]);

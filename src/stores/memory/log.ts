@@ -1,21 +1,21 @@
 import { append } from '../../core/collections.ts';
 import type { Batch, Write } from '../../core/store.ts';
-import type { Arena, Place } from './arena.ts';
+import type { Arena, Slice } from './arena.ts';
 
 /**
- * Characters, and events, that are kept as strings until they are put away as bytes. As strings, each token would be copied twice
- * by the garbage collector before it came to rest, and all that was ever streamed be looked at by each of its rounds.
+ * Characters, and events, that stay strings until they are packed as bytes. As strings, the garbage collector would copy
+ * each token twice, and mark all tokens that were ever streamed in each of its cycles.
  */
-const looseChars = 2 * 1024;
-const looseLines = 64;
-/** Characters of a batch that is read. */
+const unpackedChars = 2 * 1024;
+const unpackedLines = 64;
+/** Characters of a batch for a reader. */
 const batchChars = 16 * 1024;
 
-/** Events that were put away together, one line of JSON each. */
+/** Events that were packed together, one line of JSON each. */
 interface Packed {
   readonly first: number;
   readonly last: number;
-  readonly place: Place;
+  readonly slice: Slice;
 }
 
 /** The log of one run. */
@@ -36,53 +36,53 @@ export class MemoryLog {
       this.#chars += line.length;
     }
     this.#last += lines.length;
-    if (this.#chars >= looseChars || this.#lines.length >= looseLines) this.pack();
+    if (this.#chars >= unpackedChars || this.#lines.length >= unpackedLines) this.pack();
   }
 
   /** Batches of the events after that id, at most `limit` events. */
   after(id: number, limit: number): Batch[] {
     const found: Batch[] = [];
-    let seen = id;
+    let delivered = id;
     let left = limit;
     const add = (first: number, lines: string[]): void => {
-      const from = Math.max(0, seen + 1 - first);
-      const fresh = lines.slice(from, from + left);
-      if (fresh.length > 0) found.push({ first: first + from, lines: fresh });
-      left -= fresh.length;
-      seen += fresh.length;
+      const from = Math.max(0, delivered + 1 - first);
+      const unread = lines.slice(from, from + left);
+      if (unread.length > 0) found.push({ first: first + from, lines: unread });
+      left -= unread.length;
+      delivered += unread.length;
     };
     let index = this.#indexAfter(id);
     while (left > 0 && index < this.#packed.length) {
-      // What was put away bit by bit is read in one: a reader makes a write of each batch.
+      // Small packs are joined, because a reader writes each batch to its socket separately.
       const first = this.#packed[index]?.first ?? 0;
       const texts: string[] = [];
       for (let chars = 0; chars < batchChars && index < this.#packed.length; index += 1) {
         const packed = this.#packed[index];
-        const text = packed === undefined ? '' : this.#arena.read(packed.place);
+        const text = packed === undefined ? '' : this.#arena.read(packed.slice);
         texts.push(text);
         chars += text.length;
       }
       add(first, texts.join('\n').split('\n'));
     }
-    if (left > 0) add(this.#loose, this.#lines);
+    if (left > 0) add(this.#firstUnpacked, this.#lines);
     return found;
   }
 
-  /** Puts away what is still loose; for a run that is over, or grows long. */
+  /** Moves the lines that are still strings to the arena, when the run is final or there are many. */
   pack(): void {
     if (this.#lines.length === 0) return;
-    const place = this.#arena.put(this.#lines.join('\n'));
-    this.#packed = append(this.#packed, { first: this.#loose, last: this.#last, place });
+    const slice = this.#arena.put(this.#lines.join('\n'));
+    this.#packed = append(this.#packed, { first: this.#firstUnpacked, last: this.#last, slice });
     this.#lines = [];
     this.#chars = 0;
   }
 
-  /** Id of the first event that is not put away. */
-  get #loose(): number {
+  /** Id of the first event that is not packed. */
+  get #firstUnpacked(): number {
     return this.#last - this.#lines.length + 1;
   }
 
-  /** Index of the first that ends after that id, by bisection: replay starts anywhere at no cost. */
+  /** Index of the first pack that ends after that id, by bisection, so that a replay starts anywhere at the same cost. */
   #indexAfter(id: number): number {
     let low = 0;
     let high = this.#packed.length;

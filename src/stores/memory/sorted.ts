@@ -1,13 +1,13 @@
-/** Items of one piece: to insert or delete one moves at most so many pointers. */
-const pieceSize = 512;
+/** Items of a chunk: to insert or delete one moves at most so many pointers. */
+const chunkSize = 512;
 
 /**
- * Items in an order, in pieces: each is found, added and deleted at a cost that hardly grows with their number. Most are
- * added at the end. No two may be equal, and none may change its place while it is here.
+ * A sorted list in chunks: the cost to find, add or delete an item hardly grows with their number. Most items are added
+ * at the end. No two items may be equal, and none may change its position while it is in the list.
  */
 export class Sorted<T> {
   readonly #compare: (a: T, b: T) => number;
-  #pieces: T[][] = [];
+  #chunks: T[][] = [];
   #size = 0;
 
   constructor(compare: (a: T, b: T) => number) {
@@ -19,66 +19,66 @@ export class Sorted<T> {
   }
 
   get first(): T | undefined {
-    return this.#pieces[0]?.[0];
+    return this.#chunks[0]?.[0];
   }
 
   get last(): T | undefined {
-    return this.#pieces.at(-1)?.at(-1);
+    return this.#chunks.at(-1)?.at(-1);
   }
 
   add(item: T): void {
     this.#size += 1;
     const last = this.last;
-    const tail = this.#pieces.at(-1);
+    const tail = this.#chunks.at(-1);
     if (tail === undefined || last === undefined) {
-      this.#pieces = [[item]];
+      this.#chunks = [[item]];
     } else if (this.#compare(last, item) < 0) {
-      if (tail.length < pieceSize) tail.push(item);
-      else this.#pieces.push([item]);
+      if (tail.length < chunkSize) tail.push(item);
+      else this.#chunks.push([item]);
     } else {
-      const [at, index] = this.#place((one) => this.#compare(one, item) >= 0);
-      const piece = this.#pieces[at] ?? tail;
-      piece.splice(index, 0, item);
-      if (piece.length > pieceSize) this.#pieces.splice(at + 1, 0, piece.splice(pieceSize / 2));
+      const [at, index] = this.#position((other) => this.#compare(other, item) >= 0);
+      const chunk = this.#chunks[at] ?? tail;
+      chunk.splice(index, 0, item);
+      if (chunk.length > chunkSize) this.#chunks.splice(at + 1, 0, chunk.splice(chunkSize / 2));
     }
   }
 
-  /** Nothing where it is not here. */
+  /** Does nothing where the list does not have the item. */
   delete(item: T): void {
-    const [at, index] = this.#place((one) => this.#compare(one, item) >= 0);
-    const piece = this.#pieces[at];
-    if (piece?.[index] !== item) return;
+    const [at, index] = this.#position((other) => this.#compare(other, item) >= 0);
+    const chunk = this.#chunks[at];
+    if (chunk?.[index] !== item) return;
     this.#size -= 1;
-    piece.splice(index, 1);
-    if (piece.length === 0) this.#pieces.splice(at, 1);
+    chunk.splice(index, 1);
+    if (chunk.length === 0) this.#chunks.splice(at, 1);
   }
 
-  /** From the first one on for which that holds; it has to hold for all after it. Not to be changed meanwhile. */
+  /** Iterates from the first item for which `holds` is true, as it must be for all later ones. Do not modify meanwhile. */
   *ascending(holds: (item: T) => boolean = () => true): Generator<T, void, undefined> {
-    let [at, index] = this.#place(holds);
-    for (; at < this.#pieces.length; at += 1, index = 0) {
-      const piece = this.#pieces[at] ?? [];
-      for (; index < piece.length; index += 1) yield piece[index] as T;
+    let [at, index] = this.#position(holds);
+    for (; at < this.#chunks.length; at += 1, index = 0) {
+      const chunk = this.#chunks[at] ?? [];
+      for (; index < chunk.length; index += 1) yield chunk[index] as T;
     }
   }
 
-  /** Backwards, from the last one on for which that does not hold. */
+  /** Iterates backwards, from the last item for which `holds` is false. */
   *descending(holds: (item: T) => boolean = () => false): Generator<T, void, undefined> {
-    let [at, index] = this.#place(holds);
-    for (; at >= 0; at -= 1, index = this.#pieces[at]?.length ?? 0) {
-      const piece = this.#pieces[at] ?? [];
-      while (index > 0) yield piece[--index] as T;
+    let [at, index] = this.#position(holds);
+    for (; at >= 0; at -= 1, index = this.#chunks[at]?.length ?? 0) {
+      const chunk = this.#chunks[at] ?? [];
+      while (index > 0) yield chunk[--index] as T;
     }
   }
 
-  /** The piece, and the index in it, of the first item for which that holds. */
-  #place(holds: (item: T) => boolean): [at: number, index: number] {
-    const at = firstIndex(this.#pieces, (piece) => holds(piece.at(-1) as T));
-    return [at, firstIndex(this.#pieces[at] ?? [], holds)];
+  /** The chunk, and the index in it, of the first item for which `holds` is true. */
+  #position(holds: (item: T) => boolean): [at: number, index: number] {
+    const at = firstIndex(this.#chunks, (chunk) => holds(chunk.at(-1) as T));
+    return [at, firstIndex(this.#chunks[at] ?? [], holds)];
   }
 }
 
-/** By bisection; the length where it holds for none. */
+/** Index of the first item for which `holds` is true, by bisection; the length where there is none. */
 function firstIndex<T>(list: readonly T[], holds: (item: T) => boolean): number {
   let low = 0;
   let high = list.length;

@@ -15,93 +15,93 @@ import type {
   Store,
   Write,
 } from '../../core/store.ts';
+import { within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
-import { Deliveries } from '../remote/deliveries.ts';
-import { within } from '../remote/outage.ts';
-import { Watchers } from '../remote/watchers.ts';
-import { sessionOf, storable } from '../remote/write-values.ts';
-import { connection } from './connection.ts';
-import { Listener } from './listen.ts';
-import { Notifier } from './notify.ts';
-import { makeSchema } from './schema.ts';
+import { CommitQueue } from '../remote/commit-queue.ts';
+import { sanitizeText, sessionChanges } from '../remote/session-changes.ts';
+import { SharedSubscription } from '../remote/shared-subscription.ts';
+import { classifyPostgresError } from './errors.ts';
+import { Listener } from './listener.ts';
+import { Notifier } from './notifier.ts';
+import { createSchema } from './schema.ts';
 import { type Statements, statements } from './statements.ts';
-import { postgresVerdict } from './unavailable.ts';
 
-/** How many runs, keys or rows of events one sweep takes. */
+/** Runs, keys or rows of events that one sweep deletes. */
 const sweepRows = 100;
 
-/** How many sessions; each has resources. */
+/** Sessions that one sweep examines; each has resources. */
 const sweepSessions = 10;
 
 /**
- * Milliseconds that a statement may take in the server. The server gives up first, so that it is known what came of it.
- * A commit with more characters than `usualChars` may take one more for each KiB: 100 MiB have 110 seconds.
+ * Milliseconds that a statement may take in the server. The server's time-out comes before the client's, so that the
+ * outcome is known. A commit with more than `usualChars` characters gets one more for each KiB: 100 MiB have 110 seconds.
  */
 const statementTimeout = 8_000;
 const usualChars = 4 * 1024 * 1024;
-/** So much later, the answer counts as lost. */
-const answerTime = 2_000;
+/** Milliseconds after that time-out at which the client takes the answer for lost. */
+const answerDelay = 2_000;
 
-/** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
+/** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
 const pageBytes = 16 * 1024;
 const pageBatches = 64;
 
-/** Connections for everything but commits. */
-const readers = 8;
+/** Connections for all calls but commits. */
+const readConnections = 8;
 
-/** How often a transaction is begun again that the database has ended in favour of another. */
-const attempts = 5;
+/** Attempts of a transaction that the database rolls back in favour of another. */
+const maxAttempts = 5;
 
-/** How long the connections may take to end in good order, in milliseconds. */
-const goodbye = 1_000;
+/** Milliseconds for a clean close of the connections. */
+const closeTimeout = 1_000;
 
-/** Deadlock, and a conflict where the database is set to serialise: all was undone. */
-const undone = new Set(['40P01', '40001']);
+/** A deadlock, and a serialization failure: the transaction was rolled back. */
+const rolledBack = new Set(['40P01', '40001']);
 
 /**
- * PostgreSQL 13 or newer. A commit is one call of a function, and one transaction; a batch of events is one row. What
- * survives a crash of the server is up to its settings, which keep every commit unless they were changed.
- * Where a connection is lost, or ten seconds are over, a read fails and a commit waits; the next one connects again.
+ * Keeps everything in one schema of PostgreSQL 13 or newer. A commit is one call of a function, and one transaction; a
+ * batch of events is one row. With the default settings of PostgreSQL, every commit survives a crash of the server.
+ * Where a connection is lost, or PostgreSQL does not answer for ten seconds, a read fails and a commit waits. The next
+ * call connects again.
  */
 export class PostgresStore implements Store {
-  /** Commits have a connection of their own: readers that catch up, many at once, would queue before them. */
-  readonly #writer: Pool;
-  readonly #reader: Pool;
+  /** Commits have a connection of their own: they would queue behind the reads of many readers that catch up. */
+  readonly #writePool: Pool;
+  readonly #readPool: Pool;
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
-  readonly #name = randomUUID();
-  readonly #deliveries = new Deliveries((writes, number) => this.#take(writes, number), postgresVerdict);
+  readonly #writer = randomUUID();
+  readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyPostgresError);
   readonly #notifier: Notifier;
-  readonly #watchers: Watchers;
+  readonly #subscription: SharedSubscription;
   #closed: Promise<void> | undefined;
 
   private constructor(url: string, schema: string) {
     const config = {
-      ...connection(url),
+      ...connectionConfig(url),
       statement_timeout: statementTimeout,
-      query_timeout: statementTimeout + answerTime,
-      stream: () => this.#socket(),
+      query_timeout: statementTimeout + answerDelay,
+      stream: () => this.#createSocket(),
     };
-    this.#writer = new Pool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
-    // Readers wait for one of their connections as well.
-    this.#reader = new Pool({ ...config, max: readers, connectionTimeoutMillis: 10_000 });
-    // A connection that is lost while nobody uses it; whoever comes next gets another.
-    for (const pool of [this.#writer, this.#reader]) pool.on('error', () => {});
+    this.#writePool = new Pool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
+    // This time includes the wait for a free connection.
+    this.#readPool = new Pool({ ...config, max: readConnections, connectionTimeoutMillis: 10_000 });
+    // An idle connection was lost; the next query gets another.
+    for (const pool of [this.#writePool, this.#readPool]) pool.on('error', () => {});
     this.#sql = statements(schema);
     this.#notifier = new Notifier((texts) => this.#all(this.#sql.notify, schema, texts));
-    this.#watchers = new Watchers((hear) => new Listener(connection(url), schema, hear));
-    // Somebody has reached the server.
-    this.#reader.on('connect', () => this.#deliveries.wake());
+    this.#subscription = new SharedSubscription((onText) => new Listener(connectionConfig(url), schema, onText));
+    // The server is reachable again.
+    this.#readPool.on('connect', () => this.#commits.retryNow());
   }
 
-  /** `postgres://`; the tables are in a schema of that name. @throws Error where it is of a newer Rivulet */
+  /** `url` is `postgres://`; the tables are in `schema`. @throws Error where a newer Rivulet wrote it */
   static async open(url: string, schema: string): Promise<PostgresStore> {
-    await makeSchema({ ...connection(url), connectionTimeoutMillis: 3_000 }, schema);
+    await createSchema({ ...connectionConfig(url), connectionTimeoutMillis: 3_000 }, schema);
     return new PostgresStore(url, schema);
   }
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    return this.#deliveries.commit(writes);
+    return this.#commits.commit(writes);
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
@@ -178,7 +178,7 @@ export class PostgresStore implements Store {
   }
 
   async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
-    return this.#watchers.add(moved);
+    return this.#subscription.add(moved);
   }
 
   async close(): Promise<void> {
@@ -187,55 +187,60 @@ export class PostgresStore implements Store {
   }
 
   async #close(): Promise<void> {
-    const told = this.#deliveries.close().then(() => this.#notifier.close());
-    const ended = told.then(() => Promise.all([this.#writer.end(), this.#reader.end()]));
-    const done = Promise.all([ended, this.#watchers.close()]);
-    await within(goodbye, done);
-    // What is still under way ends with its connection.
+    const notified = this.#commits.close().then(() => this.#notifier.close());
+    const ended = notified.then(() => Promise.all([this.#writePool.end(), this.#readPool.end()]));
+    const done = Promise.all([ended, this.#subscription.close()]);
+    await within(closeTimeout, done).catch(() => {});
+    // Pending queries fail with their connections.
     for (const socket of this.#sockets) socket.destroy();
     await done;
   }
 
-  async #take(writes: readonly Write[], number: number): Promise<Outcome[]> {
-    const described = JSON.stringify(writes.map(describe));
-    // Events stay outside of the JSON: to escape them once more, and to undo that, takes half of the time of a commit.
+  async #send(writes: readonly Write[], number: number): Promise<Outcome[]> {
+    const encoded = JSON.stringify(writes.map(encodeWrite));
+    // Events are passed beside the JSON: to escape and parse them again would take half of the time of a commit.
     const bodies = writes.map(({ lines }) => lines.join('\n'));
-    const chars = bodies.reduce((sum, { length }) => sum + length, described.length);
-    const query = { text: this.#sql.keep(bodies.length), values: [this.#name, number, described, ...bodies] };
-    const found = await again(() =>
-      chars > usualChars ? this.#large(query, statementTimeout + chars / 1024) : this.#writer.query<Kept>(query),
+    const chars = bodies.reduce((sum, { length }) => sum + length, encoded.length);
+    const query = { text: this.#sql.commit(bodies.length), values: [this.#writer, number, encoded, ...bodies] };
+    const found = await retryRolledBack(() =>
+      chars > usualChars
+        ? this.#commitLarge(query, statementTimeout + chars / 1024)
+        : this.#writePool.query<CommitRow>(query),
     );
     const { outcomes = [] } = found.rows[0] ?? {};
-    this.#notifier.tell(writes.filter((_, index) => outcomes[index] === 'taken').map(({ row }) => row));
+    this.#notifier.notify(writes.filter((_, index) => outcomes[index] === 'taken').map(({ row }) => row));
     return outcomes;
   }
 
-  /** In a transaction, which has a time-out of its own. */
-  async #large(query: { text: string; values: unknown[] }, milliseconds: number): Promise<QueryResult<Kept>> {
-    const client = await this.#writer.connect();
+  /** In a transaction with a longer time-out. */
+  async #commitLarge(
+    query: { text: string; values: unknown[] },
+    milliseconds: number,
+  ): Promise<QueryResult<CommitRow>> {
+    const client = await this.#writePool.connect();
     try {
       await client.query('BEGIN');
       await client.query(`SET LOCAL statement_timeout = ${Math.ceil(milliseconds)}`);
-      const timed = { ...query, query_timeout: milliseconds + answerTime };
-      const found = await client.query<Kept>(timed);
+      const timed = { ...query, query_timeout: milliseconds + answerDelay };
+      const found = await client.query<CommitRow>(timed);
       await client.query('COMMIT');
       client.release();
       return found;
     } catch (error) {
-      // The transaction ends with the connection.
+      // Closing the connection rolls back the transaction.
       client.release(true);
       throw error;
     }
   }
 
-  #socket(): Socket {
+  #createSocket(): Socket {
     const socket = new Socket();
     this.#sockets.add(socket);
     return socket.once('close', () => this.#sockets.delete(socket));
   }
 
   async #all<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row[]> {
-    return (await this.#reader.query<Row>(text, values.map(askable))).rows;
+    return (await this.#readPool.query<Row>(text, values.map(sanitizeValue))).rows;
   }
 
   async #one<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row | undefined> {
@@ -243,41 +248,58 @@ export class PostgresStore implements Store {
   }
 
   async #removed(text: string, id: string): Promise<boolean> {
-    const row = await again(() => this.#one<{ removed: boolean }>(text, id));
+    const row = await retryRolledBack(() => this.#one<{ removed: boolean }>(text, id));
     return row?.removed === true;
   }
 
-  /** Answers how much it has found. */
+  /** Returns the number of items that a sweep found. */
   async #cleared(text: string, ...values: readonly unknown[]): Promise<number> {
-    const row = await again(() => this.#one<{ found: number }>(text, ...values));
+    const row = await retryRolledBack(() => this.#one<{ found: number }>(text, ...values));
     return row?.found ?? 0;
   }
 }
 
-/** What the function `keep` answers. */
-interface Kept {
+/**
+ * Settings of every connection, unless the URL has others. The isolation level is "read committed", whatever the
+ * server's default: at the stricter levels, a tenth of the commits of several nodes would fail.
+ */
+function connectionConfig(address: string) {
+  const url = new URL(address);
+  // The URL's own options would replace these.
+  const flags = url.searchParams.get('options') ?? '';
+  url.searchParams.delete('options');
+  return {
+    connectionString: url.href,
+    options: `${flags} -c default_transaction_isolation=read\\ committed`.trim(),
+    application_name: 'rivulet',
+    keepAlive: true,
+  };
+}
+
+/** The row that the SQL function `keep` returns. */
+interface CommitRow {
   readonly outcomes: Outcome[];
 }
 
-/** A value to look for, as the server accepts it: no text with a zero is kept, so it finds nothing. */
-function askable(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(askable);
-  return typeof value === 'string' ? storable(value) : value;
+/** A query parameter that the server accepts. No stored text has a NUL, so a text that had one finds nothing. */
+function sanitizeValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sanitizeValue);
+  return typeof value === 'string' ? sanitizeText(value) : value;
 }
 
-async function again<T>(transaction: () => Promise<T>): Promise<T> {
+async function retryRolledBack<T>(transaction: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await transaction();
     } catch (error) {
-      const lost = error instanceof DatabaseError && undone.has(error.code ?? '');
-      if (!lost || attempt === attempts) throw error;
+      const isRolledBack = error instanceof DatabaseError && rolledBack.has(error.code ?? '');
+      if (!isRolledBack || attempt === maxAttempts) throw error;
     }
   }
 }
 
-/** A write as the function `take` reads it. */
-function describe(write: Write): object {
+/** A write as the SQL function `take` reads it. */
+function encodeWrite(write: Write): object {
   const { row, expect, key, ended, resources } = write;
   return {
     ...row,
@@ -289,7 +311,7 @@ function describe(write: Write): object {
     journal: write.journal?.join('\n'),
     key,
     resources,
-    ...sessionOf(write),
+    ...sessionChanges(write),
     ...ended,
   };
 }

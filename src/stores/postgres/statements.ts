@@ -1,42 +1,42 @@
 import { escapeIdentifier } from 'pg';
-import { list } from '../run-columns.ts';
+import { columnList } from '../run-columns.ts';
 
 export type Statements = ReturnType<typeof statements>;
 
 /**
- * Every statement, for the tables of one schema. Named in full instead of by a search path, and not prepared: a pooler
- * may give each statement another session.
+ * The SQL statements for the tables of one schema. They name the schema instead of setting a search path, and are not
+ * prepared, because a connection pooler may run each statement in another session.
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);
-  return { ...reading(s), ...clearing(s) };
+  return { ...writeAndRead(s), ...removal(s) };
 }
 
-function reading(s: string) {
+function writeAndRead(s: string) {
   return {
-    /** With one text for each write. */
-    keep: (writes: number): string => {
+    /** With one parameter for the events of each write. */
+    commit: (writes: number): string => {
       const bodies = Array.from({ length: writes }, (_, index) => `$${index + 4}`);
       return `SELECT ${s}.keep($1, $2, $3, ARRAY[${bodies}]::text[]) AS outcomes`;
     },
     notify: 'SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text',
-    run: `SELECT ${list} FROM ${s}.runs WHERE run_id = $1`,
+    run: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1`,
     input: `SELECT input FROM ${s}.runs WHERE run_id = $1`,
-    // Up to $3 batches, and until there are $4 bytes of them.
+    // Up to $3 batches, and until they have $4 bytes.
     events: `SELECT first, body FROM (
         SELECT first, last, body, sum(octet_length(body)) OVER (ORDER BY last) - octet_length(body) AS before
         FROM ${s}.events WHERE run_id = $1 AND last > $2 ORDER BY last LIMIT $3
       ) AS page WHERE before < $4 ORDER BY last`,
     journal: `SELECT body FROM ${s}.journal WHERE run_id = $1 ORDER BY position`,
-    // Planned with the values, so what is not asked for costs nothing.
-    runs: `SELECT ${list} FROM ${s}.runs
+    // Planned with the values, so an unused filter costs nothing.
+    runs: `SELECT ${columnList} FROM ${s}.runs
       WHERE ($1::text IS NULL OR agent_name = $1) AND ($2::text IS NULL OR session_id = $2)
         AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR run_id < $4)
       ORDER BY run_id DESC LIMIT $5`,
-    unfinished: `SELECT ${list} FROM ${s}.runs
+    unfinished: `SELECT ${columnList} FROM ${s}.runs
       WHERE finished_at IS NULL AND ($1::text IS NULL OR session_id = $1) AND run_id > $2 ORDER BY run_id LIMIT $3`,
     count: `SELECT count(*)::integer AS count FROM ${s}.runs WHERE finished_at IS NULL AND session_id = $1`,
-    due: `SELECT ${list} FROM ${s}.runs WHERE due <= $1 ORDER BY due LIMIT $2`,
+    due: `SELECT ${columnList} FROM ${s}.runs WHERE due <= $1 ORDER BY due LIMIT $2`,
     key: `SELECT scope, key, hash, run_id, after, created_at FROM ${s}.keys WHERE scope = $1 AND key = $2`,
     session: `SELECT session_id, state, ARRAY(
         SELECT url FROM ${s}.history WHERE history.session_id = sessions.session_id ORDER BY position
@@ -47,7 +47,7 @@ function reading(s: string) {
   };
 }
 
-function clearing(s: string) {
+function removal(s: string) {
   return {
     removeRun: `SELECT ${s}.remove_run($1) AS removed`,
     removeSession: `SELECT ${s}.remove_session($1) AS removed`,

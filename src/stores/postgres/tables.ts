@@ -1,6 +1,6 @@
 /**
- * The tables. Texts are compared by byte ("C"), in every table alike, so that an index of one serves a look from another:
- * an id of version 7 is then ordered by time, and so is an ISO date.
+ * The tables. All texts are compared by byte (collation "C"), so that an index serves joins between tables. Ids are UUIDs
+ * of version 7; by byte, they are ordered by time, and so are ISO dates.
  */
 export const tables = `
   CREATE TABLE runs (
@@ -20,7 +20,7 @@ export const tables = `
     last integer NOT NULL,
     snapshot integer NOT NULL,
     input text NOT NULL
-  -- Room for the next version of each row on its page: then the growth of a log touches no index.
+  -- Leaves room on the page for the next version of each row, so that appending to a log updates no index.
   ) WITH (fillfactor = 50);
   CREATE INDEX runs_of_session ON runs (session_id, run_id);
   CREATE INDEX runs_of_agent ON runs (agent_name, run_id);
@@ -31,8 +31,8 @@ export const tables = `
   CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
 
-  -- A row is a batch: the events first..last, one line of JSON each. Found by its last event, so that
-  -- a cursor anywhere is one step down the index.
+  -- A row is a batch: the events first..last, one line of JSON each. The key has the last event, so that the batch after
+  -- any cursor is found with one descent of the index.
   CREATE TABLE events (
     run_id text COLLATE "C" NOT NULL,
     last integer NOT NULL,
@@ -41,7 +41,7 @@ export const tables = `
     PRIMARY KEY (run_id, last)
   );
 
-  -- A row is what one write added: one line of JSON each.
+  -- A row has the entries of one write, one line of JSON each.
   CREATE TABLE journal (
     run_id text COLLATE "C" NOT NULL,
     position bigint GENERATED ALWAYS AS IDENTITY,
@@ -49,7 +49,7 @@ export const tables = `
     PRIMARY KEY (run_id, position)
   );
 
-  -- Runs that are gone but for their events and their journal, which are cleared bit by bit.
+  -- Deleted runs whose events and journal are still to be cleared.
   CREATE TABLE removed (run_id text COLLATE "C" PRIMARY KEY);
 
   -- Idempotency-Keys.
@@ -68,14 +68,14 @@ export const tables = `
     session_id text COLLATE "C" PRIMARY KEY,
     owner text COLLATE "C",
     state text,
-    -- When the last of its runs ended that was removed since somebody looked; it may have others.
+    -- When the last of its deleted runs ended, since the last sweep that examined it; it may have other runs.
     idle_since text COLLATE "C"
   );
   CREATE INDEX sessions_idle ON sessions (idle_since) WHERE idle_since IS NOT NULL;
 
   CREATE TABLE history (
     session_id text COLLATE "C" NOT NULL,
-    -- Of the URL, which may be too long for an index. Each is there once, and to add one reads no other.
+    -- Of the URL, which may be too long for an index. Keeps each URL unique without reading the others.
     digest bytea NOT NULL,
     position bigint GENERATED ALWAYS AS IDENTITY,
     url text NOT NULL,
@@ -100,12 +100,12 @@ export const tables = `
     seconds double precision NOT NULL
   );
 
-  -- The last commit of each open store, by its number, and the answer to it.
+  -- Number and outcomes of the last commit of each open store.
   CREATE TABLE commits (
     writer text COLLATE "C" PRIMARY KEY,
     number bigint NOT NULL,
     outcomes text[] NOT NULL,
     at timestamptz NOT NULL
-  -- There are few rows, and every commit writes one of them again, on the same page.
+  -- Few rows, and every commit updates one of them, on the same page.
   ) WITH (fillfactor = 10);
 `;

@@ -1,17 +1,17 @@
 /**
- * Takes the writes of a commit. KEYS[1]: the prefix. ARGV: the writer, the number of the commit, the writes as JSON (see
- * `describe`), and the events of each write. Answers a letter for each: t(aken), f(enced), k(ey used), s(ession busy),
- * r(ejected).
+ * Applies the writes of a commit. KEYS[1]: the prefix. ARGV: the id of the writing store, the number of the commit, the
+ * writes as JSON (see `encodeWrite`), and the events of each write. Returns a letter for each write: t(aken), f(enced),
+ * k(ey used), s(ession busy), r(ejected).
  *
- * A script is atomic, but it is not undone when it fails; so each write is checked before anything of it is written.
- * Redis refuses a script (memory full, too few replicas) at its first command that writes, and not after that.
+ * A script is atomic, but Redis does not undo it when it fails. So the script checks each write before it applies any
+ * part of it. Redis refuses a script (memory full, too few replicas) at its first command that writes, and not later.
  */
-export const take = `
+export const commitScript = `
 local p = KEYS[1]
 local final = { completed = true, failed = true, cancelled = true }
 local has_written = false
 
--- The condition of a write on the unfinished runs of its session, which are in the order of their ids.
+-- Whether the unfinished runs of the session, ordered by id, violate the condition of a write.
 local function is_busy(w)
   local unfinished = p .. 'unfinished:' .. w.session
   local older = w.when ~= 'last' and redis.call('ZLEXCOUNT', unfinished, '-', '(' .. w.run_id) or 0
@@ -43,13 +43,13 @@ local function put_row(w, run, before)
   if w.due then redis.call('ZADD', p .. 'due', w.due, id) else redis.call('ZREM', p .. 'due', id) end
 end
 
-local function put_resource(one)
-  redis.call('SET', p .. 'resource:' .. one.id, one.text)
-  redis.call('SADD', p .. 'kept:' .. one.session, one.id)
-  if one.run then
-    redis.call('SADD', p .. 'made:' .. one.run, one.id)
+local function put_resource(resource)
+  redis.call('SET', p .. 'resource:' .. resource.id, resource.text)
+  redis.call('SADD', p .. 'kept:' .. resource.session, resource.id)
+  if resource.run then
+    redis.call('SADD', p .. 'made:' .. resource.run, resource.id)
   else
-    redis.call('SADD', p .. 'own:' .. one.session, one.id)
+    redis.call('SADD', p .. 'own:' .. resource.session, resource.id)
   end
 end
 
@@ -63,7 +63,7 @@ local function put_session(w)
   local before = redis.call('HGET', session, 'state')
   redis.call('HSET', session, 'state', w.state)
   if not before or before == w.state then return end
-  -- Removed only where it was a state of this session: the URL may be that of a message, or of another session.
+  -- Only a state of this session is deleted: the URL may be that of a message, or of another session.
   local id = string.match(before, '^/resources/(.*)$')
   if id and redis.call('SREM', p .. 'own:' .. w.session, id) == 1 then
     redis.call('SREM', p .. 'kept:' .. w.session, id)
@@ -76,34 +76,34 @@ local function put_figures(w)
   if w.figures.ended then redis.call('HINCRBY', sums, w.figures.ended, 1) end
   for _, name in ipairs({ 'tokens', 'seconds' }) do
     local sum = tonumber(redis.call('HGET', sums, name) or 0) + tonumber(w.figures[name])
-    -- A sum that overflows stays where it is: nobody could read it.
+    -- A sum must not overflow: readers could not parse infinity.
     redis.call('HSET', sums, name, string.format('%.17g', math.min(sum, 1.79e308)))
   end
 end
 
-local function take(w, body)
+local function apply(w, body)
   local run = p .. 'run:' .. w.run_id
   if w.key then
     local age = redis.call('ZSCORE', p .. 'keys:age', w.key.name)
     if age and tonumber(age) >= w.key.fresh then return 'k' end
   end
   if w.when and is_busy(w) then return 's' end
-  local kept = redis.call('HMGET', run, 'epoch', 'last', 'status')
+  local stored = redis.call('HMGET', run, 'epoch', 'last', 'status')
   if w.input then
-    if kept[1] then return 'f' end
-  elseif kept[1] ~= w.from or kept[2] ~= w.expect or final[kept[3]] then
+    if stored[1] then return 'f' end
+  elseif stored[1] ~= w.from or stored[2] ~= w.expect or final[stored[3]] then
     return 'f'
   end
   if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end
   has_written = true
   redis.call('HSET', run, 'last', w.last)
-  if w.row then put_row(w, run, kept[3]) end
+  if w.row then put_row(w, run, stored[3]) end
   if w.journal then redis.call('RPUSH', p .. 'journal:' .. w.run_id, w.journal) end
   if w.key then
     redis.call('HSET', p .. 'keys', w.key.name, w.key.text)
     redis.call('ZADD', p .. 'keys:age', w.key.age, w.key.name)
   end
-  for _, one in ipairs(w.resources or {}) do put_resource(one) end
+  for _, resource in ipairs(w.resources or {}) do put_resource(resource) end
   if w.history or w.state then put_session(w) end
   if w.figures then put_figures(w) end
   return 't'
@@ -113,27 +113,27 @@ local commit, number = p .. 'commit:' .. ARGV[1], tonumber(ARGV[2])
 local known = redis.call('GET', commit)
 if known then
   local last, answer = string.match(known, '^(%d+) (%a+)$')
-  -- It has come before, and its answer has not arrived.
+  -- The commit was applied before, and its answer was lost.
   if tonumber(last) == number then return answer end
-  -- Its answer is not awaited any more: it was sent again long ago, while this copy was on its way.
+  -- A late copy: the store has sent the commit again since, and no longer awaits this answer.
   if tonumber(last) > number then return redis.error_reply('ERR a commit that is out of date') end
 end
 local is_json, writes = pcall(cjson.decode, ARGV[3])
 if not is_json then return redis.error_reply('REJECTED ' .. tostring(writes)) end
-local letters, moved = {}, {}
+local letters, lines = {}, {}
 for i, w in ipairs(writes) do
-  local is_fine, letter = pcall(take, w, ARGV[i + 3])
-  -- With the first command Redis may refuse all of the commit. Later it can only be that something of this run or of
-  -- its session is damaged, which is no matter of the others.
+  local is_fine, letter = pcall(apply, w, ARGV[i + 3])
+  -- At the first command that writes, Redis may refuse the whole commit. A later error means that the data of this run
+  -- or of its session is damaged, which does not concern the other writes.
   if not is_fine and not has_written then return error(letter) end
   letters[i] = is_fine and letter or 'r'
   if letters[i] == 't' then
-    moved[#moved + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or ' 0 ') .. w.run_id
+    lines[#lines + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or ' 0 ') .. w.run_id
   end
 end
 local answer = table.concat(letters)
 redis.call('SET', commit, number .. ' ' .. answer, 'EX', 86400)
--- A user who may not publish may write all the same.
-if #moved > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(moved, '\\n')) end
+-- Without the permission to publish, commits still succeed.
+if #lines > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(lines, '\\n')) end
 return answer
 `;

@@ -15,57 +15,57 @@ import type {
   Store,
   Write,
 } from '../../core/store.ts';
+import { within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
-import { Deliveries } from '../remote/deliveries.ts';
-import { within } from '../remote/outage.ts';
-import { Watchers } from '../remote/watchers.ts';
-import { checkLayout, risks } from './layout.ts';
+import { CommitQueue } from '../remote/commit-queue.ts';
+import { SharedSubscription } from '../remote/shared-subscription.ts';
+import { encodeWrite, keyField, outcomeOfLetter, timestamp } from './encode-write.ts';
+import { classifyRedisError } from './errors.ts';
+import { checkLayout, durabilityWarnings } from './layout.ts';
 import { defineScripts } from './scripts.ts';
-import { redisVerdict } from './unavailable.ts';
-import { subscribe } from './watch.ts';
-import { describe, keyName, outcomes, time } from './write.ts';
+import { subscribe } from './subscription.ts';
 
-/** How many runs, resources and keys one sweep takes; some 20 µs each, in which Redis does nothing else. */
+/** Runs, resources and keys that one sweep deletes, at about 20 µs each, during which Redis serves no other command. */
 const sweepRows = 100;
 
-/** How many sessions; each has resources. */
+/** Sessions that one sweep examines; each has resources. */
 const sweepSessions = 10;
 
-/** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
+/** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
 const pageBytes = 16 * 1024;
 const pageBatches = 64;
 
-/** Runs that are looked at in one call, where a list is filtered; about 2 ms, in which Redis does nothing else. */
-const looked = 500;
+/** Runs that one call examines for a filtered list: about 2 ms, during which Redis serves no other command. */
+const examined = 500;
 
-/** How long the connections may take to end in good order, in milliseconds. */
-const goodbye = 1_000;
+/** Milliseconds for a clean close of the connections. */
+const closeTimeout = 1_000;
 
 /**
- * One Redis server, 6.2 or newer, for everything. A commit is one call of a script, and atomic; a batch of events is one
- * entry of the run's stream. What survives a crash of Redis is up to its settings.
- * A session that is removed is unknown at once; where it has more than a hundred runs, the others are found by their ids
- * until sweeps have cleared them.
- * One connection, and one more while anybody watches. Where a connection is lost, or ten seconds without an answer are
- * over, a read fails and a commit waits; the client connects again by itself.
+ * Keeps everything in one Redis server, 6.2 or newer. A commit is one call of a script, and atomic; a batch of events is
+ * one entry of the run's stream. The settings of Redis decide what survives its crash.
+ * A deleted session is unknown at once. Of one with more than a hundred runs, the other runs can be found by their ids
+ * until sweeps have deleted them.
+ * The store has one connection, and a second one while there are subscribers. Where a connection is lost, or Redis does
+ * not answer for ten seconds, a read fails and a commit waits. The client reconnects by itself.
  */
 export class RedisStore implements Store {
   readonly #redis: Redis;
   readonly #prefix: string;
   readonly #writer = randomUUID();
-  readonly #deliveries = new Deliveries((writes, number) => this.#take(writes, number), redisVerdict);
-  readonly #watchers = new Watchers((hear) => subscribe(this.#redis, `${this.#prefix}moved`, hear));
+  readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
+  readonly #subscription = new SharedSubscription((onText) => subscribe(this.#redis, `${this.#prefix}moved`, onText));
 
   private constructor(redis: Redis, prefix: string) {
     this.#redis = redis;
-    // In braces: what is kept together for a cluster is what is between them.
+    // A hash tag: a cluster keeps all keys with the same text in braces in one slot.
     this.#prefix = `{${prefix}}:`;
-    redis.on('ready', () => this.#deliveries.wake());
+    redis.on('ready', () => this.#commits.retryNow());
   }
 
   /**
-   * `redis://` or `rediss://`, and the `prefix` of all names. `warn` is told of settings that may lose commits.
-   * @throws Error where there is no such database, or a newer Rivulet has written it
+   * `url` is `redis://` or `rediss://`; all keys begin with `prefix`. `warn` is called for settings that may lose commits.
+   * @throws Error where the database does not exist, or a newer Rivulet wrote it
    */
   static async open(url: string, prefix: string, warn: (text: string) => void = () => {}): Promise<RedisStore> {
     const redis = new Redis(url, {
@@ -74,11 +74,11 @@ export class RedisStore implements Store {
       connectTimeout: 3_000,
       socketTimeout: 10_000,
       disconnectTimeout: 500,
-      // Nothing is sent again by the client: reads fail soon, and commits have numbers.
+      // The client must not send commands again: reads fail soon, and `CommitQueue` repeats commits.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(times * 50, 1_000),
-      // The server has become a replica; its name may lead to the new primary by now.
+      // The server has become a replica; its name may resolve to the new primary.
       reconnectOnError: ({ message }) => /(?:^|: -?)READONLY\b/.test(message),
     });
     let failure: unknown;
@@ -86,13 +86,13 @@ export class RedisStore implements Store {
       failure ??= error;
     };
     redis.on('error', failed);
-    // A database that does not exist is told as an event only, and its names would end up in another one.
+    // The client reports a missing database with an event only, and would use another database.
     await redis.connect().catch(failed);
     if (failure !== undefined) {
       redis.disconnect();
       throw failure;
     }
-    // Later ones are told by the commands that they break.
+    // Later connection errors surface in the commands that fail.
     redis.off('error', failed).on('error', () => {});
     defineScripts(redis);
     const store = new RedisStore(redis, prefix);
@@ -102,21 +102,21 @@ export class RedisStore implements Store {
       redis.disconnect();
       throw error;
     }
-    for (const risk of await risks(redis)) warn(risk);
+    for (const warning of await durabilityWarnings(redis)) warn(warning);
     return store;
   }
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    return this.#deliveries.commit(writes);
+    return this.#commits.commit(writes);
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    const [row, last] = await this.#redis.hmget(this.#name('run', run_id), 'row', 'last');
-    return row == null || last == null ? undefined : rowsOf([[row, last]])[0];
+    const [row, last] = await this.#redis.hmget(this.#key('run', run_id), 'row', 'last');
+    return row == null || last == null ? undefined : parseRows([[row, last]])[0];
   }
 
   async input(run_id: string): Promise<Message[] | undefined> {
-    const input = await this.#redis.hget(this.#name('run', run_id), 'input');
+    const input = await this.#redis.hget(this.#key('run', run_id), 'input');
     return input === null ? undefined : JSON.parse(input);
   }
 
@@ -130,17 +130,17 @@ export class RedisStore implements Store {
   }
 
   async journal(run_id: string): Promise<string[]> {
-    const found = await this.#redis.lrange(this.#name('journal', run_id), 0, -1);
+    const found = await this.#redis.lrange(this.#key('journal', run_id), 0, -1);
     return found.flatMap((body) => body.split('\n'));
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    return this.#list('ZREVRANGEBYLEX', shortest(filter), before === undefined ? '+' : `(${before}`, limit, filter);
+    return this.#list('ZREVRANGEBYLEX', smallestSet(filter), before === undefined ? '+' : `(${before}`, limit, filter);
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    const name = session_id === undefined ? 'unfinished' : `unfinished:${session_id}`;
-    return this.#list('ZRANGEBYLEX', name, `(${after}`, limit);
+    const set = session_id === undefined ? 'unfinished' : `unfinished:${session_id}`;
+    return this.#list('ZRANGEBYLEX', set, `(${after}`, limit);
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
@@ -150,41 +150,41 @@ export class RedisStore implements Store {
       'ZRANGEBYSCORE',
       'due',
       '-inf',
-      `${time(now)}`,
+      `${timestamp(now)}`,
       limit,
       limit,
       '',
       '',
       '',
     );
-    return rowsOf(found);
+    return parseRows(found);
   }
 
   async count(session_id: string): Promise<number> {
-    return this.#redis.zcard(this.#name('unfinished', session_id));
+    return this.#redis.zcard(this.#key('unfinished', session_id));
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    const text = await this.#redis.hget(`${this.#prefix}keys`, keyName({ scope, key }));
+    const text = await this.#redis.hget(`${this.#prefix}keys`, keyField({ scope, key }));
     return text === null ? undefined : JSON.parse(text);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
     const [[urls, state], history] = await Promise.all([
-      this.#redis.hmget(this.#name('session', session_id), 'urls', 'state'),
-      this.#redis.zrange(this.#name('history', session_id), '0', '-1'),
+      this.#redis.hmget(this.#key('session', session_id), 'urls', 'state'),
+      this.#redis.zrange(this.#key('history', session_id), '0', '-1'),
     ]);
     return urls == null ? undefined : { session_id, history, state: state ?? null };
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
     if (resource_ids.length === 0) return [];
-    const texts = await this.#redis.mget(resource_ids.map((id) => this.#name('resource', id)));
+    const texts = await this.#redis.mget(resource_ids.map((id) => this.#key('resource', id)));
     return texts.map((text) => (text === null ? undefined : JSON.parse(text)));
   }
 
   async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
-    const found = await Promise.all(agent_names.map((name) => this.#redis.hgetall(this.#name('figures', name))));
+    const found = await Promise.all(agent_names.map((name) => this.#redis.hgetall(this.#key('figures', name))));
     return agent_names.flatMap((agent_name, index) => {
       const { tokens, seconds, completed = 0, failed = 0 } = found[index] ?? {};
       if (tokens === undefined) return [];
@@ -207,38 +207,38 @@ export class RedisStore implements Store {
   }
 
   async sweep({ runs, keys, sessions }: Retention): Promise<boolean> {
-    const times = [time(runs), time(keys), time(sessions)] as const;
+    const times = [timestamp(runs), timestamp(keys), timestamp(sessions)] as const;
     return (await this.#redis.rivuletSweep(this.#prefix, ...times, sweepRows, sweepSessions)) > 0;
   }
 
   async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
-    return this.#watchers.add(moved);
+    return this.#subscription.add(moved);
   }
 
   async close(): Promise<void> {
-    await this.#watchers.close();
-    const done = this.#deliveries.close();
+    await this.#subscription.close();
+    const done = this.#commits.close();
     await within(
-      goodbye,
-      done.then(() => this.#redis.quit()).catch(() => {}),
-    );
-    // What is still under way ends with the connection.
+      closeTimeout,
+      done.then(() => this.#redis.quit()),
+    ).catch(() => {});
+    // Pending commands fail with the connection.
     this.#redis.disconnect();
     await done;
   }
 
-  async #take(writes: readonly Write[], number: number): Promise<Outcome[]> {
-    const described = JSON.stringify(writes.map(describe));
-    // Events stay outside of the JSON: to escape them once more, and to undo that, takes half of the time of a commit.
+  async #send(writes: readonly Write[], number: number): Promise<Outcome[]> {
+    const encoded = JSON.stringify(writes.map(encodeWrite));
+    // Events are passed beside the JSON: to escape and parse them again would take half of the time of a commit.
     const bodies = writes.map(({ lines }) => lines.join('\n'));
-    const answer = await this.#redis.rivuletTake(this.#prefix, this.#writer, number, described, ...bodies);
-    return Array.from(answer, (letter) => outcomes[letter] ?? 'fenced');
+    const answer = await this.#redis.rivuletCommit(this.#prefix, this.#writer, number, encoded, ...bodies);
+    return Array.from(answer, (letter) => outcomeOfLetter[letter] ?? 'fenced');
   }
 
-  /** The runs of a list from a name on, until there are enough of those that are wanted. */
+  /** Reads a sorted set of runs from an id on, until `limit` runs match the filter. */
   async #list(
     range: 'ZRANGEBYLEX' | 'ZREVRANGEBYLEX',
-    name: string,
+    set: string,
     from: string,
     limit: number,
     { agent_name = '', session_id = '', status }: RunFilter = {},
@@ -246,32 +246,32 @@ export class RedisStore implements Store {
     const found: RunRow[] = [];
     const to = range === 'ZRANGEBYLEX' ? '+' : '-';
     for (let next = from; found.length < limit; ) {
-      const wanted = limit - found.length;
+      const missing = limit - found.length;
       const filter = [agent_name, session_id, status ?? ''] as const;
       const [last, rows] = await this.#redis.rivuletList(
         this.#prefix,
         range,
-        name,
+        set,
         next,
         to,
-        wanted,
-        looked,
+        missing,
+        examined,
         ...filter,
       );
-      found.push(...rowsOf(rows));
+      found.push(...parseRows(rows));
       if (last === '') break;
       next = `(${last}`;
     }
     return found;
   }
 
-  #name(kind: string, id: string): string {
+  #key(kind: string, id: string): string {
     return `${this.#prefix}${kind}:${id}`;
   }
 }
 
-/** The shortest list that has all runs of a filter. */
-function shortest({ agent_name, session_id, status }: RunFilter): string {
+/** The smallest sorted set with all runs that match a filter. */
+function smallestSet({ agent_name, session_id, status }: RunFilter): string {
   if (session_id !== undefined) {
     return status === undefined || isFinal(status) ? `of:${session_id}` : `unfinished:${session_id}`;
   }
@@ -281,8 +281,8 @@ function shortest({ agent_name, session_id, status }: RunFilter): string {
   return status === undefined ? 'runs' : `status:${status}`;
 }
 
-/** Without those that cannot be read: they would keep all others from being listed. */
-function rowsOf(found: readonly (readonly [row: string, last: string])[]): RunRow[] {
+/** Parses rows. Damaged ones are left out, because an error would hide all others. */
+function parseRows(found: readonly (readonly [row: string, last: string])[]): RunRow[] {
   return found.flatMap(([row, last]) => {
     try {
       return { ...JSON.parse(row), last: Number(last) };

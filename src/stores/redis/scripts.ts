@@ -1,21 +1,60 @@
 import type { Redis, Result } from 'ioredis';
-import { removeRun, removeSession, sweep } from './clear.ts';
-import { take } from './commit-script.ts';
-import { list, page } from './read.ts';
+import { commitScript } from './commit-script.ts';
+import { removeRun, removeSession, sweep } from './removal-scripts.ts';
+
+/**
+ * Reads batches of a log. ARGV: the run, the first event, the largest number of batches, and the bytes after which the
+ * page ends. The first reads are small, because one entry with long lines fills a page.
+ */
+const readPage = `
+local log, found, chars, count = KEYS[1] .. 'log:' .. ARGV[1], {}, 0, 1
+local from = ARGV[2] .. '-0'
+while true do
+  local entries = redis.call('XRANGE', log, from, '+', 'COUNT', count)
+  for _, entry in ipairs(entries) do
+    local body = entry[2][2]
+    found[#found + 1] = { entry[1], body }
+    chars = chars + #body
+    from = '(' .. entry[1]
+    if #found >= tonumber(ARGV[3]) or chars >= tonumber(ARGV[4]) then return found end
+  end
+  if #entries < count then return found end
+  count = math.min(count * 2, 64)
+end
+`;
+
+/**
+ * Reads rows of runs through a sorted set. ARGV: the command that reads the set, the set, from and to where; the largest
+ * number of rows to return and of runs to examine; then an agent, a session and a status to filter by, each empty for
+ * any. Returns the id at which it stopped, empty at the end of the set, and the row and `last` of each run.
+ */
+const listRuns = `
+local p, found = KEYS[1], {}
+local wanted, most = tonumber(ARGV[5]), tonumber(ARGV[6])
+local ids = redis.call(ARGV[1], p .. ARGV[2], ARGV[3], ARGV[4], 'LIMIT', 0, most)
+for n, id in ipairs(ids) do
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'status')
+  local fits = run[1] and run[2]
+  for i = 1, 3 do fits = fits and (ARGV[6 + i] == '' or ARGV[6 + i] == run[2 + i]) end
+  if fits then found[#found + 1] = { run[1], run[2] } end
+  if #found == wanted then return { id, found } end
+end
+return { #ids == most and ids[most] or '', found }
+`;
 
 type Range = 'ZRANGEBYLEX' | 'ZREVRANGEBYLEX' | 'ZRANGEBYSCORE';
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** A letter for each write; see `redis-take.ts`. */
-    rivuletTake(
+    /** Returns a letter for each write; see `commit-script.ts`. */
+    rivuletCommit(
       prefix: string,
       writer: string,
       number: number,
       writes: string,
       ...bodies: readonly string[]
     ): Result<string, Context>;
-    /** Batches from an event on: the stream's id and the lines. Ends after `limit` batches or `bytes`. */
+    /** Batches from an event on: the id in the stream and the lines. Ends after `limit` batches or `bytes`. */
     rivuletPage(
       prefix: string,
       run_id: string,
@@ -23,23 +62,24 @@ declare module 'ioredis' {
       limit: number,
       bytes: number,
     ): Result<[string, string][], Context>;
-    /** Where it has stopped, empty at the end; rows and `last` of the runs in a part of a zset. */
+    /** The id at which it stopped, empty at the end; rows and `last` of the runs in a part of a sorted set. */
     rivuletList(
       prefix: string,
       range: Range,
-      name: string,
+      set: string,
       from: string,
       to: string,
       limit: number,
-      looked: number,
+      examined: number,
       agent_name: string,
       session_id: string,
       status: string,
     ): Result<[string, [string, string][]], Context>;
-    /** 0 where it is not final. */
+    /** Returns 0 where the run is not final. */
     rivuletRemove(prefix: string, run_id: string): Result<number, Context>;
+    /** Returns 0 where one of its runs is not final. */
     rivuletRemoveSession(prefix: string, session_id: string, limit: number): Result<number, Context>;
-    /** How much there was from before these times, in milliseconds. */
+    /** Returns the number of items from before these times, in milliseconds. */
     rivuletSweep(
       prefix: string,
       runs: number,
@@ -51,12 +91,12 @@ declare module 'ioredis' {
   }
 }
 
-/** Gives a client the commands above. */
+/** Defines the commands above on a client. */
 export function defineScripts(redis: Redis): void {
   const scripts = {
-    rivuletTake: take,
-    rivuletPage: page,
-    rivuletList: list,
+    rivuletCommit: commitScript,
+    rivuletPage: readPage,
+    rivuletList: listRuns,
     rivuletRemove: removeRun,
     rivuletRemoveSession: removeSession,
     rivuletSweep: sweep,

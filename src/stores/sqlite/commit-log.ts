@@ -2,46 +2,47 @@ import { BoxedMap } from '../../core/collections.ts';
 import type { Batch, RunRow, Write } from '../../core/store.ts';
 import type { Statements } from './statements.ts';
 
-/** Characters of one run's newest events before they get a row of their own; about as much as a reader holds. */
+/** Characters of a run's newest events up to which they have no row of their own; about as many as a page has. */
 const rowChars = 16 * 1024;
-/** Commits, and characters, that the log keeps before it begins to put runs away; what a start after a crash reads. */
-const keptCommits = 4096;
-const keptChars = 4 * 1024 * 1024;
-/** Rows that are deleted at a time. */
-const trimmed = 256;
+/** Commits, and characters, above which the log moves events to rows of their own. A start after a crash reads as many. */
+const maxCommits = 4096;
+const maxChars = 4 * 1024 * 1024;
+/** Old commits that are deleted at a time. */
+const trimBatch = 256;
 
-/** A run that is being written to. Its newest events, and what its journal got with them, are in the log only. */
+/** A run that is being written. Its newest events and their journal entries are in the commit log only. */
 interface Growing {
   readonly run_id: string;
   readonly epoch: number;
-  /** The end of its events, and how many of them have rows of their own. */
+  /** Id of its last event, and of the last one with a row of its own. */
   last: number;
-  kept: number;
-  /** The commit that has the oldest of the others. */
+  lastStored: number;
+  /** The oldest commit with events that have no row of their own. */
   since: number;
-  /** The events after `kept`: the lines of each write as one text, since each string is copied while it waits here. */
+  /** The events after `lastStored`. The lines of a write are one text, because the garbage collector copies each string. */
   texts: string[];
   journal: string[];
   chars: number;
 }
 
-/** What of a run has no row yet, after the event `kept`. */
-export type Released = Pick<Growing, 'kept' | 'texts' | 'journal'>;
+/** The events after `lastStored` and the journal entries of a run that are only in the commit log so far. */
+export type Released = Pick<Growing, 'lastStored' | 'texts' | 'journal'>;
 
 /**
- * The log of commits: what runs appended in one commit is one row, whoever appended it. A row for each run would
- * be a page for each, since a run's rows lie together, and 35 µs; that is most of what a token costs where many
- * runs stream at a model's pace. A run's events get rows of their own when there are enough of them, when
- * anything else of the run changes, or when the log gets long; until then they are here, in memory and in the
- * log, which is read again after a crash. The file belongs to one process, so memory knows the ends of logs.
- * Everything that writes is called inside a transaction; after one that failed, `recover` reads the file anew.
- * Nothing that reads writes, so a full disk keeps no reader waiting.
+ * The log of commits: all events of a commit, of whatever runs, are one row. With a row for each run, a commit would
+ * write a page for each run, since the rows of a run lie together. That takes 35 µs, most of the cost of a token where
+ * many runs stream at a model's pace.
+ * A run's events move to rows of their own when there are enough of them, when another column of the run changes, or
+ * when the log gets long. Until then they are in memory and in this log, which is read after a crash. The file belongs
+ * to one process, so the ends of runs' logs are known in memory.
+ * Methods that write must be called in a transaction; after a failed one, `recover` reads the file again. Methods that
+ * read write nothing, so that a full disk delays no reader.
  */
 export class CommitLog {
   readonly #sql: Statements;
   readonly #growing = new BoxedMap<Growing>();
-  /** Those of them with events in the log only, the oldest first. */
-  readonly #waiting = new BoxedMap<Growing>();
+  /** The runs with events that are only in this log, the oldest first. */
+  readonly #pending = new BoxedMap<Growing>();
   #position = 0;
   #oldest = 1;
   #chars = 0;
@@ -51,22 +52,22 @@ export class CommitLog {
     this.#sql = sql;
   }
 
-  /** Reads what the file says, at the start and after a transaction that failed. Writes nothing. */
+  /** Reads the file, at the start and after a failed transaction. Writes nothing. */
   recover(): void {
     this.#growing.clear();
-    this.#waiting.clear();
+    this.#pending.clear();
     this.#chars = 0;
     this.#body = '';
     this.#position = 0;
     this.#oldest = 1;
     for (const { position, body } of this.#sql.commits.all()) {
       this.#position = position - 1;
-      for (const part of parse(body)) this.#readAgain(part);
+      for (const entry of parse(body)) this.#restore(entry);
       this.#position = position;
     }
   }
 
-  /** Appends events, at least one, and nothing else. Answers whether the run was at that place. */
+  /** Appends at least one event, and changes nothing else. Returns false where the write is fenced. */
   append({ row: { run_id, epoch }, expect, lines, journal = [] }: Write): boolean {
     const run = this.#find(run_id);
     if (run === undefined || run.last !== expect || run.epoch !== epoch) return false;
@@ -74,77 +75,77 @@ export class CommitLog {
     return true;
   }
 
-  /** Ends the transaction: what was appended in it is one row, and what has been here for long is put away. */
+  /** Called at the end of a transaction: writes its events as one row, and moves old events to rows of their own. */
   flush(): void {
     if (this.#body !== '') {
       this.#position += 1;
       this.#sql.insertCommit.run(this.#position, this.#body);
       this.#body = '';
     }
-    for (const run of this.#waiting.values()) {
-      const old = run.since <= this.#position - keptCommits || this.#chars > keptChars;
+    for (const run of this.#pending.values()) {
+      const old = run.since <= this.#position - maxCommits || this.#chars > maxChars;
       if (!old) break;
-      this.#putAway(run);
+      this.#moveToRow(run);
     }
-    const [first] = this.#waiting.values();
+    const [first] = this.#pending.values();
     const since = first?.since ?? this.#position + 1;
-    if (since - this.#oldest < trimmed) return;
+    if (since - this.#oldest < trimBatch) return;
     this.#sql.trimCommits.run(since);
     this.#oldest = since;
   }
 
-  /** Puts everything away. */
+  /** Moves all events to rows of their own. */
   empty(): void {
-    for (const run of this.#waiting.values()) this.#putAway(run);
+    for (const run of this.#pending.values()) this.#moveToRow(run);
     this.#sql.trimCommits.run(Number.MAX_SAFE_INTEGER);
     this.#position = 0;
     this.#oldest = 1;
   }
 
-  /** Takes in a run that is new, whose row says that it has no events yet, with the first of them. */
+  /** Adds a new run with its first events. Its row must have been inserted without any. */
   begin(row: RunRow, lines: readonly string[], journal: readonly string[] = []): void {
     const { run_id, epoch } = row;
-    const run: Growing = { run_id, epoch, last: 0, kept: 0, since: 0, texts: [], journal: [], chars: 0 };
+    const run: Growing = { run_id, epoch, last: 0, lastStored: 0, since: 0, texts: [], journal: [], chars: 0 };
     this.#growing.set(run_id, run);
     this.#write(run, lines, journal);
   }
 
   /**
-   * A run is about to change in more than its events: gives up what has no row yet, to be kept with the change.
-   * Undefined where the log does not know the run.
+   * Removes a run from the log, before a write that changes more than its events. The caller stores the returned events
+   * with that write. Undefined where the run is not in the log.
    */
   release(run_id: string): Released | undefined {
     const run = this.#growing.get(run_id);
     if (run === undefined) return undefined;
     this.#growing.delete(run_id);
-    this.#waiting.delete(run_id);
+    this.#pending.delete(run_id);
     this.#chars -= run.chars;
     return run;
   }
 
-  /** Whether a run that the log knows ends there, and is of that epoch. */
-  fits(run_id: string, epoch: number, expect: number): boolean {
+  /** Whether a run has this epoch and ends at this event, as far as the log knows it. */
+  matches(run_id: string, epoch: number, expect: number): boolean {
     const run = this.#growing.get(run_id);
     return run === undefined || (run.last === expect && run.epoch === epoch);
   }
 
-  /** The row as it is with the events that are here. */
+  /** The row with the last event that is in the log. */
   current(row: RunRow): RunRow {
     const last = this.#growing.get(row.run_id)?.last;
     return last === undefined || last === row.last ? row : { ...row, last };
   }
 
-  /** The events after an id that have no row yet. */
+  /** The events after an id that are only in the log. */
   events(run_id: string, after: number, limit: number): Batch | undefined {
-    const run = this.#waiting.get(run_id);
+    const run = this.#pending.get(run_id);
     if (run === undefined || run.last <= after) return undefined;
-    const skip = Math.max(0, after - run.kept);
+    const skip = Math.max(0, after - run.lastStored);
     const lines = run.texts.join('\n').split('\n');
-    return { first: run.kept + skip + 1, lines: lines.slice(skip, skip + limit) };
+    return { first: run.lastStored + skip + 1, lines: lines.slice(skip, skip + limit) };
   }
 
   journal(run_id: string): readonly string[] {
-    return this.#waiting.get(run_id)?.journal ?? [];
+    return this.#pending.get(run_id)?.journal ?? [];
   }
 
   #find(run_id: string): Growing | undefined {
@@ -153,82 +154,83 @@ export class CommitLog {
     const row = this.#sql.run.get(run_id);
     if (row === undefined || row.finished_at !== null) return undefined;
     const { epoch, last } = row;
-    const run: Growing = { run_id, epoch, last, kept: last, since: 0, texts: [], journal: [], chars: 0 };
+    const run: Growing = { run_id, epoch, last, lastStored: last, since: 0, texts: [], journal: [], chars: 0 };
     this.#growing.set(run_id, run);
     return run;
   }
 
   #write(run: Growing, lines: readonly string[], journal: readonly string[]): void {
-    const part = { run_id: run.run_id, first: run.last + 1, count: lines.length, text: lines.join('\n'), journal };
-    const body = written(part);
-    // Found out here, where it is the fault of one write.
-    if (body.includes('\0')) throw new TypeError('an event cannot have a zero in it');
+    const entry = { run_id: run.run_id, first: run.last + 1, count: lines.length, text: lines.join('\n'), journal };
+    const body = format(entry);
+    // Checked here, where the error belongs to one write.
+    if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
     this.#body += body;
-    this.#add(run, part);
-    if (run.chars >= rowChars) this.#putAway(run);
+    this.#add(run, entry);
+    if (run.chars >= rowChars) this.#moveToRow(run);
   }
 
-  #add(run: Growing, { count, text, journal }: Part): void {
+  #add(run: Growing, { count, text, journal }: Entry): void {
     if (run.texts.length === 0) {
       run.since = this.#position + 1;
-      this.#waiting.set(run.run_id, run);
+      this.#pending.set(run.run_id, run);
     }
     run.texts.push(text);
-    // One by one: as arguments of a call, many thousands would be too many for the stack.
+    // One by one: thousands of arguments of a call would overflow the stack.
     for (const line of journal) run.journal.push(line);
     run.last += count;
     run.chars += text.length;
     this.#chars += text.length;
   }
 
-  #putAway(run: Growing): void {
-    const { run_id, kept, last, texts, journal } = run;
-    this.#waiting.delete(run_id);
-    this.#sql.insertEvents.run(run_id, kept + 1, last, texts.join('\n'));
+  #moveToRow(run: Growing): void {
+    const { run_id, lastStored, last, texts, journal } = run;
+    this.#pending.delete(run_id);
+    this.#sql.insertEvents.run(run_id, lastStored + 1, last, texts.join('\n'));
     if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
     this.#sql.moveEnd.run(last, run_id);
     this.#chars -= run.chars;
-    run.kept = last;
+    run.lastStored = last;
     run.texts = [];
     run.journal = [];
     run.chars = 0;
   }
 
-  /** What has a row of its own by now, follows on nothing, or belongs to a run that is over or gone, is left out. */
-  #readAgain(part: Part): void {
-    const run = this.#find(part.run_id);
-    if (run !== undefined && part.first === run.last + 1) this.#add(run, part);
+  /** Skips events that have a row of their own, that do not follow the last event, or whose run is final or deleted. */
+  #restore(entry: Entry): void {
+    const run = this.#find(entry.run_id);
+    if (run !== undefined && entry.first === run.last + 1) this.#add(run, entry);
   }
 }
 
-/** What one write put into a commit; a line says whose it is and how many lines follow. */
-interface Part {
+/** The part of a commit that one write added. Its header line has the run and the numbers of the lines that follow. */
+interface Entry {
   readonly run_id: string;
   readonly first: number;
-  /** How many events, and their lines. */
+  /** Number of events, and their lines. */
   readonly count: number;
   readonly text: string;
   readonly journal: readonly string[];
 }
 
-function written({ run_id, first, count, text, journal }: Part): string {
+function format({ run_id, first, count, text, journal }: Entry): string {
   const lines = journal.length === 0 ? text : [text, ...journal].join('\n');
   return `${run_id} ${first} ${count} ${journal.length}\n${lines}\n`;
 }
 
-/** The parts of a commit; of one that is damaged, those before the damage. */
-function parse(body: string): Part[] {
-  const all = body.split('\n');
-  const parts: Part[] = [];
+/** The entries of a commit; of a damaged one, those before the damage. */
+function parse(body: string): Entry[] {
+  const lines = body.split('\n');
+  const entries: Entry[] = [];
   // The last line ends the body.
-  for (let at = 0; at < all.length - 1; ) {
-    const [, run_id = '', ...numbers] = /^(.*) (\d+) (\d+) (\d+)$/.exec(all[at] ?? '') ?? [];
-    const [first = 0, count = 0, kept = 0] = numbers.map(Number);
-    const middle = at + 1 + count;
-    if (run_id === '' || middle + kept >= all.length) break;
-    const text = all.slice(at + 1, middle).join('\n');
-    parts.push({ run_id, first, count, text, journal: all.slice(middle, middle + kept) });
-    at = middle + kept;
+  for (let at = 0; at < lines.length - 1; ) {
+    const [, run_id = '', ...numbers] = /^(.*) (\d+) (\d+) (\d+)$/.exec(lines[at] ?? '') ?? [];
+    const [first = 0, count = 0, journalCount = 0] = numbers.map(Number);
+    const journalStart = at + 1 + count;
+    if (run_id === '' || journalStart + journalCount >= lines.length) break;
+    const text = lines.slice(at + 1, journalStart).join('\n');
+    const end = journalStart + journalCount;
+    entries.push({ run_id, first, count, text, journal: lines.slice(journalStart, end) });
+    at = end;
   }
-  return parts;
+  return entries;
 }

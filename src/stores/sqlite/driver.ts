@@ -1,7 +1,10 @@
-/** A value that SQLite keeps; there are no blobs here. */
+import { closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** A value of a column; this store has no blobs. */
 export type Value = string | number | null;
 
-/** A statement that was compiled, with the parameters that it takes, by place, and the rows that it gives. */
+/** A compiled statement, with the types of its positional parameters and of its rows. */
 export interface Statement<Parameters extends readonly Value[], Row = unknown> {
   run(...parameters: Parameters): { readonly changes: number; readonly lastInsertRowid: number };
   get(...parameters: Parameters): Row | undefined;
@@ -9,7 +12,7 @@ export interface Statement<Parameters extends readonly Value[], Row = unknown> {
   iterate(...parameters: Parameters): Iterable<Row>;
 }
 
-/** What is used of `DatabaseSync`, the interface of Node's own SQLite. */
+/** The part of `DatabaseSync`, the interface of Node's own SQLite, that this store uses. */
 export interface Database {
   readonly isTransaction: boolean;
   exec(sql: string): void;
@@ -17,28 +20,63 @@ export interface Database {
   close(): void;
 }
 
-type Open = new (path: string, options?: { readOnly?: boolean }) => Database;
+type DatabaseClass = new (path: string, options?: { readOnly?: boolean }) => Database;
 
-/** Opens files: with Node's own SQLite from 22.16 on, before that with the package that has the same interface. */
-const Driver: Open = await found();
+/** Node's own SQLite from 22.16 on, or the package `@photostructure/sqlite`, which has the same interface. */
+const Driver: DatabaseClass = await loadDriver();
 
 /** @throws Error where the file cannot be opened */
 export function openDatabase(path: string, options: { readOnly?: boolean } = {}): Database {
   return new Driver(path, options);
 }
 
-async function found(): Promise<Open> {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major > 22 || (major === 22 && minor >= 16)) {
-    const { DatabaseSync } = quietly(() => process.getBuiltinModule('node:sqlite'));
-    return DatabaseSync as unknown as Open;
-  }
-  const { DatabaseSync } = await import('@photostructure/sqlite');
-  return withoutZeros(DatabaseSync as unknown as Open);
+/**
+ * Creates the file where it does not exist, and resolves links, so that a file has one path and one lock.
+ * @throws Error where it cannot be created
+ */
+export function createFile(path: string): string {
+  mkdirSync(dirname(path), { recursive: true });
+  closeSync(openSync(path, 'a'));
+  return realpathSync(path);
 }
 
-/** Node 22 calls its SQLite an experiment, on the error output of every command; all other warnings are shown. */
-function quietly<T>(load: () => T): T {
+/**
+ * Locks the file for this process, and returns the unlock function. The system unlocks it when the process dies. Like any
+ * POSIX lock it is lost when the lock file is deleted, or when code of this process opens and closes it. So the lock only
+ * gives the second process a clear error. The table `owner` in the file prevents two processes from writing.
+ * `lockTimeout` is the time in milliseconds to wait for the lock. @throws Error where another process holds it
+ */
+export function lockFile(path: string, lockTimeout: number): () => void {
+  const file = openDatabase(`${path}-lock`);
+  const release = (): void => {
+    // The package would keep the lock of an open transaction until its statements are garbage-collected.
+    if (file.isTransaction) file.exec('ROLLBACK');
+    file.close();
+  };
+  try {
+    // The lock file is never written, so it needs no journal.
+    file.exec(`PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE`);
+    return release;
+  } catch (cause) {
+    release();
+    throw new Error(`${path} is in use by another process; stop that one, or give this one a store of its own`, {
+      cause,
+    });
+  }
+}
+
+async function loadDriver(): Promise<DatabaseClass> {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 16)) {
+    const { DatabaseSync } = withoutWarning(() => process.getBuiltinModule('node:sqlite'));
+    return DatabaseSync as unknown as DatabaseClass;
+  }
+  const { DatabaseSync } = await import('@photostructure/sqlite');
+  return refusingNul(DatabaseSync as unknown as DatabaseClass);
+}
+
+/** Node 22 prints a warning that its SQLite is experimental. This hides that warning, and no other. */
+function withoutWarning<T>(load: () => T): T {
   const { emitWarning } = process;
   process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
     if (String(warning).includes('SQLite is an experimental feature')) return;
@@ -52,20 +90,20 @@ function quietly<T>(load: () => T): T {
 }
 
 /**
- * The package ends a text at its first zero, so that one name could stand for another. A text with a zero is refused,
- * and what is looked for by one is not there. Costs some 50 ns a statement.
+ * The package ends a text at its first NUL character, so that different names could be the same. This class refuses to
+ * write a text with a NUL, and finds nothing for one. Costs about 50 ns a statement.
  */
-function withoutZeros(Inner: Open): Open {
-  const hasZero = (parameters: readonly Value[]): boolean =>
-    parameters.some((one) => typeof one === 'string' && one.includes('\0'));
+function refusingNul(Inner: DatabaseClass): DatabaseClass {
+  const hasNul = (parameters: readonly Value[]): boolean =>
+    parameters.some((value) => typeof value === 'string' && value.includes('\0'));
   return class extends Inner {
     override prepare<Parameters extends readonly Value[], Row>(sql: string): Statement<Parameters, Row> {
       const statement = super.prepare<Parameters, Row>(sql);
       const isLookup = /^\s*(SELECT|DELETE)/.test(sql);
       const isMissing = (parameters: Parameters): boolean => {
-        if (!hasZero(parameters)) return false;
+        if (!hasNul(parameters)) return false;
         if (isLookup) return true;
-        throw new TypeError('SQLite cannot keep a text with a zero in it');
+        throw new TypeError('SQLite cannot store a text with a NUL character');
       };
       const none = { changes: 0, lastInsertRowid: 0 };
       return {
@@ -78,14 +116,14 @@ function withoutZeros(Inner: Open): Open {
   };
 }
 
-/** SQLite's result codes that say something about a statement or its values, and not about the file or the disk. */
-const ofValues = new Set([1, 11, 18, 19, 20, 25]);
+/** SQLite's result codes for errors of a statement or its values, as opposed to the file or the disk. */
+const valueErrors = new Set([1, 11, 18, 19, 20, 25]);
 
 /**
- * Whether an error comes from what was to be written: a constraint, a text that is too long, a damaged page. Other
- * errors of SQLite, such as a full disk or a lock that is held, say that it may be tried again.
+ * Whether the values of a write cause an error: a constraint, a text that is too long, a damaged page. After another
+ * error of SQLite, such as a full disk or a held lock, the same write may succeed later.
  */
-export function isOfValues(error: unknown): boolean {
+export function isValueError(error: unknown): boolean {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined;
-  return code === undefined || ofValues.has(code & 0xff);
+  return code === undefined || valueErrors.has(code & 0xff);
 }

@@ -1,12 +1,12 @@
 import type { Database } from './driver.ts';
 
-/** What few runs are, as a term that a query has to repeat for their indexes to be used. */
+/** A condition that few runs meet. Queries have to repeat it to use the partial indexes. */
 export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
 
-/** The version of the files that this Rivulet writes. 1 and 2 were never released. */
+/** Version of the files that this Rivulet writes. Versions 1 and 2 were never released. */
 const version = 3;
 
-/** Each index that a run is in is a part of what it costs, so most of them have few runs, or few at a time. */
+/** Each index adds to the cost of a run, so most indexes are partial and contain few runs. */
 const schema = `
   CREATE TABLE runs (
     run_id TEXT PRIMARY KEY,
@@ -27,28 +27,28 @@ const schema = `
     session INTEGER NOT NULL,
     input TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
-  -- run_id is a UUID of version 7, so its order is that of time; each index ends with it.
+  -- run_id is a UUID of version 7, and so ordered by time. Each index ends with it.
   CREATE INDEX runs_of_session ON runs (session);
   CREATE INDEX runs_of_agent ON runs (agent_name);
-  -- With IN, SQLite would make a table for its list whenever it writes a run.
+  -- With IN, SQLite would create a temporary table for the list whenever it writes a run.
   CREATE INDEX runs_by_status ON runs (status) WHERE ${rare};
   CREATE INDEX runs_of_session_by_status ON runs (session, status) WHERE ${rare};
   CREATE INDEX runs_of_agent_by_status ON runs (agent_name, status) WHERE ${rare};
   CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
-  -- With all that a count asks for, so that it does not look at the runs.
+  -- A covering index: a count does not read the runs.
   CREATE INDEX runs_unfinished_of_session ON runs (session, run_id, finished_at) WHERE finished_at IS NULL;
   CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
-  -- Long rows have rowids, and lie in the order in which they came. Without, one of 1 KB would have a page of its own,
-  -- and one that comes between others would split theirs.
+  -- Tables with long rows have rowids, in the order of insertion. WITHOUT ROWID, a row of 1 KB would take a page of its
+  -- own, and one between others would split their page.
   CREATE TABLE journal (
     position INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
   CREATE INDEX journal_of_run ON journal (run_id);
-  -- A row is a batch: the events first..last, one line of JSON each. Found by its last event, so that
-  -- a cursor anywhere is one step down the index.
+  -- A row is a batch: the events first..last, one line of JSON each. The index has the last event, so that the batch
+  -- after any cursor is found with one descent.
   CREATE TABLE events (
     position INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL,
@@ -57,7 +57,7 @@ const schema = `
     body TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX events_of_run ON events (run_id, last);
-  -- What was appended lately; see sqlite-log.ts.
+  -- The newest events of all runs; see commit-log.ts.
   CREATE TABLE commits (
     position INTEGER PRIMARY KEY,
     body TEXT NOT NULL
@@ -72,20 +72,20 @@ const schema = `
     PRIMARY KEY (scope, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX keys_by_age ON keys (created_at);
-  -- What belongs to a session has its number. One that was removed has lost its name, so that another may have it,
-  -- while what is left of the old one is cleared bit by bit.
+  -- Rows of a session refer to it by number. A deleted session loses its session_id, so that a new session may have it
+  -- while sweeps delete the rows of the old one.
   CREATE TABLE sessions (
     session INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     owner TEXT,
     state TEXT,
-    -- When a run of it was made or over that is gone by now; and whether it has none.
+    -- When its newest run was created, or the last of its deleted runs ended; and whether it has no runs.
     used_at TEXT NOT NULL,
     idle INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX sessions_idle ON sessions (used_at) WHERE idle = 1 AND session_id IS NOT NULL;
   CREATE INDEX sessions_removed ON sessions (session) WHERE session_id IS NULL;
-  -- A message of a run has the run; what a client has named has none, and may be there only once.
+  -- A message of a run has its run_id. A URL that a client named has none, and is listed once.
   CREATE TABLE history (
     session INTEGER NOT NULL,
     position INTEGER NOT NULL,
@@ -105,7 +105,7 @@ const schema = `
     session INTEGER NOT NULL,
     listed INTEGER NOT NULL
   ) STRICT;
-  -- Only what no history leads to, as a session's state.
+  -- Resources that no history lists, such as a session's state.
   CREATE INDEX resources_unlisted ON resources (session, run_id) WHERE listed = 0;
   CREATE TABLE figures (
     agent_name TEXT PRIMARY KEY,
@@ -114,13 +114,13 @@ const schema = `
     tokens REAL NOT NULL,
     seconds REAL NOT NULL
   ) STRICT, WITHOUT ROWID;
-  -- Runs that are gone but for their logs and journals, which are cleared bit by bit.
+  -- Deleted runs whose events and journal are still to be cleared.
   CREATE TABLE removed (run_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-  -- The process that has opened the file last, by a token of its own; nobody else may write.
+  -- The token of the process that has opened the file last. Only that process may write.
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL) STRICT;
 `;
 
-/** Makes the tables of a new file. Inside a transaction. @throws Error for a file of another version */
+/** Creates the tables of a new file, in the caller's transaction. @throws Error for a file of another version */
 export function prepareFile(db: Database, path: string): void {
   const found = db.prepare<[], { user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
   if (found === version) return;

@@ -14,30 +14,29 @@ import type {
   Write,
 } from '../../core/store.ts';
 import type { Message } from '../../schema/message.ts';
-import { summed } from '../figures.ts';
-import { changing, columns, valuesOf } from '../run-columns.ts';
+import { figuresOfCommit } from '../figures.ts';
+import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import { CommitLog } from './commit-log.ts';
-import { type Database, isOfValues, openDatabase } from './driver.ts';
-import { lock, realFile } from './lock.ts';
+import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
 import { prepareFile } from './schema.ts';
-import { remember } from './session.ts';
 import { prepare, type Statements } from './statements.ts';
 import { removeRun, sweepFor } from './sweep.ts';
 
-/** 16 MB, as KiB below zero: SQLite's default of 2 MB is written out and read again in the middle of a burst. */
+/** 16 MB (negative values are KiB). With SQLite's default of 2 MB, pages would be evicted and read again in a burst. */
 const cacheSize = -16_000;
 
-/** A reader holds a page for as long as it does not read, so a page of long lines ends early, after a batch. */
+/** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
 const pageChars = 16 * 1024;
 
-/** Milliseconds that one sweep takes, and that a commit waits for another program: nothing else goes on meanwhile. */
+/** Milliseconds of one sweep, and of the wait for another program's lock. Both block the event loop. */
 const sweepTime = 3;
 const lockTime = 50;
 
 /**
- * One file, one process, in WAL mode. A commit is one transaction, what runs append in it one row (a row an event would
- * top out near 120,000 a second). `synchronous = NORMAL` keeps every commit through a crash of the process; a power cut
- * may take the last ones, never the file.
+ * Keeps everything in one SQLite file, in WAL mode, for one process. A commit is one transaction, and all events of a
+ * commit are one row: with one row an event, the limit would be about 120,000 events a second. With
+ * `synchronous = NORMAL`, every commit survives a crash of the process. A power failure may lose the last commits, but
+ * never damages the file.
  */
 export class SqliteStore implements Store {
   readonly #path: string;
@@ -45,19 +44,18 @@ export class SqliteStore implements Store {
   readonly #sql: Statements;
   readonly #unlock: () => void;
   readonly #log: CommitLog;
-  /** Written into the file when it is opened; who finds another one there may not write any more. */
+  /** Written into the file when it is opened. A process that finds another token there must not write any more. */
   readonly #token = randomUUID();
-  /** Whether a transaction has failed, and what is in memory may not be what is in the file. */
+  /** Whether a transaction has failed, so that memory may differ from the file. */
   #failed = true;
 
   /**
-   * `lockTimeout` is how long it waits for another process to let go of the file, in milliseconds; `open` makes the store's
-   * connection.
-   * @throws Error where the file cannot be opened, is in use by another process or of another Rivulet
+   * `lockTimeout` is the time in milliseconds to wait for another process that uses the file. `open` opens the database.
+   * @throws Error where the file cannot be opened, is in use by another process, or has another version
    */
   constructor(path: string, lockTimeout = 5000, open: (path: string) => Database = openDatabase) {
-    this.#path = path === ':memory:' ? path : realFile(path);
-    this.#unlock = path === ':memory:' ? () => {} : lock(this.#path, lockTimeout);
+    this.#path = path === ':memory:' ? path : createFile(path);
+    this.#unlock = path === ':memory:' ? () => {} : lockFile(this.#path, lockTimeout);
     let db: Database | undefined;
     try {
       db = open(this.#path);
@@ -89,18 +87,18 @@ export class SqliteStore implements Store {
         return this.#transaction(() => {
           const outcomes = writes.map((write, index): Outcome => {
             at = index;
-            return rejected.has(index) ? { rejected: rejected.get(index) } : this.#take(write);
+            return rejected.has(index) ? { rejected: rejected.get(index) } : this.#apply(write);
           });
           at = writes.length;
           this.#log.flush();
-          for (const { agent_name, completed, failed, tokens, seconds } of summed(writes, outcomes)) {
+          for (const { agent_name, completed, failed, tokens, seconds } of figuresOfCommit(writes, outcomes)) {
             this.#sql.addFigures.run(agent_name, completed, failed, tokens, seconds);
           }
           return outcomes;
         });
       } catch (error) {
-        // All of it is undone, and all but the one that cannot be kept is tried again.
-        if (!this.#failed || at >= writes.length || !isOfValues(error)) throw error;
+        // The transaction was rolled back. It is repeated without the write that SQLite rejects.
+        if (!this.#failed || at >= writes.length || !isValueError(error)) throw error;
         rejected.set(at, error);
       }
     }
@@ -136,8 +134,8 @@ export class SqliteStore implements Store {
 
   async journal(run_id: string): Promise<string[]> {
     this.#recover();
-    const kept = this.#sql.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
-    return [...kept, ...this.#log.journal(run_id)];
+    const stored = this.#sql.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
+    return [...stored, ...this.#log.journal(run_id)];
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
@@ -206,14 +204,14 @@ export class SqliteStore implements Store {
     try {
       this.#transaction(() => this.#log.empty());
     } finally {
-      // Whatever the disk says: the next process finds all of it in the log, and the file free.
+      // Also after an error of the disk: the next process finds all commits in the log, and the file unlocked.
       if (this.#db.isTransaction) this.#sql.rollback.run();
       this.#db.close();
       this.#unlock();
     }
   }
 
-  /** All of it is kept, or none. */
+  /** Runs `work` in a transaction. */
   #transaction<T>(work: () => T): T {
     this.#recover();
     if (this.#db.isTransaction) this.#sql.rollback.run();
@@ -228,13 +226,13 @@ export class SqliteStore implements Store {
       this.#failed = false;
       return result;
     } catch (error) {
-      // Some errors have ended it already. Where this fails, the next transaction begins with it.
+      // Some errors have rolled back already. Where this fails, the next transaction rolls back first.
       if (this.#db.isTransaction) this.#sql.rollback.run();
       throw error;
     }
   }
 
-  /** After a transaction that failed, what is in memory is read again. */
+  /** After a failed transaction, reads the file again. */
   #recover(): void {
     if (!this.#failed) return;
     this.#log.recover();
@@ -246,49 +244,55 @@ export class SqliteStore implements Store {
     return rows.map((row) => this.#log.current(row));
   }
 
-  #take(write: Write): Outcome {
-    if (isPlain(write)) return this.#log.append(write) ? 'taken' : 'fenced';
+  #apply(write: Write): Outcome {
+    if (appendsOnly(write)) return this.#log.append(write) ? 'taken' : 'fenced';
     const { row, expect, key, when } = write;
     const sql = this.#sql;
-    const known = key && sql.key.get(key.scope, key.key);
-    if (key !== undefined && known !== undefined && known.created_at >= key.fresh) return 'key_used';
-    // The log of commits has ends of logs only: who is over is always in the table.
+    const storedKey = key && sql.key.get(key.scope, key.key);
+    if (key !== undefined && storedKey !== undefined && storedKey.created_at >= key.fresh) return 'key_used';
+    // Whether a run is final is always in its table; the commit log has only events.
     if (when !== undefined && sql.others[when].get(row.session_id, row.run_id) !== undefined) return 'session_busy';
-    const session = expect === 0 && write.input !== undefined ? this.#begin(write) : this.#change(write);
+    const session = expect === 0 && write.input !== undefined ? this.#insertRun(write) : this.#updateRun(write);
     if (session === undefined) return 'fenced';
     if (key !== undefined) sql.insertKey.run(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
-    if (write.resources || write.history || write.state !== undefined) remember(sql, write, session);
+    if (write.resources || write.history || write.state !== undefined) updateSession(sql, write, session);
     return 'taken';
   }
 
-  /** Makes a run. Answers its session's number; undefined where there is a run of that id. */
-  #begin({ row, lines, journal, input }: Write): number | undefined {
+  /** Returns the number of the run's session; undefined where the run exists already. */
+  #insertRun({ row, lines, journal, input }: Write): number | undefined {
     const isGrowing = !isFinal(row.status) && lines.length > 0;
-    const values = valuesOf(isGrowing ? { ...row, last: 0 } : row, columns);
+    const values = valuesOf(isGrowing ? { ...row, last: 0 } : row, runColumns);
     const session = this.#sql.insertRun.get(...values, JSON.stringify(input), row.session_id)?.session;
     if (session === undefined) return undefined;
     this.#sql.insertSession.run(session, row.session_id, row.owner, row.created_at);
     if (isGrowing) this.#log.begin(row, lines, journal);
-    else this.#append(row.run_id, 0, lines.length, lines, journal);
+    else this.#insertLog(row.run_id, 0, lines.length, lines, journal);
     return session;
   }
 
-  /** What the log has of the run goes into the same rows. Answers its session's number; undefined where it is fenced. */
-  #change({ row, expect, from = row.epoch, lines, journal = [] }: Write): number | undefined {
+  /** Stores pending events of the commit log as well. Returns the number of the run's session; undefined where fenced. */
+  #updateRun({ row, expect, from = row.epoch, lines, journal = [] }: Write): number | undefined {
     const { run_id } = row;
-    if (!this.#log.fits(run_id, from, expect)) return undefined;
-    const { kept, ...before } = this.#log.release(run_id) ?? { kept: expect, texts: [], journal: [] };
-    const session = this.#sql.updateRun.get(...valuesOf(row, changing), run_id, from, kept)?.session;
+    if (!this.#log.matches(run_id, from, expect)) return undefined;
+    const { lastStored, ...pending } = this.#log.release(run_id) ?? { lastStored: expect, texts: [], journal: [] };
+    const session = this.#sql.updateRun.get(...valuesOf(row, mutableColumns), run_id, from, lastStored)?.session;
     if (session === undefined) {
-      if (kept === expect) return undefined;
-      throw new Error(`what is kept of run ${run_id} is not what was written`);
+      if (lastStored === expect) return undefined;
+      throw new Error(`the row of run ${run_id} does not match the commit log`);
     }
-    this.#append(run_id, kept, expect + lines.length, [...before.texts, ...lines], [...before.journal, ...journal]);
+    this.#insertLog(
+      run_id,
+      lastStored,
+      expect + lines.length,
+      [...pending.texts, ...lines],
+      [...pending.journal, ...journal],
+    );
     return session;
   }
 
-  /** Events after one until another, in as many texts as they come in. */
-  #append(
+  /** Inserts the events after one until another, and journal entries. A text may have the lines of several events. */
+  #insertLog(
     run_id: string,
     after: number,
     last: number,
@@ -300,6 +304,44 @@ export class SqliteStore implements Store {
   }
 }
 
-/** Whether a write does nothing but go on with the log, as most do. */
-const isPlain = ({ grown, lines, when, resources, history, state, ended, key }: Write): boolean =>
+/** Whether a write only appends to the log, as most writes do. */
+const appendsOnly = ({ grown, lines, when, resources, history, state, ended, key }: Write): boolean =>
   grown === true && lines.length > 0 && !when && !resources && !history && state === undefined && !ended && !key;
+
+const resourcePrefix = '/resources/';
+
+/**
+ * Adds the resources, history and state of a write to its session. The messages of a run are new, and each is listed in
+ * the history of the same write. Only URLs that a client names may be in the history already.
+ */
+function updateSession(sql: Statements, write: Write, session: number): void {
+  const { row, resources = [], state } = write;
+  const history = write.history?.map(replaceNul) ?? [];
+  const own = new Set<string>();
+  for (const { resource_id, run_id } of resources)
+    if (run_id === row.run_id) own.add(`${resourcePrefix}${resource_id}`);
+  const added = new Set(history.filter((url) => own.has(url) || !isInHistory(sql, session, url)));
+  for (const { resource_id, session_id, run_id, content_type, body } of resources) {
+    const url = `${resourcePrefix}${resource_id}`;
+    const listed = own.has(url) && added.has(url) ? 1 : 0;
+    sql.insertResource.run(resource_id, session_id, run_id, content_type, body, session, listed);
+  }
+  for (const url of added) sql.insertHistory.run(session, session, url, own.has(url) ? row.run_id : null);
+  if (state !== undefined) setState(sql, session, row.session_id, replaceNul(state));
+}
+
+/** These URLs come from clients, and SQLite cannot store a NUL character. */
+const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);
+
+function isInHistory(sql: Statements, session: number, url: string): boolean {
+  if (sql.named.get(session, url) !== undefined) return true;
+  return url.startsWith(resourcePrefix) && sql.listed.get(url.slice(resourcePrefix.length), session) !== undefined;
+}
+
+/** Deletes the previous state, but no resource of another session and no message, which a client may have named. */
+function setState(sql: Statements, session: number, session_id: string, state: string): void {
+  const before = sql.state.get(session)?.state ?? null;
+  if (before === state) return;
+  sql.setState.run(state, session);
+  if (before?.startsWith(resourcePrefix)) sql.deleteState.run(before.slice(resourcePrefix.length), session, session_id);
+}

@@ -1,47 +1,47 @@
 import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
-import { changing, columns, list } from '../run-columns.ts';
+import { columnList, mutableColumns, runColumns } from '../run-columns.ts';
 import type { Database, Statement, Value } from './driver.ts';
 import { rare } from './schema.ts';
 
-export type Statements = ReturnType<typeof writing> &
-  ReturnType<typeof reading> &
-  ReturnType<typeof clearing> & { runs: ReturnType<typeof listing> };
+export type Statements = ReturnType<typeof prepareWrites> &
+  ReturnType<typeof prepareReads> &
+  ReturnType<typeof prepareRemoval> & { runs: ReturnType<typeof prepareRunLists> };
 
-/** Every statement, compiled once when the file is opened; parameters go by place, which takes half of the time. */
+/** All statements, compiled once when the file is opened. Positional parameters take half the time of named ones. */
 export function prepare(db: Database): Statements {
-  return { ...writing(db), ...reading(db), ...clearing(db), runs: listing(db) };
+  return { ...prepareWrites(db), ...prepareReads(db), ...prepareRemoval(db), runs: prepareRunLists(db) };
 }
 
-/** The number of a session, by its name. */
-const session = '(SELECT session FROM sessions WHERE session_id = ?)';
-const kept = 'session NOT IN (SELECT session FROM sessions WHERE session_id IS NULL)';
+/** The number of a session, by its id. */
+const sessionNumber = '(SELECT session FROM sessions WHERE session_id = ?)';
+const notRemoved = 'session NOT IN (SELECT session FROM sessions WHERE session_id IS NULL)';
 
-function writing(db: Database) {
+function prepareWrites(db: Database) {
   return {
     begin: db.prepare<[]>('BEGIN IMMEDIATE'),
     commit: db.prepare<[]>('COMMIT'),
     rollback: db.prepare<[]>('ROLLBACK'),
     owner: db.prepare<[], { token: string }>('SELECT token FROM owner'),
     own: db.prepare<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
-    // A session that is new gets the next number, and its row right after; by its name it is looked for once.
+    // A new session gets the next number here, and its row with `insertSession`, so that it is looked up by id once.
     insertRun: db.prepare<Value[], { session: number }>(
-      `INSERT INTO runs (${list}, input, session) VALUES (${columns.map(() => '?').join(', ')}, ?,
-       coalesce(${session}, (SELECT coalesce(max(session), 0) + 1 FROM sessions)))
+      `INSERT INTO runs (${columnList}, input, session) VALUES (${runColumns.map(() => '?').join(', ')}, ?,
+       coalesce(${sessionNumber}, (SELECT coalesce(max(session), 0) + 1 FROM sessions)))
        ON CONFLICT (run_id) DO NOTHING RETURNING session`,
     ),
     insertSession: db.prepare<[number, string, string | null, string]>(
       `INSERT INTO sessions (session, session_id, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)
        ON CONFLICT (session) DO UPDATE SET idle = 0 WHERE idle = 1`,
     ),
-    // The fence: only the execution of this epoch, only at the end of the log, and never after the end.
+    // The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
     updateRun: db.prepare<Value[], { session: number }>(
-      `UPDATE runs SET ${changing.map((one) => `${one} = ?`).join(', ')}
+      `UPDATE runs SET ${mutableColumns.map((column) => `${column} = ?`).join(', ')}
        WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL RETURNING session`,
     ),
     insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
-    // Without a fence, which the log of commits has been, and without indexed columns.
+    // Needs no fence, because the commit log was fenced, and changes no indexed column.
     moveEnd: db.prepare<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
     insertEvents: db.prepare<[run_id: string, first: number, last: number, body: string]>(
       'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
@@ -68,28 +68,28 @@ function writing(db: Database) {
   };
 }
 
-function reading(db: Database) {
+function prepareReads(db: Database) {
   const unfinished = (where: string): string => `FROM runs INDEXED BY ${where} AND finished_at IS NULL`;
-  const ofSession = unfinished(`runs_unfinished_of_session WHERE session = ${session}`);
+  const ofSession = unfinished(`runs_unfinished_of_session WHERE session = ${sessionNumber}`);
   const other = (comparison: string) =>
     db.prepare<[session_id: string, run_id: string]>(`SELECT 1 ${ofSession} AND run_id ${comparison} ? LIMIT 1`);
   return {
     commits: db.prepare<[], { position: number; body: string }>('SELECT position, body FROM commits ORDER BY position'),
-    run: db.prepare<[string], RunRow>(`SELECT ${list} FROM runs WHERE run_id = ? AND ${kept}`),
+    run: db.prepare<[string], RunRow>(`SELECT ${columnList} FROM runs WHERE run_id = ? AND ${notRemoved}`),
     input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
     events: db.prepare<[string, number], { first: number; body: string }>(
       'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
     ),
     journal: db.prepare<[string], { body: string }>('SELECT body FROM journal WHERE run_id = ? ORDER BY position'),
     unfinished: db.prepare<[after: string, limit: number], RunRow>(
-      `SELECT ${list} ${unfinished('runs_unfinished WHERE run_id > ?')} ORDER BY run_id LIMIT ?`,
+      `SELECT ${columnList} ${unfinished('runs_unfinished WHERE run_id > ?')} ORDER BY run_id LIMIT ?`,
     ),
     unfinishedOfSession: db.prepare<[session_id: string, after: string, limit: number], RunRow>(
-      `SELECT ${list} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
+      `SELECT ${columnList} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
     ),
     count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
     others: { alone: other('<>'), first: other('<'), last: other('>') },
-    due: db.prepare<[string, number], RunRow>(`SELECT ${list} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
+    due: db.prepare<[string, number], RunRow>(`SELECT ${columnList} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
     key: db.prepare<[string, string], Key>(
       'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
     ),
@@ -114,7 +114,7 @@ function reading(db: Database) {
   };
 }
 
-function clearing(db: Database) {
+function prepareRemoval(db: Database) {
   const byId = (sql: string) => db.prepare<[run_id: string]>(sql);
   const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
   type Run = { run_id: string; session: number; finished_at: string };
@@ -133,7 +133,7 @@ function clearing(db: Database) {
       'DELETE FROM resources WHERE resource_id = ? AND session = ? AND session_id = ? AND run_id IS NULL',
     ),
     deleteSession: ofSession('DELETE FROM sessions WHERE session = ?'),
-    /** After a run of it has gone. */
+    /** After one of its runs was deleted. */
     left: db.prepare<[finished_at: string, session: number]>(
       `UPDATE sessions SET used_at = max(used_at, ?),
        idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session = ?`,
@@ -169,37 +169,37 @@ function clearing(db: Database) {
   };
 }
 
-/** A list of runs for each combination of filters, compiled when it is first asked for. */
-function listing(db: Database) {
-  const known = new Map<string, Statement<Value[], RunRow>>();
+/** Lists of runs. The statement of each combination of filters is compiled when it is first used. */
+function prepareRunLists(db: Database) {
+  const compiled = new Map<string, Statement<Value[], RunRow>>();
   return ({ agent_name, session_id, status }: RunFilter, before: string, limit: number): RunRow[] => {
     const values: Value[] = [];
-    const terms = indexed(agent_name !== undefined, session_id !== undefined, status);
+    const terms = indexTerms(agent_name !== undefined, session_id !== undefined, status);
     for (const [value, term] of [
       [agent_name, 'agent_name = ?'],
-      [session_id, `session = ${session}`],
+      [session_id, `session = ${sessionNumber}`],
       [status, 'status = ?'],
     ] as const) {
       if (value === undefined) continue;
       values.push(value);
       terms.push(term);
     }
-    const where = terms.slice(1).concat(kept, 'run_id < ?').join(' AND ');
-    const sql = `SELECT ${list} FROM runs ${terms[0]} WHERE ${where} ORDER BY run_id DESC LIMIT ?`;
-    let statement = known.get(sql);
+    const where = terms.slice(1).concat(notRemoved, 'run_id < ?').join(' AND ');
+    const sql = `SELECT ${columnList} FROM runs ${terms[0]} WHERE ${where} ORDER BY run_id DESC LIMIT ?`;
+    let statement = compiled.get(sql);
     if (statement === undefined) {
       statement = db.prepare(sql);
-      known.set(sql, statement);
+      compiled.set(sql, statement);
     }
     return statement.all(...values, before, limit);
   };
 }
 
 /**
- * The index that a list goes by, and the term that it needs. Without statistics SQLite cannot know which is short: an
- * agent has many runs that are completed, and few that failed.
+ * The index for a list, and the condition that it requires. Without statistics, SQLite cannot know which index has few
+ * entries: an agent has many completed runs, and few failed ones.
  */
-function indexed(ofAgent: boolean, ofSession: boolean, status: RunStatus | undefined): string[] {
+function indexTerms(ofAgent: boolean, ofSession: boolean, status: RunStatus | undefined): string[] {
   const by = (index: string): string => `INDEXED BY ${index}`;
   if (status === 'created' || status === 'in-progress') {
     return [by(ofSession ? 'runs_unfinished_of_session' : 'runs_unfinished'), 'finished_at IS NULL'];

@@ -1,31 +1,31 @@
-/** What a commit calls. The writes come as JSON, see `describe`; bodies[n] are the events of the nth write. */
-export const takeFunctions = `
+/** Functions of a commit. `writes` is the JSON of `encodeWrite`; bodies[n] has the events of the nth write. */
+export const commitFunctions = `
   CREATE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
 
-  -- Takes a commit once, however often it comes: nth is its number.
-  CREATE FUNCTION keep(who text, nth bigint, writes json, bodies text[]) RETURNS text[]
+  -- Applies a commit once, however often it is sent. commit_number counts the commits of the writer.
+  CREATE FUNCTION keep(writer_id text, commit_number bigint, writes json, bodies text[]) RETURNS text[]
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     known record;
     answer text[];
   BEGIN
-    -- The commit may have come before, over a connection that was lost, and may still be at work: what it has kept
-    -- is seen only by a statement that begins when it is done.
-    PERFORM pg_advisory_xact_lock(hashtextextended(who, 0));
-    SELECT number, outcomes INTO known FROM commits WHERE writer = who;
-    IF known.number = nth THEN RETURN known.outcomes; END IF;
-    IF known.number > nth THEN RAISE EXCEPTION 'a commit that is out of date'; END IF;
+    -- The commit may have been sent before, over a connection that was lost, and may still be executing. Only a
+    -- statement that begins after its end sees what it wrote.
+    PERFORM pg_advisory_xact_lock(hashtextextended(writer_id, 0));
+    SELECT number, outcomes INTO known FROM commits WHERE writer = writer_id;
+    IF known.number = commit_number THEN RETURN known.outcomes; END IF;
+    IF known.number > commit_number THEN RAISE EXCEPTION 'a commit that is out of date'; END IF;
     answer := take(writes, bodies);
     IF known.number IS NULL THEN
-      INSERT INTO commits (writer, number, outcomes, at) VALUES (who, nth, answer, now());
+      INSERT INTO commits (writer, number, outcomes, at) VALUES (writer_id, commit_number, answer, now());
     ELSE
-      UPDATE commits SET number = nth, outcomes = answer, at = now() WHERE writer = who;
+      UPDATE commits SET number = commit_number, outcomes = answer, at = now() WHERE writer = writer_id;
     END IF;
     RETURN answer;
   END $$;
 
-  -- Whether the condition of a write on the unfinished runs of its session does not hold. The oldest and the youngest
-  -- of them decide; the index has both at its ends.
+  -- Whether the unfinished runs of a session violate the condition of a write. The oldest and the youngest run decide;
+  -- the index has both at its ends.
   CREATE FUNCTION is_busy(session text, run text, condition text) RETURNS boolean
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
@@ -39,10 +39,10 @@ export const takeFunctions = `
     );
   END $$;
 
-  -- The writes of a commit, all in one transaction. Answers for each what became of it.
-  -- Rows are locked by name, and those that nodes share come last: two nodes that locked the same ones in another
-  -- order would wait for each other. Only a commit with conditions on sessions is taken in its own order, as one write
-  -- may end what another waits for; so it locks what it needs by name before it begins.
+  -- Applies the writes of a commit, all in one transaction. Returns the outcome of each.
+  -- Rows are locked in the order of their ids, and rows that nodes share come last: two nodes that lock the same rows in
+  -- different orders would deadlock. A commit with conditions on sessions is applied in its own order, because one write
+  -- may end the run that another waits for. So it locks the rows that it needs, by id, before it begins.
   CREATE FUNCTION take(writes json, bodies text[]) RETURNS text[]
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
@@ -59,8 +59,8 @@ export const takeFunctions = `
           array_agg(run_id) FILTER (WHERE expect > 0)
         INTO conditional, known
         FROM json_to_recordset(writes) AS (session_id text, run_id text, expect integer, "when" text);
-      -- One at a time in a session, whatever node it comes from. Each statement sees what was committed before it
-      -- began, so those below see what was kept by the node that this one has waited for.
+      -- One commit at a time in a session, on all nodes. Each statement sees what was committed before it began, so
+      -- those below see the writes of the node for which this one has waited.
       PERFORM pg_advisory_xact_lock(session) FROM unnest(conditional) AS session ORDER BY session;
       PERFORM FROM runs WHERE run_id = ANY (known) ORDER BY run_id FOR NO KEY UPDATE;
     END IF;
@@ -90,13 +90,13 @@ export const takeFunctions = `
           ON CONFLICT (scope, key) DO UPDATE SET hash = excluded.hash, run_id = excluded.run_id,
             after = excluded.after, created_at = excluded.created_at
           WHERE keys.created_at < w.key ->> 'fresh';
-        -- Another node has brought it at the same time.
+        -- Another node wrote the key at the same time.
         IF NOT FOUND THEN
           outcomes[w.ordinality] := 'key_used';
           CONTINUE;
         END IF;
       END IF;
-      -- The fence: only the execution of this epoch, only at the end of the log, and never after the end.
+      -- The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
       IF w.input IS NOT NULL THEN
         INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.epoch, w.status, w.created_at,
             w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
@@ -112,7 +112,7 @@ export const takeFunctions = `
             AND status NOT IN ('completed', 'failed', 'cancelled');
       END IF;
       IF NOT FOUND THEN
-        -- What was under this key before, if anything, was no longer fresh.
+        -- A value that this key had before was no longer fresh.
         DELETE FROM keys WHERE scope = w.key ->> 'scope' AND key = w.key ->> 'key';
         CONTINUE;
       END IF;
@@ -135,7 +135,7 @@ export const takeFunctions = `
     RETURN outcomes;
   END $$;
 
-  -- What the writes that were taken add to their sessions.
+  -- Adds the history and states of applied writes to their sessions.
   CREATE FUNCTION add_to_sessions(writes json, outcomes text[]) RETURNS void
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
@@ -148,7 +148,7 @@ export const takeFunctions = `
       WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
       ORDER BY session_id COLLATE "C", ordinality
     LOOP
-      -- Updated in any case: the lock on the row gives the history one order, and keeps the session from being removed.
+      -- Always updated: the lock on the row orders the history, and keeps the session from being deleted.
       INSERT INTO sessions (session_id, owner) VALUES (w.session_id, w.owner)
         ON CONFLICT (session_id) DO UPDATE SET state = sessions.state
         RETURNING state INTO before;
@@ -159,15 +159,15 @@ export const takeFunctions = `
         ON CONFLICT DO NOTHING;
       CONTINUE WHEN w.state IS NULL OR w.state = before;
       UPDATE sessions SET state = w.state WHERE session_id = w.session_id;
-      -- Removed only where it was a state of this session: the URL may be that of a message, or of another session.
+      -- Only a state of this session is deleted: the URL may be that of a message, or of another session.
       DELETE FROM resources
         WHERE resource_id = substr(before, 12) AND before LIKE '/resources/%'
           AND session_id = w.session_id AND run_id IS NULL;
     END LOOP;
   END $$;
 
-  -- What the runs that have ended add to the sums of their agents. A sum of floats that overflows is an error, so it is
-  -- done with a part of them (which is exact, for a power of two) and kept below the largest.
+  -- Adds the figures of ended runs to the sums of their agents. An overflow of floats is an error, so the function adds
+  -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float.
   CREATE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
   LANGUAGE sql SET search_path FROM CURRENT AS $$
     INSERT INTO figures (agent_name, completed, failed, tokens, seconds)

@@ -1,7 +1,7 @@
-// Scripts that take things away; see `redis-layout.ts` for the names. Each call takes a bounded number of them, some
-// 20 µs each, in which Redis does nothing else. Logs are freed in the background.
+// Scripts that delete; see `layout.ts` for the keys. Each call deletes a bounded number of items at about 20 µs each,
+// during which Redis serves no other command. Redis frees logs in the background.
 
-/** Takes a run away with its log and its journal; its messages stay in the session. */
+/** Deletes a run with its log and its journal. Its messages stay in the session. */
 const dropRun = `
 local p = KEYS[1]
 local function drop_run(id)
@@ -24,9 +24,9 @@ local function drop_run(id)
 end
 `;
 
-/** Removes a session at once, and clears up to `most` of its runs and of its resources; the rest is left to sweeps. */
+/** Deletes a session at once, with up to `most` of its runs and of its resources. Sweeps delete the rest. */
 const dropSession = `${dropRun}
--- Answers how much it has cleared; with nothing left, the token goes.
+-- Returns the number of deleted items. Deletes the token with the last of them.
 local function clear(token, most)
   local runs, kept = p .. 'left-runs:' .. token, p .. 'left-kept:' .. token
   -- Each id is followed by its score.
@@ -39,7 +39,7 @@ local function clear(token, most)
 end
 
 local function drop_session(session, most)
-  -- A session of this name may be made again before all of this one is cleared.
+  -- A new session of this name may be created before all of this one is deleted.
   local token = session .. ':' .. table.concat(redis.call('TIME'), '.')
   for old, new in pairs({ ['of:'] = 'left-runs:', ['kept:'] = 'left-kept:' }) do
     if redis.call('EXISTS', p .. old .. session) == 1 then
@@ -53,25 +53,25 @@ local function drop_session(session, most)
 end
 `;
 
-/** ARGV: a run. Answers 0 where it is not final. */
+/** ARGV: a run. Returns 0 where it is not final. */
 export const removeRun = `${dropRun}
 local id = ARGV[1]
 local final = { completed = true, failed = true, cancelled = true }
 local run = redis.call('HMGET', p .. 'run:' .. id, 'status', 'session')
 local status, session = run[1], run[2]
 if status and not final[status] then return 0 end
-for _, one in ipairs(redis.call('SMEMBERS', p .. 'made:' .. id)) do
-  redis.call('UNLINK', p .. 'resource:' .. one)
+for _, resource in ipairs(redis.call('SMEMBERS', p .. 'made:' .. id)) do
+  redis.call('UNLINK', p .. 'resource:' .. resource)
   if session then
-    redis.call('SREM', p .. 'kept:' .. session, one)
-    redis.call('ZREM', p .. 'history:' .. session, '/resources/' .. one)
+    redis.call('SREM', p .. 'kept:' .. session, resource)
+    redis.call('ZREM', p .. 'history:' .. session, '/resources/' .. resource)
   end
 end
 drop_run(id)
 return 1
 `;
 
-/** ARGV: a session, and how much is cleared now. Answers 0 where one of its runs is not final. */
+/** ARGV: a session, and how many items to delete now. Returns 0 where one of its runs is not final. */
 export const removeSession = `${dropSession}
 if redis.call('ZCARD', p .. 'unfinished:' .. ARGV[1]) > 0 then return 0 end
 drop_session(ARGV[1], ARGV[2])
@@ -79,8 +79,8 @@ return 1
 `;
 
 /**
- * ARGV: the times before which runs, keys and sessions are old, in milliseconds; how many runs and keys are cleared, and
- * how many sessions are looked at. Answers how much it has found.
+ * ARGV: the times in milliseconds before which runs, keys and sessions are old; the largest number of runs and keys to
+ * delete, and of sessions to examine. Returns the number of items found.
  */
 export const sweep = `${dropSession}
 local function older(list, time, most)
@@ -99,7 +99,7 @@ end
 local sessions = older('idle', ARGV[3], ARGV[5])
 for _, session in ipairs(sessions) do
   if redis.call('EXISTS', p .. 'of:' .. session) == 1 then
-    -- It has other runs, and is noted again when it loses one of them.
+    -- It has other runs. It becomes a candidate again when one of them is deleted.
     redis.call('ZREM', p .. 'idle', session)
   else
     drop_session(session, ARGV[4])

@@ -1,0 +1,79 @@
+import type { RunRow, Write } from '../../core/store.ts';
+import type { MemoryLog } from './log.ts';
+import { Sorted } from './sorted.ts';
+
+/** A run in the memory store. */
+export interface RunRecord {
+  row: RunRow;
+  /** Until the run is final; a run may be re-entered before. */
+  input: Write['input'];
+  readonly log: MemoryLog;
+  readonly session: SessionRecord;
+  journal: string[];
+  /** Ids of its messages, which are deleted with it. */
+  resources: string[];
+}
+
+export const byId = (a: RunRecord, b: RunRecord): number => compareText(a.row.run_id, b.row.run_id);
+
+/** Comparison of two texts for a sort. */
+export const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+
+/** A session in the memory store, with its runs. */
+export class SessionRecord {
+  readonly session_id: string;
+  readonly runs = new Sorted(byId);
+  /** The runs that are not final; undefined while there are none, which is most of the time. */
+  unfinished: Sorted<RunRecord> | undefined;
+  readonly history = new NameList();
+  /** Ids of all resources of the session, of runs and others. */
+  readonly resources = new NameList();
+  state: string | null = null;
+  /** When the newest run was created, or the last of the deleted runs ended. */
+  lastUsed = '';
+  /** Whether the session was deleted. Queries find neither it nor its runs, which sweeps delete. */
+  removed = false;
+
+  constructor(session_id: string) {
+    this.session_id = session_id;
+  }
+}
+
+/** Names up to which a list is searched linearly. */
+const maxListLength = 8;
+
+/**
+ * Unique names in the order in which they were added. A list while there are few, as in most sessions, because a Set
+ * takes 200 bytes.
+ */
+class NameList {
+  #names: string[] | Set<string> = [];
+
+  add(name: string): void {
+    if (this.#names instanceof Set) this.#names.add(name);
+    else if (this.#names.length === 0) this.#names = [name];
+    else if (this.#names.includes(name)) return;
+    else if (this.#names.length < maxListLength) this.#names.push(name);
+    else this.#names = new Set(this.#names).add(name);
+  }
+
+  delete(name: string): void {
+    if (this.#names instanceof Set) this.#names.delete(name);
+    else if (this.#names.includes(name)) this.#names = this.#names.filter((other) => other !== name);
+  }
+
+  all(): string[] {
+    return [...this.#names];
+  }
+
+  /** Removes the first `count` names, and returns them. */
+  removeFirst(count: number): string[] {
+    const removed: string[] = [];
+    for (const name of this.#names) {
+      if (removed.length === count) break;
+      removed.push(name);
+    }
+    for (const name of removed) this.delete(name);
+    return removed;
+  }
+}

@@ -1,0 +1,32 @@
+import { DatabaseError } from 'pg';
+import { type CommitFailure, isNetworkError } from '../remote/errors.ts';
+
+/** Errors of the client where a connection was lost, or there is none. */
+const clientMessages =
+  /^(Connection terminated|Query read timeout|timeout ex(ceeded|pired)|Client (has encountered|was closed))/;
+
+/** Connection errors (class 08), a server that stops or starts, an idle session that was ended, a read-only replica. */
+const unavailable = /^(08...|57P0[1235]|25006)$/;
+/** A statement time-out, no memory, and an internal error, which reports an allocation that is too large. */
+const tooLarge = /^(57014|53200|XX000)$/;
+/** Invalid values (class 22), violated constraints (23), and exceeded limits (54). */
+const invalidValue = /^(22|23|54)...$/;
+
+/** Whether PostgreSQL is unavailable at present. Such an error says nothing about the statement. */
+export function isPostgresUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseError)
+    return unavailable.test(error.code ?? '') || /^(53300|57014)$/.test(error.code ?? '');
+  return error instanceof Error && (clientMessages.test(error.message) || isNetworkError(error));
+}
+
+/** What an error says about a commit. Where PostgreSQL answers with an error, it has rolled back the transaction. */
+export function classifyPostgresError(error: unknown): CommitFailure {
+  if (!(error instanceof DatabaseError)) {
+    // The commit could not be encoded: its text exceeds the longest string.
+    return error instanceof RangeError || error instanceof TypeError ? 'rejected' : 'unanswered';
+  }
+  const { code = '' } = error;
+  if (unavailable.test(code)) return 'unanswered';
+  if (tooLarge.test(code)) return 'too_large';
+  return invalidValue.test(code) ? 'rejected' : 'refused';
+}

@@ -1,0 +1,93 @@
+import { Socket } from 'node:net';
+import { Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { within } from '../../core/timing.ts';
+import { backoff, Delay } from '../remote/retry.ts';
+import type { Subscription } from '../remote/shared-subscription.ts';
+import { isPostgresUnavailable } from './errors.ts';
+
+/** Milliseconds between checks of the connection, and until an answer to a check counts as lost. */
+const checkInterval = 10_000;
+const checkTimeout = 5_000;
+
+/** Milliseconds for a clean close of the connection. */
+const closeTimeout = 500;
+
+/** Listens to a channel on a connection of its own, and reconnects until it is closed. */
+export class Listener implements Subscription {
+  readonly active: Promise<void>;
+  readonly #config: ClientConfig;
+  readonly #channel: string;
+  readonly #onText: (text: string | undefined) => void;
+  readonly #delay = new Delay();
+  readonly #done: Promise<void>;
+  #resolveActive = (): void => {};
+  #rejectActive = (_error: unknown): void => {};
+  #socket: Socket | undefined;
+  #client: Client | undefined;
+  #attempts = 0;
+  #hasListened = false;
+  #closed = false;
+
+  constructor(config: ClientConfig, channel: string, onText: (text: string | undefined) => void) {
+    this.#config = {
+      ...config,
+      connectionTimeoutMillis: 3_000,
+      query_timeout: checkTimeout,
+      keepAliveInitialDelayMillis: checkInterval,
+    };
+    this.#channel = escapeIdentifier(channel);
+    this.#onText = onText;
+    this.active = new Promise((resolve, reject) => {
+      this.#resolveActive = resolve;
+      this.#rejectActive = reject;
+    });
+    this.#done = this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#rejectActive(new Error('the store is closed'));
+    this.#delay.end();
+    if (this.#client !== undefined) await within(closeTimeout, this.#client.end()).catch(() => {});
+    this.#socket?.destroy();
+    await this.#done;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      // `#listen` always rejects in the end.
+      const error = await this.#listen().catch((reason: unknown) => reason);
+      // After a first success, the same error may be a passing state of the server.
+      if (!this.#hasListened && !isPostgresUnavailable(error)) return this.#rejectActive(error);
+      if (!this.#closed) await this.#delay.wait(backoff(this.#attempts));
+      this.#attempts += 1;
+    }
+  }
+
+  /** Rejects when the connection ends, or does not answer a check. */
+  async #listen(): Promise<never> {
+    const socket = new Socket();
+    const client = new Client({ ...this.#config, stream: () => socket });
+    const lost = new Delay();
+    client.on('error', () => {}).on('notification', ({ payload = '' }) => this.#onText(payload));
+    client.once('end', () => lost.end());
+    this.#socket = socket;
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${this.#channel}`);
+      // `end()` works from now on only: that of a client that is still connecting never resolves.
+      this.#client = client;
+      this.#attempts = 0;
+      this.#resolveActive();
+      if (this.#hasListened) this.#onText(undefined);
+      this.#hasListened = true;
+      for (;;) {
+        await lost.wait(checkInterval);
+        await client.query('SELECT 1');
+      }
+    } finally {
+      this.#client = undefined;
+      socket.destroy();
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import type { Key, Outcome, Write } from '../../core/store.ts';
+import { sessionChanges } from '../remote/session-changes.ts';
+
+/** The field of an Idempotency-Key in the hash of all keys. */
+export const keyField = ({ scope, key }: Pick<Key, 'scope' | 'key'>): string => JSON.stringify([scope, key]);
+
+/** Milliseconds since 1970; 0 where there is no time. */
+export const timestamp = (text: string | undefined): number => Date.parse(text ?? '') || 0;
+
+/** The score of a time in a sorted set. @throws RangeError where the text is no time */
+function score(text: string | null): number | undefined {
+  const time = text === null ? undefined : Date.parse(text);
+  if (Number.isNaN(time)) throw new RangeError(`expected an ISO time; got "${text}"`);
+  return time;
+}
+
+/**
+ * A write as the commit script reads it. JSON leaves out what is undefined. Numbers that the script compares are strings,
+ * because Redis returns strings.
+ */
+export function encodeWrite(write: Write): object {
+  const { row, expect, key, ended } = write;
+  const { run_id, agent_name, session_id, status } = row;
+  return {
+    run_id,
+    from: String(write.from ?? row.epoch),
+    expect: String(expect),
+    last: String(row.last),
+    ...(write.grown !== true && {
+      row: JSON.stringify(row),
+      epoch: String(row.epoch),
+      status,
+      ended: score(row.finished_at),
+      due: score(row.due),
+      input: expect === 0 && write.input !== undefined ? JSON.stringify(write.input) : undefined,
+    }),
+    agent: agent_name,
+    session: session_id,
+    when: write.when,
+    journal: write.journal?.join('\n'),
+    ...sessionChanges(write),
+    resources: write.resources?.map((resource) => ({
+      id: resource.resource_id,
+      session: resource.session_id,
+      run: resource.run_id ?? undefined,
+      text: JSON.stringify(resource),
+    })),
+    ...(key !== undefined && {
+      key: { name: keyField(key), text: keyText(key), age: timestamp(key.created_at), fresh: timestamp(key.fresh) },
+    }),
+    ...(ended !== undefined && {
+      figures: {
+        ended: status === 'completed' || status === 'failed' ? status : undefined,
+        tokens: String(ended.tokens),
+        seconds: String(ended.seconds),
+      },
+    }),
+  };
+}
+
+/** The outcomes behind the letters that the commit script returns. */
+export const outcomeOfLetter: Readonly<Record<string, Outcome>> = {
+  t: 'taken',
+  f: 'fenced',
+  k: 'key_used',
+  s: 'session_busy',
+  r: { rejected: new Error('the data of the run or of its session in Redis is damaged') },
+};
+
+function keyText({ fresh: _, ...key }: Key & { fresh: string }): string {
+  return JSON.stringify(key);
+}
