@@ -125,7 +125,7 @@ async function readText({ body }: Response, watchdog: Watchdog, most: number): P
 }
 
 /** `runs/ID`. @throws ClientError as the server's refusal, where a URL cannot have the id in its path: `..` is another path */
-export function pathOf(kind: 'runs' | 'agents' | 'sessions', id: string): string {
+export function pathOf(kind: 'runs' | 'agents' | 'sessions' | 'resources', id: string): string {
   if (/^\.{0,2}$|\p{Cs}/u.test(id)) {
     throw new ClientError({ code: 'invalid_input', status: 422, message: `${JSON.stringify(id)} cannot be an id.` });
   }

@@ -57,6 +57,8 @@ export const isManifest = object<AgentManifest>({ name: isText });
 export const isAgentsPage = object<AgentsResponse>({ agents: listOf(isManifest) });
 export const isSession = object<Session>({ history: listOf(isText) });
 
+export const isJson = (_value: unknown): _value is unknown => true;
+
 /** What events carry, by its key. */
 const carried = { run: isRun, message, part, generic: isObject, error: isError };
 

@@ -1,0 +1,106 @@
+import type { AgentManifest } from '../schema/agent.ts';
+import type { AgentsQuery, RunsQuery, RunsResponse } from '../schema/api.ts';
+import type { Run } from '../schema/run.ts';
+import type { Session, SessionInput } from '../schema/session.ts';
+import type { Events } from './events.ts';
+import type { Begin, FollowOptions } from './follow.ts';
+import { type Input, type Reply, toMessages, toReply } from './input.ts';
+
+export interface CallOptions {
+  /** Ends the call with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface OnceOptions extends CallOptions {
+  /** The same key and body make one run, or one resume, for a day. */
+  readonly idempotency_key?: string;
+}
+
+export interface StartOptions extends OnceOptions {
+  readonly session_id?: string;
+  /** A session of another server's to carry on. */
+  readonly session?: SessionInput;
+  /** What to do where the session has a run that is not final. Default: the agent's, or `parallel`. */
+  readonly if_busy?: 'parallel' | 'enqueue' | 'reject' | 'interrupt';
+  /** What happens to the run when its last reader disconnects; the number is in seconds. Default: the agent's, or `continue`. */
+  readonly on_disconnect?: 'continue' | 'cancel' | `grace=${number}`;
+}
+
+export interface RunOptions extends StartOptions, FollowOptions {}
+
+export interface WatchOptions extends FollowOptions {
+  /** Id of the last event already seen: the nth event of a run has the id n. Default 0: from the beginning. */
+  readonly after?: number;
+}
+
+/**
+ * Agents and their runs, behind a URL (`createClient`) or within this process (`createRuntime`): the same calls, answers
+ * and errors. A call that fails rejects with a ClientError. Unsubscribing from events detaches: the run continues.
+ * `cancel` ends a run.
+ */
+export interface Rivulet {
+  /** Runs an agent when subscribed to, once for each subscription unless there is an `idempotency_key`, and follows it. */
+  run(agent_name: string, input: Input, options?: RunOptions): Events;
+
+  /** Follows a run: the events so far, then those to come. */
+  watch(run_id: string, options?: WatchOptions): Events;
+
+  /** Runs an agent and resolves to the Run when it is final or awaits a reply; a failed run is a Run as well. */
+  sync(agent_name: string, input: Input, options?: StartOptions): Promise<Run>;
+
+  /** Starts a run and resolves to it as it begins; it continues with or without readers. */
+  start(agent_name: string, input: Input, options?: StartOptions): Promise<Run>;
+
+  /** Replies to an awaiting run. Readers of the run see how it continues. */
+  resume(run_id: string, reply: Reply, options?: OnceOptions): Promise<Run>;
+
+  /** Ends a run; resolves to it as `cancelling`. */
+  cancel(run_id: string, options?: CallOptions): Promise<Run>;
+
+  /** The run as it is now. */
+  get(run_id: string, options?: CallOptions): Promise<Run>;
+
+  /** A page of runs without their output, newest first; `next_cursor` is the `cursor` of the next page. */
+  runs(filter?: RunsQuery, options?: CallOptions): Promise<RunsResponse>;
+
+  /** Deletes a final run, with its events and messages. */
+  remove(run_id: string, options?: CallOptions): Promise<void>;
+
+  /** The agents' manifests by name; the first thousand, unless the page says otherwise. */
+  agents(page?: AgentsQuery, options?: CallOptions): Promise<AgentManifest[]>;
+
+  agent(name: string, options?: CallOptions): Promise<AgentManifest>;
+
+  /** The URLs of a session's messages and state. */
+  session(session_id: string, options?: CallOptions): Promise<Session>;
+
+  /** The message or the state that one of a session's URLs names. It is read from here, whatever the URL's host. */
+  resource(url: string, options?: CallOptions): Promise<unknown>;
+
+  /** Deletes a session with its messages, its state and its runs, which have to be final. */
+  removeSession(session_id: string, options?: CallOptions): Promise<void>;
+}
+
+export const allAgents: AgentsQuery = { limit: 1000 };
+
+/** The id at the end of a resource's URL. */
+export const idIn = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
+
+/** What a call sends to begin a run. */
+export function beginning(agent_name: string, input: Input, mode: 'stream' | 'async', options: StartOptions): Begin {
+  const { session_id, session, idempotency_key, if_busy, on_disconnect } = options;
+  return {
+    body: { agent_name, input: toMessages(input), session_id, session, mode },
+    headers: { 'Idempotency-Key': idempotency_key, 'If-Busy': if_busy, 'On-Disconnect': on_disconnect },
+  };
+}
+
+/** What a call sends to reply to a run. */
+export const replying = (reply: Reply, idempotency_key: string | undefined): Begin => ({
+  body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
+  headers: { 'Idempotency-Key': idempotency_key },
+});
+
+// Not randomUUID, which browsers have on https only.
+export const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
