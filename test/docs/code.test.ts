@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { FastifyInstance } from 'fastify';
+import { type Agent, createServer, type Run } from 'rivulet';
+import { createClient } from 'rivulet/client';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import approve from '../../agents/approve.ts';
+import echo from '../../agents/echo.ts';
+import { startLlm } from '../agents/llm.ts';
+import { textOf } from '../support/serve.ts';
+import { type Block, blocks, inLanguage, missingLines, pages, root, runs } from './blocks.ts';
+import { docsProject, pathOf } from './project.ts';
+
+const llm = await startLlm(() => ['The sky ', 'is blue.']);
+process.env.OPENAI_BASE_URL = llm.url;
+
+// The blocks have its address in them, so the port is taken before the agents of the blocks are there.
+const probe = await createServer({ agents: [echo] });
+const url = await probe.listen({ host: '127.0.0.1', port: 0 });
+await probe.close();
+
+const project = docsProject(url);
+const load = (block: Block): Promise<{ default?: Agent }> => import(join(project.folder, pathOf(block)));
+
+const code = inLanguage('ts');
+const isAgent = ({ text }: Block): boolean => /^export default defineAgent\(/m.test(text);
+const isTest = ({ text }: Block): boolean => /from 'vitest'/.test(text);
+const ofUi = ({ text }: Block): boolean => /from '(react|vue)'|document\./.test(text);
+
+const agents = await Promise.all(
+  code.filter(isAgent).map(async (block) => ({ block, agent: (await load(block)).default })),
+);
+const app: FastifyInstance = await createServer({
+  agents: [echo, approve, ...agents.flatMap(({ agent }) => agent ?? [])].map((agent) => agent),
+});
+await app.listen({ host: '127.0.0.1', port: Number(new URL(url).port) });
+
+afterAll(async () => {
+  await app.close();
+  await llm.close();
+  project.remove();
+  delete process.env.OPENAI_BASE_URL;
+});
+
+describe('TypeScript in README and docs', () => {
+  it('has no type errors', async () => {
+    const tsc = promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', project.folder, '--pretty', 'false']);
+    const problems = await tsc.then(
+      () => '',
+      ({ stdout }) => String(stdout),
+    );
+    expect(problems).toBe('');
+  });
+
+  it('is on every page that tells a reader what to write', () => {
+    const without = pages.filter((page) => !blocks.some((block) => block.page === page));
+    expect(without).toEqual([]);
+  });
+});
+
+describe('agents in README and docs', () => {
+  it.each(agents.map(({ block, agent }) => [block.place, agent?.manifest.name ?? '', block] as const))(
+    '%s: %s answers',
+    async (_, name, block) => {
+      const client = createClient({ url });
+      const [said = ['say', 'Hello'], ...steps] = stepsOf(block.marks.get('say'));
+      let run: Run = await client.sync(name, said[1]);
+      for (const [step, value] of steps) {
+        if (step === 'reply') {
+          await client.resume(run.run_id, value);
+          run = await settled(run.run_id);
+        } else expect(`${textOf(run)}${JSON.stringify(run)}`).toContain(value);
+      }
+      if (!block.marks.get('say')?.includes('"failed"')) expect(['completed', 'awaiting']).toContain(run.status);
+    },
+  );
+});
+
+/** `say: Hi | reply: yes | expect: Done.` as pairs. */
+const stepsOf = (mark: string | undefined): [string, string][] =>
+  mark === undefined
+    ? []
+    : `say: ${mark}`.split(' | ').map((step) => [step.slice(0, step.indexOf(':')), step.slice(step.indexOf(':') + 2)]);
+
+/** The run when it is over, or asks the next question. */
+async function settled(run_id: string): Promise<Run> {
+  const client = createClient({ url });
+  return vi.waitUntil(async () => {
+    const run = await client.get(run_id);
+    return ['created', 'in-progress'].includes(run.status) ? false : run;
+  });
+}
+
+describe('programs in README and docs', () => {
+  const programs = code.filter((block) => !isAgent(block) && !isTest(block) && !ofUi(block));
+  it.each(programs.map((block) => [block.place, block] as const))('%s runs', async (_, block) => {
+    let printed = '';
+    const log = vi.spyOn(console, 'log').mockImplementation((...values) => {
+      printed += `${values.map(shown).join(' ')}\n`;
+    });
+    const write = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
+      printed += chunk;
+      return true;
+    });
+    try {
+      await load(block);
+      const { output } = block;
+      if (output !== undefined) await vi.waitFor(() => expect(missingLines(output.text, printed)).toEqual([]));
+    } finally {
+      log.mockRestore();
+      write.mockRestore();
+    }
+  });
+});
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+for (const block of code.filter(isTest)) {
+  describe(`the test at ${block.place}`, async () => {
+    await load(block);
+  });
+}
+
+describe('blocks that no test runs', () => {
+  it('say why', () => {
+    const left = blocks.filter((block) => !runs(block));
+    const reasons = left.map(
+      ({ place, marks }) => `${place}  ${marks.get('not run') ?? `pending: ${marks.get('pending')}`}`,
+    );
+    if (reasons.length > 0) console.info(`Not run:\n  ${reasons.join('\n  ')}`);
+    expect(reasons.filter((reason) => reason.trim().endsWith(':'))).toEqual([]);
+  });
+
+  it('are of languages that the tests know', () => {
+    const known = [
+      'ts',
+      'tsx',
+      'vue',
+      'html',
+      'sh',
+      'python',
+      'json',
+      'http',
+      'text',
+      'yaml',
+      'nginx',
+      'sql',
+      'mermaid',
+    ];
+    const unknown = blocks.filter(({ language }) => !known.includes(language));
+    expect(unknown.map(({ place, language }) => `${place} ${language}`)).toEqual([]);
+  });
+});

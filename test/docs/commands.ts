@@ -1,0 +1,22 @@
+import type { Block } from './blocks.ts';
+
+/** Whether a block of shell has a command that the tests of servers run. */
+export const isCommand = ({ text }: Block): boolean => /\b(npx|npm|rivulet|sqlite3|redis-cli)\b/.test(text);
+
+const startsServer = /^\s*(?:\w+=\S+ )*(?:npx )?(?:rivulet (?:serve|worker)|npm (?:start|run dev))\b/;
+
+/** The lines of a block that start a server and do not return, without their comments. */
+export const servingLines = ({ text }: Block): string[] =>
+  text
+    .split('\n')
+    .filter((line) => startsServer.test(line))
+    .map((line) => line.replace(/\s+#.*$/, '').trim());
+
+/** The block without those lines. */
+export const withoutServing = (block: Block): Block => ({
+  ...block,
+  text: block.text
+    .split('\n')
+    .filter((line) => !startsServer.test(line))
+    .join('\n'),
+});
