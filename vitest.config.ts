@@ -30,8 +30,8 @@ export default defineConfig({
       { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
     ],
     // What hangs, not what takes long: a machine may be ten times slower than another.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // Most tests wait for sockets and processes more than they compute.
     maxWorkers: 3,
     // No test changes a module's state, so files may share what they import.

@@ -1,4 +1,17 @@
-import { concat, defer, ignoreElements, map, merge, NEVER, of, timer } from 'rxjs';
+import {
+  concat,
+  defer,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  of,
+  ReplaySubject,
+  switchMap,
+  take,
+  timer,
+} from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentRun, defineAgent } from '../../src/core/agent.ts';
 import type { Store } from '../../src/core/store.ts';
@@ -75,10 +88,18 @@ describe('a re-entered run that does not get on', () => {
 describe('parallel calls of agents', () => {
   it('may say things in another order, since each keeps its own', async () => {
     let swapped = false;
-    const slow =
-      (text: string, first: boolean): AgentRun =>
-      () =>
-        concat(timer(first ? 1 : 30).pipe(map(() => `${text}1 `)), timer(first ? 1 : 30).pipe(map(() => `${text}2 `)));
+    let firstDone = new ReplaySubject<void>(1);
+    const inTurn =
+      (text: string, isFirst: boolean): AgentRun =>
+      () => {
+        const tokens = timer(1).pipe(switchMap(() => of(`${text}1 `, `${text}2 `)));
+        return isFirst
+          ? tokens.pipe(finalize(() => firstDone.next()))
+          : firstDone.pipe(
+              take(1),
+              switchMap(() => tokens),
+            );
+      };
     const agents = [
       agentOf((input, context) =>
         concat(
@@ -86,12 +107,13 @@ describe('parallel calls of agents', () => {
           defer(() => pause(input, context)),
         ),
       ),
-      agentOf((input, context) => slow('a', !swapped)(input, context), 'a'),
-      agentOf((input, context) => slow('b', swapped)(input, context), 'b'),
+      agentOf((input, context) => inTurn('a', !swapped)(input, context), 'a'),
+      agentOf((input, context) => inTurn('b', swapped)(input, context), 'b'),
     ];
     const first = await whole(agents);
     expect(text(first.run)).toBe('a1 a2 b1 b2 end');
     swapped = true;
+    firstDone = new ReplaySubject(1);
     const second = await again(agents, first.store, first.store.commits.length - 1);
     expect([second?.run.status, text(second?.run ?? first.run)]).toEqual(['completed', 'a1 a2 b1 b2 end']);
   });

@@ -4,15 +4,10 @@ import { append, end, fresh, said } from './writes.ts';
 
 const queued_at = '2026-01-01T00:00:00.000Z';
 
-/** The shortest of some rounds, in milliseconds: what other programs take meanwhile is in the longer ones. */
-async function shortest(rounds: number, work: (round: number) => Promise<unknown>): Promise<number> {
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < rounds; round += 1) {
-    const start = performance.now();
-    await work(round);
-    best = Math.min(best, performance.now() - start);
-  }
-  return best;
+/** Milliseconds on the processor, in this process. */
+function processorTime(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 /**
@@ -23,6 +18,21 @@ const expectSteady = (small: number, large: number): void => expect(large).toBeL
 
 /** What every store's calls cost, as a relation between a little of something and a lot of it. */
 export function costsContract(store: () => Store): void {
+  /**
+   * The shortest of some rounds, in milliseconds: what other programs take meanwhile is in the longer ones. Of a store
+   * within the process only the time on the processor counts.
+   */
+  const shortest = async (rounds: number, work: (round: number) => Promise<unknown>): Promise<number> => {
+    const now = store().watch === undefined ? processorTime : () => performance.now();
+    let best = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < rounds; round += 1) {
+      const start = now();
+      await work(round);
+      best = Math.min(best, now() - start);
+    }
+    return best;
+  };
+
   describe('with much to keep', () => {
     /** Runs of a session, committed in pieces of 500. */
     const made = async (
