@@ -1,22 +1,22 @@
 import { Observable, type Subscriber } from 'rxjs';
 import type { Event } from '../schema/event.ts';
 
-/** Opens a reader that ends, or throws the signal's reason, soon after the signal fires. */
+/** Opens a reader. When the signal fires, it ends or throws the signal's reason. */
 export type Open = (signal: AbortSignal) => AsyncGenerator<Event, void, undefined>;
 
 /**
- * A run's events, as a cold Observable and as an async iterable: each subscription and each loop is a reader of its own.
- * An Observable pushes as events come; a loop is given the next one when it asks, and reads nothing meanwhile,
- * so that a slow one costs no memory.
+ * The events of a run, as a cold Observable and as an async iterable. Each subscription and each loop is a separate reader.
+ * The Observable pushes events as they arrive. A loop reads the next event when it asks for it, so a slow loop costs no
+ * memory.
  */
 export class Events extends Observable<Event> implements AsyncIterable<Event> {
   readonly #open: Open;
 
   constructor(open: Open) {
     super((subscriber) => {
-      const left = new AbortController();
-      void push(open(left.signal), subscriber);
-      return () => left.abort();
+      const abort = new AbortController();
+      void push(open(abort.signal), subscriber);
+      return () => abort.abort();
     });
     this.#open = open;
   }
@@ -35,7 +35,7 @@ async function push(events: AsyncIterable<Event>, subscriber: Subscriber<Event>)
     }
     subscriber.complete();
   } catch (error) {
-    // Nobody hears it who has unsubscribed; that is what the abort was for.
+    // RxJS ignores it after unsubscription, which is what caused the abort.
     subscriber.error(error);
   }
 }

@@ -7,22 +7,22 @@ import { Events } from './events.ts';
 
 export interface Break {
   readonly error: ClientError;
-  /** How many times in a row it has failed, from 1. */
+  /** The number of consecutive failures, from 1. */
   readonly attempt: number;
   /** Milliseconds until the next attempt. */
   readonly delay: number;
 }
 
 export interface Reconnect {
-  /** Attempts in a row that may bring no event before the error is passed on; comments do not count. Default: any number. */
+  /** Consecutive attempts without an event before the stream fails; comments do not count. Default: unlimited. */
   readonly retries: number;
-  /** Milliseconds at least between attempts, also where the server asks for less. Default 500. */
+  /** Minimum milliseconds between attempts, even if the server asks for less. Default 500. */
   readonly minDelay: number;
-  /** Milliseconds that the back-off grows to, unless the server asks for more. Default 30,000. */
+  /** Maximum milliseconds of the back-off, unless the server asks for more. Default 30,000. */
   readonly maxDelay: number;
-  /** Milliseconds without a byte after which a stream is dead. Default 45,000: the server sends a comment every 15,000. */
+  /** Milliseconds without a byte before the client reconnects. Default 45,000; the server sends a comment every 15,000. */
   readonly idleTimeout: number;
-  /** Called for each break, to show that the line is down. */
+  /** Called for each lost connection, for example to show it to the user. */
   readonly onBreak: (info: Break) => void;
 }
 
@@ -35,13 +35,13 @@ export const defaultReconnect: Reconnect = {
 };
 
 export interface FollowOptions {
-  /** Where to end: with the run (default), or already where it asks something. */
+  /** Complete when the run is final (default), or already when it is settled (final or awaiting). */
   readonly until?: 'settled' | 'final';
-  /** Ends it with the signal's reason. */
+  /** Ends the stream with the signal's reason as its error. */
   readonly signal?: AbortSignal;
 }
 
-/** What is followed: a run that there is, after an event's id, or one that a POST begins. */
+/** The run to follow: an existing one, after the event with a number, or one that a POST creates. */
 export type Source = { readonly run_id: string; readonly after: number } | { readonly begin: Begin };
 
 export interface Begin {

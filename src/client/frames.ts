@@ -1,27 +1,29 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { chunks } from './chunks.ts';
 import { ClientError, notUnderstood } from './client-error.ts';
-import type { Watchdog } from './watchdog.ts';
+import { type IdleTimeout, readChunks } from './idle-timeout.ts';
 
-/** Characters of one event; a run's last one carries all of its output. What is longer is not read to its end. */
+/** Characters of one event; the last event of a run carries all of its output. A longer one is not read to its end. */
 const maxChars = 64 * 1024 * 1024;
 
 /**
- * The frames of an answer, as many at a time as came together; comments are left out. `onRetry` is given the milliseconds
- * that the server asks for between connections. Letting go of it lets go of the connection, and
- * while nobody asks for more, nothing is read: the server's log is the buffer.
- * @throws ClientError `event_too_large`, `not_understood`, and what the watchdog throws
+ * Reads the frames of an SSE response, in batches of those that arrived together; comments are left out. `onRetry` gets
+ * the milliseconds of the `retry` field. Leaving the loop closes the connection. Nothing is read before the next batch is
+ * asked for: the server's log is the buffer.
+ * @throws ClientError `event_too_large`, `not_understood`, and errors of the time-out or the connection
  */
 export async function* frames(
   response: Response,
-  watchdog: Watchdog,
+  idleTimeout: IdleTimeout,
   onRetry: (retry: number) => void,
   limit = maxChars,
 ): AsyncGenerator<EventSourceMessage[], void, undefined> {
   const { body, status } = response;
   if (body === null || !response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
     await body?.cancel();
-    throw notUnderstood(`${response.url} answered something that is not an event stream; is there a Rivulet?`, status);
+    throw notUnderstood(
+      `${response.url} responded with something other than an event stream; is it a Rivulet server?`,
+      status,
+    );
   }
   const decoder = new TextDecoder();
   let complete: EventSourceMessage[] = [];
@@ -35,7 +37,7 @@ export async function* frames(
       throw new ClientError({ code: 'event_too_large', status, message });
     },
   });
-  for await (const chunk of chunks(body, watchdog)) {
+  for await (const chunk of readChunks(body, idleTimeout)) {
     parser.feed(decoder.decode(chunk, { stream: true }));
     if (complete.length === 0) continue;
     yield complete;

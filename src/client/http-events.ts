@@ -4,21 +4,21 @@ import { broken, ClientError, notUnderstood } from './client-error.ts';
 import type { Connect, Numbered, Source } from './follow.ts';
 import { frames } from './frames.ts';
 import { type Http, pathOf } from './http.ts';
+import { IdleTimeout } from './idle-timeout.ts';
 import { isEvent } from './shapes.ts';
-import { Watchdog } from './watchdog.ts';
 
-/** Reads events as Server-Sent Events; a stream on which nothing came for `idleTimeout` milliseconds is dead. */
-export const httpEvents = (http: Http, idleTimeout: number): Connect =>
+/** Reads events as Server-Sent Events. A stream without a byte for `milliseconds` counts as broken. */
+export const httpEvents = (http: Http, milliseconds: number): Connect =>
   async function* (source, signal, onRetry) {
-    const watchdog = new Watchdog(signal, idleTimeout);
-    const response = await request(http, source, watchdog.signal);
+    const idleTimeout = new IdleTimeout(signal, milliseconds);
+    const response = await request(http, source, idleTimeout.signal);
     if (response.status === 204) return;
-    for await (const together of frames(response, watchdog, onRetry)) yield numbered(together);
+    for await (const batch of frames(response, idleTimeout, onRetry)) yield numbered(batch);
     throw broken('interrupted', 'The stream ended before its run.');
   };
 
-// The first event names the run. Until it has come the POST is repeated, under the same Idempotency-Key, which
-// makes one run however often it is sent; so it does not matter whether a break came before or after the answer.
+// The first event has the run's id. Until it arrives, the POST is repeated with the same Idempotency-Key. The server
+// creates one run, whether the connection broke before or after its response.
 function request(http: Http, source: Source, signal: AbortSignal): Promise<Response> {
   const accept = { Accept: 'text/event-stream' };
   if ('begin' in source) {
@@ -32,12 +32,12 @@ function request(http: Http, source: Source, signal: AbortSignal): Promise<Respo
 /** As the server writes ids; Number() would also take `0x10`, `1e3` and nothing at all. */
 const plainDecimal = /^[1-9]\d*$/;
 
-// One at a time: events that came before one that is not understood are read.
-function* numbered(together: readonly EventSourceMessage[]): Generator<Numbered, void, undefined> {
-  for (const { id, data } of together) {
+// A generator: the events before one that is not understood are still read.
+function* numbered(batch: readonly EventSourceMessage[]): Generator<Numbered, void, undefined> {
+  for (const { id, data } of batch) {
     const event = parse(data);
     if (id === undefined) {
-      // The server's last word about a stream that it cannot go on with.
+      // The server ends a stream that it cannot continue with an event that has no id.
       if (event.type === 'error') throw new ClientError({ ...event.error, status: 0 });
       throw notUnderstood('The events of the stream have no ids.');
     }

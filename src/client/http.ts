@@ -1,24 +1,23 @@
-import { chunks } from './chunks.ts';
 import { broken, ClientError, failure, notUnderstood, refusal } from './client-error.ts';
+import { IdleTimeout, readChunks } from './idle-timeout.ts';
 import type { Shape } from './shapes.ts';
-import { Watchdog } from './watchdog.ts';
 
 export interface HttpOptions {
-  /** Where the server is, such as `https://agents.example.com`; in a browser also relative to the page. */
+  /** The server's URL, such as `https://agents.example.com`; in a browser it may be relative to the page. */
   readonly url: string;
-  /** Sent with every request. A function is called for each one, so that each has a fresh token. */
+  /** Sent with every request. A function is called for each request, for example to get a fresh token. */
   readonly headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
   /**
-   * Milliseconds to wait for an answer to begin, and for each next piece of one that is no stream; then the call fails
-   * with `silent`. A request with a body has a second more for each 64 kB of it. Default 30,000.
+   * Milliseconds to wait for the response headers, and for each chunk of a body that is not a stream; then the call fails
+   * with `silent`. A request with a body gets a second more for each 64 kB. Default 30,000.
    */
   readonly timeout?: number;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface HttpRequest {
-  /** Anything that JSON can say. */
+  /** Any JSON value. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly signal?: AbortSignal | undefined;
@@ -27,16 +26,16 @@ export interface HttpRequest {
 export type Method = 'GET' | 'POST' | 'DELETE';
 
 const defaultTimeout = 30_000; // milliseconds
-/** Bytes of a body that a slow line sends in a millisecond. */
-const slowest = 64;
-/** Bytes of an answer that are read: a Run has all of its output. What is longer is not understood. */
-const mostBytes = 64 * 1024 * 1024;
-/** Bytes of an error that are read: enough for an Error object, too few to fill the memory. */
-const mostErrorBytes = 64 * 1024;
+/** Bytes of a body that a slow connection sends in a millisecond. */
+const slowUpload = 64;
+/** Bytes of a response that are read; a Run carries all of its output. A longer response is `not_understood`. */
+const maxBytes = 64 * 1024 * 1024;
+/** Bytes of an error response that are read: enough for an Error object. */
+const maxErrorBytes = 64 * 1024;
 
 const never = new AbortController().signal;
 
-/** Requests of one server. What fails, fails with a ClientError, or with the reason of the signal. */
+/** Sends requests to one server. A call fails with a ClientError, or with the signal's reason. */
 export class Http {
   readonly #base: URL;
   readonly #headers: HttpOptions['headers'];
@@ -51,51 +50,51 @@ export class Http {
     this.#fetch = fetch;
   }
 
-  /** Resolves to the answer when its headers are here and say 2xx. `path` is relative to the server's address. */
+  /** Resolves to the response when its headers have arrived with a 2xx status. `path` is relative to the server's URL. */
   async send(
     method: Method,
     path: string,
     { body, headers = {}, signal = never }: HttpRequest = {},
   ): Promise<Response> {
     try {
-      const all = await this.#given();
+      const all = await this.#configuredHeaders();
       for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.set(name, value);
       const json = body === undefined ? undefined : JSON.stringify(body);
       if (json !== undefined) all.set('Content-Type', 'application/json');
-      const watchdog = new Watchdog(signal, this.#timeout + Math.ceil((json?.length ?? 0) / slowest));
-      // A method of this object would give fetch a `this`, which browsers refuse.
+      const idleTimeout = new IdleTimeout(signal, this.#timeout + Math.ceil((json?.length ?? 0) / slowUpload));
+      // Browsers refuse fetch with another `this`, so it is not called as a member.
       const fetch = this.#fetch;
-      const answer = fetch(new URL(path, this.#base), {
+      const pending = fetch(new URL(path, this.#base), {
         method,
         headers: all,
         cache: 'no-store',
-        // To follow one would send the body and the headers to an address that the caller did not choose.
+        // A redirect would send body and headers to a URL that the caller did not choose.
         redirect: 'manual',
-        signal: watchdog.signal,
+        signal: idleTimeout.signal,
         ...(json !== undefined && { body: json }),
       });
-      const response = await watchdog.inTime(answer);
+      const response = await idleTimeout.race(pending);
       if (response.ok) return response;
-      const text = await readText(response, watchdog, mostErrorBytes);
+      const text = await readText(response, idleTimeout, maxErrorBytes);
       throw response.status < 400 ? redirected(response) : refusal(response, text);
     } catch (error) {
       throw failure(error, signal);
     }
   }
 
-  /** @throws ClientError `not_understood` where the answer does not have the shape */
+  /** @throws ClientError `not_understood` if the response does not have the shape */
   async json<T>(method: Method, path: string, shape: Shape<T>, request: HttpRequest = {}): Promise<T> {
     const response = await this.send(method, path, request);
-    const text = await readText(response, new Watchdog(request.signal ?? never, this.#timeout), mostBytes);
+    const text = await readText(response, new IdleTimeout(request.signal ?? never, this.#timeout), maxBytes);
     try {
       const value = JSON.parse(text);
       if (shape(value)) return value;
     } catch {}
-    const message = `${method} ${path} answered something that is not understood; is there a Rivulet?`;
+    const message = `${method} ${path} responded with something unknown; is it a Rivulet server?`;
     throw notUnderstood(message, response.status);
   }
 
-  async #given(): Promise<Headers> {
+  async #configuredHeaders(): Promise<Headers> {
     try {
       return new Headers(typeof this.#headers === 'function' ? await this.#headers() : this.#headers);
     } catch (cause) {
@@ -104,19 +103,19 @@ export class Http {
   }
 }
 
-// Browsers hide the status of a redirect that is not followed, which is 0 then, and where it leads to.
+// Browsers hide the status and the target of a redirect that is not followed; the status is 0.
 function redirected({ status, headers }: Response): ClientError {
   const message = `The server redirects to ${headers.get('Location') ?? 'another address'}, which is not followed.`;
   return new ClientError({ code: 'redirected', status: status || 302, message });
 }
 
-/** A body as text, no more of it than `most` bytes: the rest is not read. */
-async function readText({ body }: Response, watchdog: Watchdog, most: number): Promise<string> {
+/** Reads at most `limit` bytes of a body as text. */
+async function readText({ body }: Response, idleTimeout: IdleTimeout, limit: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
-  let left = most;
+  let left = limit;
   if (body === null) return text;
-  for await (const chunk of chunks(body, watchdog)) {
+  for await (const chunk of readChunks(body, idleTimeout)) {
     text += decoder.decode(chunk.subarray(0, left), { stream: true });
     left -= chunk.length;
     if (left <= 0) break;
@@ -132,7 +131,7 @@ export function pathOf(kind: 'runs' | 'agents' | 'sessions' | 'resources', id: s
   return `${kind}/${encodeURIComponent(id)}`;
 }
 
-/** `?a=1&b=2` of what is defined, or nothing. */
+/** `?a=1&b=2` of the values that are defined, or an empty string. */
 export function query(values: object): string {
   const defined = Object.entries(values).filter(([, value]) => value !== undefined);
   return defined.length === 0 ? '' : `?${new URLSearchParams(defined.map(([name, value]) => [name, String(value)]))}`;

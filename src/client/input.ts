@@ -1,12 +1,12 @@
 import type { MessageInput, MessagePart } from '../schema/message.ts';
 
-/** A text is a part of plain text. */
+/** A string is a part of plain text. */
 export type PartInput = string | MessagePart;
 
-/** What an agent is given. Texts and parts that stand next to each other are one message of the user's. */
+/** The input of a run. Consecutive strings and parts form one message of the user. */
 export type Input = PartInput | MessageInput | readonly (PartInput | MessageInput)[];
 
-/** What an awaiting run is answered: one message. */
+/** The reply to an awaiting run: one message. */
 export type Reply = PartInput | MessageInput | readonly PartInput[];
 
 const isMessage = (value: PartInput | MessageInput): value is MessageInput =>
@@ -18,18 +18,18 @@ const toPart = (value: PartInput): MessagePart =>
 
 export function toMessages(input: Input): MessageInput[] {
   const messages: MessageInput[] = [];
-  let loose: MessagePart[] | undefined;
+  let openParts: MessagePart[] | undefined;
   for (const value of isList(input) ? input : [input]) {
     if (isMessage(value)) {
       messages.push(value);
-      loose = undefined;
+      openParts = undefined;
       continue;
     }
-    if (loose === undefined) {
-      loose = [];
-      messages.push({ role: 'user', parts: loose });
+    if (openParts === undefined) {
+      openParts = [];
+      messages.push({ role: 'user', parts: openParts });
     }
-    loose.push(toPart(value));
+    openParts.push(toPart(value));
   }
   return messages;
 }

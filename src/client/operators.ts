@@ -6,9 +6,9 @@ import type { Run } from '../schema/run.ts';
 import { ClientError } from './client-error.ts';
 
 /**
- * The Run after each event: what a UI renders. Only what an event touches is copied, so views can compare by identity.
- * `from` is the Run as it was at the cursor, for readers that begin after an event; without it the first Run is
- * that of the first event that carries one.
+ * The Run after each event, for a UI to render. Only the objects that an event changes are copied, so views can compare by
+ * identity. `from` is the Run at the cursor, for readers that start after an event. Without it, the first Run is that of
+ * the first event that carries one.
  */
 export function toRun(from?: Run): OperatorFunction<Event, Run> {
   return pipe(
@@ -20,50 +20,52 @@ export function toRun(from?: Run): OperatorFunction<Event, Run> {
   );
 }
 
-/** Each part of the answer as it comes, also those of whole messages. Errors where the run fails. */
+/** Each part of the output as it arrives, including the parts of whole messages. Fails if the run fails. */
 export function parts(): OperatorFunction<Event, MessagePart> {
   return pipe(
-    unlessFailed(),
+    failWithRun(),
     filter((event) => event.type === 'message.part'),
     map(({ part }) => part),
   );
 }
 
-/** Each message of the answer when it is complete. Errors where the run fails. */
+/** Each message of the output when it is complete. Fails if the run fails. */
 export function messages(): OperatorFunction<Event, Message> {
   return pipe(
-    unlessFailed(),
+    failWithRun(),
     mergeMap((event) => (event.type === 'message.completed' ? [event.message] : [])),
   );
 }
 
-interface Growing {
+interface TextState {
   readonly text: string;
   readonly grew: boolean;
-  /** What the next text begins with. */
-  readonly before: string;
+  /** Prefix of the next text. */
+  readonly separator: string;
 }
 
 /**
- * The text of the answer, whole, each time that it has grown; a blank line between messages. Artifacts, data and
- * steps that the agent took are no text. Errors where the run fails.
+ * The whole text of the output, each time that it has grown; a blank line between messages. Artifacts, data and steps are
+ * left out. Fails if the run fails.
  */
 export function text(): OperatorFunction<Event, string> {
   return pipe(
-    unlessFailed(),
-    scan(grow, { text: '', grew: false, before: '' }),
+    failWithRun(),
+    scan(appendText, { text: '', grew: false, separator: '' }),
     filter(({ grew }) => grew),
     map(({ text }) => text),
   );
 }
 
-function grow({ text, before }: Growing, event: Event): Growing {
-  if (event.type === 'message.created') return { text, grew: false, before: text === '' ? '' : '\n\n' };
+function appendText({ text, separator }: TextState, event: Event): TextState {
+  if (event.type === 'message.created') return { text, grew: false, separator: text === '' ? '' : '\n\n' };
   const more = event.type === 'message.part' ? textOf(event.part) : '';
-  return more === '' ? { text, grew: false, before } : { text: `${text}${before}${more}`, grew: true, before: '' };
+  return more === ''
+    ? { text, grew: false, separator }
+    : { text: `${text}${separator}${more}`, grew: true, separator: '' };
 }
 
-/** The text that a part adds to an answer, or none: artifacts, data and steps are no text. */
+/** The text of a part; empty for artifacts, data and steps. */
 export function textOf({
   name,
   content = '',
@@ -75,12 +77,12 @@ export function textOf({
   return isText && name === undefined && metadata?.kind !== 'trajectory' ? content : '';
 }
 
-// Who looks at parts does not see how the run ends; a failure must not look like the end of the answer.
-function unlessFailed(): OperatorFunction<Event, Event> {
+// A reader of parts does not see the run's status, so a failed run must not look like a complete output.
+function failWithRun(): OperatorFunction<Event, Event> {
   return tap((event) => {
     if (event.type !== 'run.failed') return;
     const { error = { code: 'server_error', message: 'The run failed.' } } = event.run;
-    // The call itself was answered well, and sending it again would not mend the run.
+    // Status 200, because the call succeeded: a retry would not help.
     throw new ClientError({ ...error, status: 200 });
   });
 }

@@ -3,13 +3,13 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createClient } from 'rivulet/client';
 import { lastValueFrom, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { completed, created, frame, hasty, run_id, script, stays, stream } from './script.ts';
+import { completed, created, fastReconnect, frame, openStream, run_id, script, stream } from './script.ts';
 
 const url = 'http://rivulet.test/';
 const run = { run_id, agent_name: 'a', status: 'in-progress', output: [], created_at: '2026-01-01T00:00:00.000Z' };
 const raw = (data: string, id = '2'): string => `id: ${id}\ndata: ${data}\n\n`;
 
-describe('events that are malformed', () => {
+describe('malformed events', () => {
   it.each([
     ['null', 'null'],
     ['a number', '5'],
@@ -29,7 +29,7 @@ describe('events that are malformed', () => {
     ['a run in an event of an unknown type', '{"type":"dream","run":{}}'],
   ])('end the stream with not_understood, once: %s', async (_what, data) => {
     const { fetch, requests } = script(stream(created + raw(data)));
-    const events = createClient({ url, fetch, ...hasty() }).watch(run_id);
+    const events = createClient({ url, fetch, ...fastReconnect() }).watch(run_id);
     const seen: string[] = [];
     const error = await events.forEach(({ type }) => void seen.push(type)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'ClientError', code: 'not_understood', retryable: false });
@@ -38,15 +38,15 @@ describe('events that are malformed', () => {
   });
 
   it.each(['0x2', '2e0', '+2', ' 2', '2.0', '-1', '0', '', 'two', '٢'])(
-    'have an id that is not plain decimal: %j',
+    'with an id that is not plain decimal end the stream: %j',
     async (id) => {
       const { fetch } = script(stream(created + raw(JSON.stringify({ type: 'generic', generic: {} }), id)));
-      const events = createClient({ url, fetch, ...hasty() }).watch(run_id);
+      const events = createClient({ url, fetch, ...fastReconnect() }).watch(run_id);
       await expect(lastValueFrom(events)).rejects.toMatchObject({ code: 'not_understood' });
     },
   );
 
-  it('are not those of a newer server, which are passed on', async () => {
+  it('do not include events of a newer server, which are passed on', async () => {
     const newer = raw('{"type":"dream.began","dream":{}}') + raw(JSON.stringify({ type: 'run.dreaming', run }), '3');
     const { fetch } = script(stream(created + newer + completed(4)));
     const events = await lastValueFrom(createClient({ url, fetch }).watch(run_id).pipe(toArray()));
@@ -54,7 +54,7 @@ describe('events that are malformed', () => {
   });
 });
 
-describe('answers that are malformed', () => {
+describe('malformed responses', () => {
   it.each(['null', '[]', '{}', JSON.stringify({ ...run, status: 'dreaming' }), '{"runs":[null]}', '{"agents":5}'])(
     'fail with not_understood: %s',
     async (body) => {
@@ -73,8 +73,8 @@ describe('answers that are malformed', () => {
   );
 });
 
-describe('a server that asks to be asked at once', () => {
-  it('is asked every half a second and longer, and its comments do not make the client go on for ever', async () => {
+describe('a server that sends retry: 0', () => {
+  it('is retried after at least half a second, and its comments do not reset the attempts', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const answers = Array.from({ length: 20 }, () => stream('retry: 0\n: here\n\n'));
@@ -82,7 +82,7 @@ describe('a server that asks to be asked at once', () => {
     const delays: number[] = [];
     const onBreak = ({ delay }: { delay: number }): void => {
       delays.push(delay);
-      // The next attempt waits for this timer, which is set when this function has returned.
+      // The timer of the next attempt is set after this function has returned.
       setImmediate(() => vi.advanceTimersByTime(delay));
     };
     const events = createClient({ url, fetch, reconnect: { retries: 6, onBreak } }).watch(run_id);
@@ -93,10 +93,10 @@ describe('a server that asks to be asked at once', () => {
   });
 });
 
-describe('ids that would be other paths', () => {
+describe('ids that would change the path', () => {
   it.each(['..', '.', '', '\ud800'])('are refused without a request: %j', async (id) => {
     const { fetch, requests } = script();
-    const client = createClient({ url, fetch, ...hasty() });
+    const client = createClient({ url, fetch, ...fastReconnect() });
     const calls = [
       client.get(id),
       client.cancel(id),
@@ -112,11 +112,11 @@ describe('ids that would be other paths', () => {
   });
 });
 
-describe('a server that says nothing', () => {
-  it('is given up after the time-out, which is 30 s', async () => {
+describe('a silent server', () => {
+  it('fails the call after the time-out, which is 30 s', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    // One that does not heed the signal either.
+    // A fetch that ignores the signal.
     const client = createClient({ url, fetch: () => new Promise(() => {}) });
     const calls = [client.get(run_id), client.agents(), client.remove(run_id), client.start('a', 'Hi')];
     const ended = Promise.allSettled(calls);
@@ -129,18 +129,18 @@ describe('a server that says nothing', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('is given up in the middle of an answer as well, and while a stream has not begun', async () => {
-    const begun = script(stays('{"run_id":'));
+  it('fails the call in the middle of a response, and before a stream begins', async () => {
+    const begun = script(openStream('{"run_id":'));
     await expect(createClient({ url, fetch: begun.fetch, timeout: 5 }).get(run_id)).rejects.toMatchObject({
       code: 'silent',
     });
-    const { breaks, reconnect } = hasty({ retries: 1 });
+    const { breaks, reconnect } = fastReconnect({ retries: 1 });
     const events = createClient({ url, fetch: script().fetch, timeout: 5, reconnect }).watch(run_id);
     await expect(lastValueFrom(events)).rejects.toMatchObject({ code: 'silent' });
     expect(breaks).toHaveLength(1);
   });
 
-  it('has a second more for each 64 kB of a body', async () => {
+  it('gets a second more for each 64 kB of a body', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const call = createClient({ url, fetch: () => new Promise(() => {}) }).start('a', 'x'.repeat(640_000));
@@ -167,22 +167,22 @@ afterAll(() => {
   server.close();
 });
 
-describe('a server that is not the one that was meant', () => {
-  it.each([301, 302, 303, 307, 308])('gets nothing by a redirect of status %i', async (status) => {
+describe('an unintended server', () => {
+  it.each([301, 302, 303, 307, 308])('gets no request by a redirect of status %i', async (status) => {
     const asked: string[] = [];
     handle = ({ url: path = '' }, response) => {
       asked.push(path);
       const body = 'x'.repeat(1_000);
       response.writeHead(path === '/elsewhere' ? 200 : status, { location: '/elsewhere' }).end(body);
     };
-    const client = createClient({ url: at, headers: { 'X-Key': 'secret' }, ...hasty() });
+    const client = createClient({ url: at, headers: { 'X-Key': 'secret' }, ...fastReconnect() });
     const refused = { code: 'redirected', status, retryable: false, message: expect.stringContaining('/elsewhere') };
     await expect(client.start('a', 'private')).rejects.toMatchObject(refused);
     await expect(lastValueFrom(client.run('a', 'private'))).rejects.toMatchObject(refused);
     expect(asked).toEqual(['/runs', '/runs']);
   });
 
-  it('fills no memory with an error that does not end', async () => {
+  it('cannot fill the memory with an endless error', async () => {
     let sent = 0;
     let gone = (): void => {};
     const left = new Promise<void>((resolve) => {
@@ -198,17 +198,17 @@ describe('a server that is not the one that was meant', () => {
       more();
     };
     await expect(createClient({ url: at }).get(run_id)).rejects.toMatchObject({ status: 500, code: 'not_understood' });
-    // The client lets go of the connection; what lies in the sockets' buffers is all that was ever sent.
+    // The client closes the connection, so the server sends only what fits the sockets' buffers.
     await left;
     expect(sent).toBeLessThan(64 * 1024 * 1024);
   });
 });
 
 describe('the stream of a Rivulet server', () => {
-  it('has its retry hint in the block of its first event, and comments of one line', async () => {
+  it('may have a retry field in the block of its first event, and comments of one line', async () => {
     const text = `retry: 4\n${created}:\n:\n${frame(2, { type: 'generic', generic: {} })}:\n`;
     const { fetch, requests } = script(stream(text), stream(`retry: 4\n:\n${completed(3)}`));
-    const { breaks, reconnect } = hasty();
+    const { breaks, reconnect } = fastReconnect();
     const events = await lastValueFrom(createClient({ url, fetch, reconnect }).watch(run_id).pipe(toArray()));
     expect(events.map(({ type }) => type)).toEqual(['run.created', 'generic', 'run.completed']);
     expect(breaks[0]?.delay).toBeGreaterThanOrEqual(4);

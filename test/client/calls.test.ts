@@ -12,18 +12,18 @@ async function setUp(...more: Parameters<typeof serve>[0]) {
   return { served, client: createClient({ url: served.url }) };
 }
 
-describe('what a server is asked', () => {
-  it('lists agents and describes one', async () => {
+describe('calls of the client', () => {
+  it('list agents and describe one', async () => {
     const { client } = await setUp(...Array.from({ length: 10 }, (_, n) => agent(`extra-${n}`, () => 'x')));
     expect(await client.agents()).toHaveLength(12);
     expect((await client.agents({ limit: 2, offset: 1 })).map(({ name }) => name)).toEqual(['echo', 'extra-0']);
     expect(await client.agent('echo')).toMatchObject({ name: 'echo', description: "The test's echo." });
   });
 
-  it('lists runs by page, reads one, deletes it', async () => {
+  it('list runs by page, read one and delete it', async () => {
     const { client } = await setUp();
     const made = [await client.sync('echo', 'a'), await client.sync('echo', 'b'), await client.sync('ask', 'c')];
-    // Lists leave the output out.
+    // Lists leave out the output.
     const listed = made.map((run) => ({ ...run, output: [] }));
     expect((await client.runs({ status: 'awaiting' })).runs).toEqual([listed[2]]);
     const first = await client.runs({ agent_name: 'echo', limit: 1 });
@@ -37,7 +37,7 @@ describe('what a server is asked', () => {
     await expect(client.remove(made[2]?.run_id ?? '')).rejects.toMatchObject({ status: 409 });
   });
 
-  it('reads a session and deletes it', async () => {
+  it('read a session and delete it', async () => {
     const { client } = await setUp();
     const { session_id = '' } = await client.sync('echo', 'a');
     const { id, history } = await client.session(session_id);
@@ -46,13 +46,13 @@ describe('what a server is asked', () => {
     await expect(client.session(session_id)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('fails with what the server said', async () => {
+  it('fail with the server’s error', async () => {
     const { client } = await setUp();
     const unknown = { name: 'ClientError', code: 'not_found', status: 404, retryable: false };
-    await expect(client.agent('nobody')).rejects.toMatchObject(unknown);
-    await expect(client.start('nobody', 'a')).rejects.toMatchObject(unknown);
-    await expect(client.sync('nobody', 'a')).rejects.toMatchObject(unknown);
-    await expect(lastValueFrom(client.run('nobody', 'a'))).rejects.toMatchObject(unknown);
+    await expect(client.agent('missing-agent')).rejects.toMatchObject(unknown);
+    await expect(client.start('missing-agent', 'a')).rejects.toMatchObject(unknown);
+    await expect(client.sync('missing-agent', 'a')).rejects.toMatchObject(unknown);
+    await expect(lastValueFrom(client.run('missing-agent', 'a'))).rejects.toMatchObject(unknown);
     await expect(lastValueFrom(client.watch(missing))).rejects.toMatchObject(unknown);
     await expect(client.get('../agents')).rejects.toMatchObject({ status: 422, code: 'invalid_input' });
     await expect(lastValueFrom(client.run('echo', []))).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe('what a server is asked', () => {
     });
   });
 
-  it('fails with what became of the connection', async () => {
+  it('fail with the connection’s error', async () => {
     const { served, client } = await setUp();
     await served.app.close();
     await expect(client.agents()).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe('what a server is asked', () => {
     await expect(client.agents({}, { signal })).rejects.toThrow('enough');
   });
 
-  it('fails where something else answers', async () => {
+  it('fail if another kind of server responds', async () => {
     const page = new Response('<h1>Log in</h1>', { headers: { 'Content-Type': 'text/html' } });
     const client = createClient({ url: 'http://rivulet.test', fetch: async () => page });
     await expect(client.agents()).rejects.toMatchObject({ code: 'not_understood', status: 200 });
@@ -84,7 +84,7 @@ describe('what a server is asked', () => {
     await expect(behind.agents()).rejects.toMatchObject({ status: 502, message: '502 Bad Gateway', retryable: true });
   });
 
-  it('keeps a path that the server is under, and refuses a URL that is none', async () => {
+  it('keep the path prefix of the server; an invalid URL is refused', async () => {
     const paths: string[] = [];
     const keep: typeof fetch = async (url) => {
       paths.push(String(url));
@@ -97,7 +97,7 @@ describe('what a server is asked', () => {
     expect(() => createClient({ url: '/acp' })).toThrow(TypeError);
   });
 
-  it('sends its headers with every request, made anew for each', async () => {
+  it('send headers that are computed for each request', async () => {
     const { served } = await setUp();
     const sent: (string | null)[] = [];
     served.app.server.on('request', ({ headers }) => sent.push(headers.authorization ?? null));

@@ -6,14 +6,14 @@ import {
   awaiting,
   completed,
   created,
+  fastReconnect,
   frame,
-  hasty,
+  openStream,
   progress,
   refused,
   resumed,
   run_id,
   script,
-  stays,
   stream,
   token,
 } from './script.ts';
@@ -28,9 +28,9 @@ const typesOf = async (events: Events): Promise<string[]> =>
     event.type === 'message.part' ? (event.part.content ?? '') : event.type,
   );
 
-function setUp(answers: Answer[], more: Parameters<typeof hasty>[0] = {}) {
+function setUp(answers: Answer[], more: Parameters<typeof fastReconnect>[0] = {}) {
   const { fetch, requests } = script(...answers);
-  const { breaks, reconnect } = hasty(more);
+  const { breaks, reconnect } = fastReconnect(more);
   return { client: createClient({ url, fetch, reconnect }), requests, breaks };
 }
 
@@ -126,7 +126,7 @@ describe('a run that is followed', () => {
   });
 
   it('ends at an await where that is wished, whichever way it is read', async () => {
-    const { client, requests } = setUp([stream(created + awaiting(2)), stays(created + awaiting(2))]);
+    const { client, requests } = setUp([stream(created + awaiting(2)), openStream(created + awaiting(2))]);
     expect(await typesOf(client.run('a', 'Hi', { until: 'settled' }))).toEqual(['run.created', 'run.awaiting']);
     expect(await typesOf(client.watch(run_id, { until: 'settled' }))).toEqual(['run.created', 'run.awaiting']);
     expect(requests).toHaveLength(2);
@@ -247,14 +247,16 @@ describe('coming back', () => {
   });
 
   it('is what a line needs that says nothing any more', async () => {
-    const { client, breaks } = setUp([stays(soon + created), stays(soon), stream(completed(2))], { idleTimeout: 20 });
+    const { client, breaks } = setUp([openStream(soon + created), openStream(soon), stream(completed(2))], {
+      idleTimeout: 20,
+    });
     expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'run.completed']);
     expect(breaks.map(({ error }) => error.code)).toEqual(['silent', 'silent']);
   });
 
   it('has fresh headers each time, and outlives a function for them that throws', async () => {
     const { fetch, requests } = script(stream(soon + created), stream(soon + progress), stream(completed(3)));
-    const { breaks, reconnect } = hasty();
+    const { breaks, reconnect } = fastReconnect();
     let calls = 0;
     const headers = async (): Promise<HeadersInit> => {
       calls += 1;
@@ -271,7 +273,7 @@ describe('coming back', () => {
 describe('leaving', () => {
   it.each<[string, Answer[]]>([
     ['while a request is under way', []],
-    ['while the stream is silent', [stays(created)]],
+    ['while the stream is silent', [openStream(created)]],
     ['during the back-off', [lost()]],
   ])('%s aborts what there is and leaves no timer behind', async (_what, answers) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
@@ -289,7 +291,7 @@ describe('leaving', () => {
   });
 
   it('by a signal ends with its reason, also where it had fired before', async () => {
-    const { client, requests } = setUp([stays(created)]);
+    const { client, requests } = setUp([openStream(created)]);
     const controller = new AbortController();
     const seen: string[] = [];
     const whole = (async () => {

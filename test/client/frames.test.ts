@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { frames } from '../../src/client/frames.ts';
-import { Watchdog } from '../../src/client/watchdog.ts';
+import { IdleTimeout } from '../../src/client/idle-timeout.ts';
 
 const type = { 'Content-Type': 'text/event-stream; charset=utf-8' };
 const onRetry = (): void => {};
 
-/** A body of these chunks, and whether anybody let go of it. */
+/** A response with these chunks, and whether its reader cancelled it. */
 function streamed(chunks: Iterable<Uint8Array>, onPull: () => void = () => {}) {
   const iterator = chunks[Symbol.iterator]();
   const state = { cancelled: false };
@@ -26,11 +26,11 @@ function streamed(chunks: Iterable<Uint8Array>, onPull: () => void = () => {}) {
   return { response: new Response(body, { headers: type }), state };
 }
 
-const watchdog = (idleTimeout = 10_000): Watchdog => new Watchdog(new AbortController().signal, idleTimeout);
+const idle = (milliseconds = 10_000): IdleTimeout => new IdleTimeout(new AbortController().signal, milliseconds);
 
 async function read(response: Response, limit?: number): Promise<{ id?: string | undefined; data: string }[]> {
   const all = [];
-  for await (const together of frames(response, watchdog(), onRetry, limit)) all.push(...together);
+  for await (const batch of frames(response, idle(), onRetry, limit)) all.push(...batch);
   return all.map(({ id, data }) => ({ id, data }));
 }
 
@@ -52,17 +52,17 @@ describe('the frames of a stream', () => {
       const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
         bytes.subarray(n * size, (n + 1) * size),
       );
-      // The last one of CR only ends with what may be the first half of CRLF, so it needs a byte more.
+      // A CR at the end may be the first half of CRLF, so the last frame needs one more byte.
       expect(await read(streamed([...chunks, new TextEncoder().encode(': end\n')]).response)).toEqual(expected);
     }
   });
 
-  it('do not include one that was cut short', async () => {
+  it('do not include an incomplete one', async () => {
     const cut = new TextEncoder().encode('id: 1\ndata: 1\n\nid: 2\ndata: 2\n');
     expect(await read(streamed([cut]).response)).toEqual([{ id: '1', data: '1' }]);
   });
 
-  it('are read only as far as somebody asks, and let go of when nobody does', async () => {
+  it('are read only when the reader asks; leaving the loop cancels the body', async () => {
     let pulls = 0;
     function* endless() {
       for (let id = 1; ; id += 1) yield new TextEncoder().encode(`id: ${id}\ndata: ${id}\n\n`);
@@ -70,7 +70,7 @@ describe('the frames of a stream', () => {
     const { response, state } = streamed(endless(), () => {
       pulls += 1;
     });
-    for await (const [frame] of frames(response, watchdog(), onRetry)) {
+    for await (const [frame] of frames(response, idle(), onRetry)) {
       expect(pulls).toBe(Number(frame?.id));
       if (frame?.id === '5') break;
     }
@@ -78,7 +78,7 @@ describe('the frames of a stream', () => {
     expect(pulls).toBe(5);
   });
 
-  it('may not be larger than the limit, whether they have an end or not', async () => {
+  it('are limited in size, even without an end', async () => {
     function* endless() {
       yield new TextEncoder().encode('id: 1\ndata: ');
       for (;;) yield new Uint8Array(1_000).fill(120);
@@ -88,20 +88,20 @@ describe('the frames of a stream', () => {
     expect(state.cancelled).toBe(true);
   });
 
-  it('are not looked for in something that is no event stream', async () => {
+  it('are not searched in a response that is not an event stream', async () => {
     const page = new Response('<h1>Log in</h1>', { headers: { 'Content-Type': 'text/html' } });
     await expect(read(page)).rejects.toMatchObject({ code: 'not_understood', status: 200, retryable: false });
   });
 });
 
-describe('the watchdog', () => {
-  it('ends what stays silent for too long, and only that', async () => {
-    const patient = watchdog(10_000);
-    expect(await patient.inTime(Promise.resolve('here'))).toBe('here');
-    const strict = watchdog(5);
+describe('IdleTimeout', () => {
+  it('aborts work that takes longer than the time-out, and no other', async () => {
+    const long = idle(10_000);
+    expect(await long.race(Promise.resolve('here'))).toBe('here');
+    const short = idle(5);
     const aborted = new Promise((_resolve, reject) => {
-      strict.signal.addEventListener('abort', () => reject(strict.signal.reason));
+      short.signal.addEventListener('abort', () => reject(short.signal.reason));
     });
-    await expect(strict.inTime(aborted)).rejects.toMatchObject({ code: 'silent', status: 0, retryable: true });
+    await expect(short.race(aborted)).rejects.toMatchObject({ code: 'silent', status: 0, retryable: true });
   });
 });

@@ -15,7 +15,7 @@ const files = {
   `,
 };
 
-/** A server on one file and one port, which can be killed and started again. */
+/** A server on one file and one port, which can be killed and restarted. */
 async function launch({ onTestFinished }: TestContext) {
   const project = makeProject(files);
   const port = await freePort();
@@ -37,7 +37,7 @@ async function launch({ onTestFinished }: TestContext) {
   };
 }
 
-// Below the range that outgoing connections take their ports from: while the server is down, nobody else gets it.
+// Below the range of outgoing connections, so that no other process gets the port while the server is down.
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 12_000 + Math.floor(Math.random() * 8_000);
@@ -49,20 +49,20 @@ async function freePort(): Promise<number> {
   }
 }
 
-/** As fetch, with 5 milliseconds for the second that the server asks for. */
-const impatient: typeof fetch = async (...args) => {
+/** A fetch that replaces the server's retry time of a second by 5 milliseconds. */
+const fetchWithFastRetry: typeof fetch = async (...args) => {
   const response = await fetch(...args);
-  const soon = new TransformStream<string, string>({
+  const shorten = new TransformStream<string, string>({
     transform: (text, controller) => controller.enqueue(text.replace('retry: 1000', 'retry: 5')),
   });
   const body = response.body
     ?.pipeThrough(new TextDecoderStream())
-    .pipeThrough(soon)
+    .pipeThrough(shorten)
     .pipeThrough(new TextEncoderStream());
   return new Response(body ?? null, response);
 };
 
-/** A run over that line, as it is seen. */
+/** Creates a run over one network path and records its events. */
 class Reader {
   readonly events: Event[] = [];
   breaks = 0;
@@ -72,7 +72,7 @@ class Reader {
     const onBreak = (): void => {
       this.breaks += 1;
     };
-    const client = createClient({ url, fetch: impatient, reconnect: { minDelay: 1, maxDelay: 50, onBreak } });
+    const client = createClient({ url, fetch: fetchWithFastRetry, reconnect: { minDelay: 1, maxDelay: 50, onBreak } });
     this.done = new Promise((complete, error) => {
       const next = (event: Event): void => {
         this.events.push(event);
@@ -83,29 +83,30 @@ class Reader {
   }
 }
 
-export interface Torment {
+export interface KillPlan {
   readonly test: TestContext;
   /** Tokens of each run. */
   readonly total: number;
-  /** Events that the slowest client has seen when the server is killed, for each kill. */
+  /** For each kill: the number of events that the slowest client has then received. */
   readonly kills: number[];
-  /** What lies between each client and the server. */
-  readonly lines: readonly [string, Weather | undefined][];
+  /** The network path of each client: a name, and the faults of its proxy. */
+  readonly paths: readonly [string, Weather | undefined][];
 }
 
-/** Kills a server in the middle of its streams, and looks at what each client has seen of its run. */
-export async function torment({ test, total, kills, lines }: Torment): Promise<void> {
-  const least = kills.length;
+/** Kills a server while it streams, and compares each client's events with the log. */
+export async function killMidStream({ test, total, kills, paths }: KillPlan): Promise<void> {
+  const minBreaks = kills.length;
   const server = await launch(test);
-  const urls = await Promise.all(lines.map(([, line]) => (line ? badProxy(test, server.port, line) : server.url)));
+  const urls = await Promise.all(
+    paths.map(([, faults]) => (faults ? badProxy(test, server.port, faults) : server.url)),
+  );
   let restarts = Promise.resolve();
-  const look = (): void => {
-    // When the slowest one is so far.
+  const killWhenDue = (): void => {
     if (Math.min(...readers.map(({ events }) => events.length)) < (kills[0] ?? Number.POSITIVE_INFINITY)) return;
     kills.shift();
     restarts = restarts.then(() => server.killAndStart());
   };
-  const readers = urls.map((url) => new Reader(url, total, look));
+  const readers = urls.map((url) => new Reader(url, total, killWhenDue));
   await Promise.all(readers.map(({ done }) => done));
   await restarts;
 
@@ -113,13 +114,13 @@ export async function torment({ test, total, kills, lines }: Torment): Promise<v
   for (const [index, { events, breaks }] of readers.entries()) {
     const [first] = events;
     const run_id = first !== undefined && 'run' in first ? first.run.run_id : '';
-    const kept = await (await fetch(`${server.url}/runs/${run_id}/events`)).json();
-    expect(events, lines[index]?.[0]).toEqual(kept.events);
+    const log = await (await fetch(`${server.url}/runs/${run_id}/events`)).json();
+    expect(events, paths[index]?.[0]).toEqual(log.events);
     expect(events.filter(({ type }) => type === 'message.part')).toHaveLength(total);
     expect(events.at(-1)?.type).toBe('run.completed');
-    expect(breaks).toBeGreaterThanOrEqual(least);
+    expect(breaks).toBeGreaterThanOrEqual(minBreaks);
   }
-  // No break has made a second run of one.
+  // No lost connection has created a second run.
   const { runs } = await createClient({ url: server.url }).runs();
-  expect(runs).toHaveLength(lines.length);
+  expect(runs).toHaveLength(paths.length);
 }

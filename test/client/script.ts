@@ -9,10 +9,10 @@ interface Requested {
   readonly signal: AbortSignal;
 }
 
-/** What a request gets: an answer, an error, or what a function makes of it. */
+/** The outcome of a request: a response, an error, or a function that makes one. */
 export type Answer = Response | Error | ((request: Requested) => Response | Promise<Response>);
 
-/** A `fetch` that answers by a script, and keeps what it was asked. After the script's end nothing is answered. */
+/** A `fetch` that responds from a script and records the requests. After the script's end, it does not respond. */
 export function script(...answers: Answer[]) {
   const requests: Requested[] = [];
   const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -31,14 +31,14 @@ export function script(...answers: Answer[]) {
   return { fetch, requests };
 }
 
-/** Never answers; rejects when it is aborted, as fetch does. */
+/** Never responds; rejects when it is aborted, as fetch does. */
 const hangs = ({ signal }: Requested): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 
-/** An answer whose stream says that and goes on without another word, until it is aborted. */
-export const stays =
+/** A stream with this text that stays open until it is aborted. */
+export const openStream =
   (text: string): Answer =>
   ({ signal }) => {
     const body = new ReadableStream<Uint8Array>({
@@ -50,7 +50,7 @@ export const stays =
     return stream(body);
   };
 
-/** An event stream that ends cleanly after that. */
+/** An event stream with this body that ends cleanly. */
 export const stream = (body: string | ReadableStream<Uint8Array>): Response =>
   new Response(body, { headers: { 'Content-Type': 'text/event-stream; charset=utf-8' } });
 
@@ -69,7 +69,7 @@ const run = (status: Run['status']): Run => ({
   created_at: '2026-01-01T00:00:00.000Z',
 });
 
-/** The frame of an event with that id. */
+/** The frame of an event with this id. */
 export const frame = (id: number, event: Event): string => `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`;
 export const created = frame(1, { type: 'run.created', run: run('created') });
 export const progress = frame(2, { type: 'run.in-progress', run: run('in-progress') });
@@ -79,8 +79,8 @@ export const awaiting = (id: number): string => frame(id, { type: 'run.awaiting'
 export const resumed = (id: number): string => frame(id, { type: 'run.in-progress', run: run('in-progress') });
 export const completed = (id: number): string => frame(id, { type: 'run.completed', run: run('completed') });
 
-/** Keeps breaks, and has no requestTimeout. */
-export function hasty(more: { retries?: number; idleTimeout?: number } = {}) {
+/** Options to reconnect within a millisecond, and the breaks that the client reports. */
+export function fastReconnect(more: { retries?: number; idleTimeout?: number } = {}) {
   const breaks: Break[] = [];
   return { breaks, reconnect: { minDelay: 1, maxDelay: 1, onBreak: (info: Break) => void breaks.push(info), ...more } };
 }
