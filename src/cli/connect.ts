@@ -6,12 +6,12 @@ export interface Connection {
   readonly header: [string, string][];
 }
 
-/** Milliseconds after which it is told that an answer has not begun. */
-const connectTimeout = 5_000;
+/** Milliseconds without response headers after which a note is printed. */
+const slowResponse = 5_000;
 
 /**
- * The server that the options name. Breaks of the streams that are followed are told, and so is an answer that does not
- * begin. A user and a password in the URL are sent as HTTP Basic authentication; fetch takes none in a URL.
+ * A client of the server that the options name. Prints a note for each lost connection and for each slow response.
+ * User and password in the URL are sent as HTTP Basic authentication, because fetch refuses them in a URL.
  */
 export function connect({ url, header }: Connection, retries = 0): Client {
   const server = new URL(url);
@@ -20,21 +20,21 @@ export function connect({ url, header }: Connection, retries = 0): Client {
   server.password = '';
   const headers = new Headers(header);
   if ((username !== '' || password !== '') && !headers.has('Authorization')) {
-    const words = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    headers.set('Authorization', `Basic ${Buffer.from(words).toString('base64')}`);
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    headers.set('Authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
   }
   return createClient({
     url: server.href,
     headers,
     fetch: async (...request) => {
-      const late = setTimeout(
-        () => terminal.note(`No answer from ${server.host} yet; still waiting.`, 'yellow'),
-        connectTimeout,
+      const timer = setTimeout(
+        () => terminal.note(`No response from ${server.host} yet; still waiting.`, 'yellow'),
+        slowResponse,
       );
       try {
         return await fetch(...request);
       } finally {
-        clearTimeout(late);
+        clearTimeout(timer);
       }
     },
     reconnect: {
@@ -42,7 +42,7 @@ export function connect({ url, header }: Connection, retries = 0): Client {
       maxDelay: 10_000,
       onBreak: ({ error, delay, attempt }) =>
         terminal.note(
-          `The line is down (${error.message}); trying again in ${(delay / 1000).toFixed(1)} s, ${attempt} of ${retries}.`,
+          `Connection lost (${error.message}); retrying in ${(delay / 1000).toFixed(1)} s, ${attempt} of ${retries}.`,
           'yellow',
         ),
     },

@@ -1,15 +1,15 @@
-/** What the process says when it ends, for scripts; `docs/cli.md` and `rivulet --help` list the same. */
+/** Exit codes of the process, for scripts; `docs/cli.md` and `rivulet --help` list the same. */
 export const exit = {
   completed: 0,
-  /** The run failed, an artifact could not be saved, or a server could not start. */
+  /** The run failed, an artifact could not be saved, or the server could not start. */
   failed: 1,
-  /** A wrong option or argument, or one that the server refuses: no such agent, say. */
+  /** An option or argument is wrong, or the server refused the request. */
   usage: 2,
-  /** The server cannot be reached, does not come back, or is no Rivulet. */
+  /** The server cannot be reached, or the other side is not a Rivulet server. */
   unreachable: 3,
-  /** The run asks, and nobody is there to answer. */
+  /** The run awaits a reply, and stdin is not a terminal. */
   awaiting: 4,
-  /** Somebody else cancelled the run. */
+  /** The run was cancelled, but not from this terminal. */
   cancelled: 5,
   /** Ctrl-C. */
   interrupted: 130,
@@ -19,8 +19,13 @@ export const exitCodesHelp = `
 Exit codes:
   0    the run completed
   1    the run failed, an artifact could not be saved, or the server could not start
-  2    wrong usage, or the server refused: no such agent, no such run
-  3    the server cannot be reached, or did not come back
-  4    the run asks something, and nobody is there to answer
-  5    somebody else cancelled the run
+  2    wrong usage, or the server refused the request (unknown agent, unknown run)
+  3    the server cannot be reached, or the connection could not be restored
+  4    the run awaits a reply, and there is no terminal to ask on
+  5    the run was cancelled elsewhere
   130  ended by Ctrl-C`;
+
+/** A wrong option or argument that is found only when it is used, such as a file that does not exist. Exits with `usage`. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

@@ -3,23 +3,23 @@ import { basename } from 'node:path';
 import { text as textIn } from 'node:stream/consumers';
 import mime from 'mime';
 import type { PartInput } from '../client/input.ts';
-import { UsageError } from './usage-error.ts';
+import { UsageError } from './exit-codes.ts';
 
-/** A text as the command line has it: `-` is what stdin says. */
+/** The text of an argument; `-` stands for the content of stdin. */
 export const textOrStdin = async (text: string): Promise<string> => (text === '-' ? textIn(process.stdin) : text);
 
-/** What an agent is given: the text, and each file as a part of base64. @throws UsageError that names the file */
-export async function inputOf(text: string | undefined, files: readonly string[]): Promise<PartInput[]> {
+/** The input of a run: the text, and each file as a part in base64. @throws UsageError that names the file */
+export async function readInput(text: string | undefined, files: readonly string[]): Promise<PartInput[]> {
   if (text === undefined && files.length === 0) {
     throw new UsageError(
-      "there is nothing to run it on: give a text, - for what stdin says, or --file PATH; '' is a text too",
+      "the run has no input: give a text, - to read it from stdin, or --file PATH; '' is an empty text",
     );
   }
-  const parts = await Promise.all(files.map(fileInput));
+  const parts = await Promise.all(files.map(filePart));
   return text === undefined ? parts : [await textOrStdin(text), ...parts];
 }
 
-async function fileInput(path: string): Promise<PartInput> {
+async function filePart(path: string): Promise<PartInput> {
   const bytes = await readFile(path).catch((error: Error) => {
     throw new UsageError(`--file ${path}: ${error.message}`);
   });

@@ -3,12 +3,12 @@ import { Command, CommanderError, Option } from 'commander';
 import { ClientError } from '../client/client-error.ts';
 import { transitions } from '../core/run-state.ts';
 import { version } from '../version.ts';
-import { exit, exitCodesHelp } from './exit-codes.ts';
+import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
 import {
-  connecting,
+  addConnectionOptions,
+  addFollowOptions,
   count,
   eventId,
-  following,
   httpUrl,
   limit,
   list,
@@ -18,17 +18,16 @@ import {
   port,
 } from './options.ts';
 import { terminal } from './terminal.ts';
-import { UsageError } from './usage-error.ts';
 
-/** Makes a command's action of what loads it: a command that is not used is not loaded, nor what it needs. */
+/** The action of a command. The command's module is imported only when the command is used. */
 const action =
   <Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<number>>) =>
   async (...args: Args): Promise<void> => {
-    const work = await load();
-    process.exitCode = await work(...args);
+    const run = await load();
+    process.exitCode = await run(...args);
   };
 
-/** The command line: an option wins over its environment variable. */
+/** The command line. An option takes precedence over its environment variable. */
 export function program(): Command {
   const command = new Command('rivulet')
     .description('A streaming-first agent server.')
@@ -36,59 +35,61 @@ export function program(): Command {
     .showHelpAfterError('(see --help)')
     .addHelpText('after', exitCodesHelp)
     .exitOverride()
-    // Its errors repeat what was typed.
+    // commander's errors repeat what was typed, so they go through the terminal's sanitizing.
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.error(text.trimEnd()),
     });
-  serving(command.command('serve').description('Serve the agents of one or more folders'));
-  working(
-    command.command('worker').description('Execute the runs that servers of the same store are asked for'),
-  ).action(action(async () => (await import('./commands/serve.ts')).work));
+  serveCommand(command.command('serve').description('Serve the agents of one or more folders'));
+  addWorkOptions(command.command('worker').description('Execute the runs of servers that share the store')).action(
+    action(async () => (await import('./commands/serve.ts')).work),
+  );
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
     .action(action(async () => (await import('./commands/new.ts')).newAgent));
-  following(command.command('run <agent> [text]'))
-    .description('Run an agent and stream its answer; - reads the text from stdin')
-    .option('--file <path>', 'give it a file as well; repeatable', paths, [])
-    .option('--session <id>', 'the conversation to carry on')
+  addFollowOptions(command.command('run <agent> [text]'))
+    .description('Run an agent and stream its output; - reads the text from stdin')
+    .option('--file <path>', 'add a file to the input; repeatable', paths, [])
+    .option('--session <id>', 'continue this session')
     .action(action(async () => (await import('./commands/run.ts')).run));
-  following(command.command('watch <run-id>'))
-    .description('Follow a run: what there is already, and then what comes')
-    .option('--after <id>', 'begin after this event', eventId, 0)
+  addFollowOptions(command.command('watch <run-id>'))
+    .description('Follow a run: its past events first, then new ones')
+    .option('--after <id>', 'start after the event with this number', eventId, 0)
     .action(action(async () => (await import('./commands/watch.ts')).watch));
-  following(command.command('resume <run-id> <text>'))
-    .description('Answer what a run asks, and follow how it goes on; - reads the answer from stdin')
+  addFollowOptions(command.command('resume <run-id> <text>'))
+    .description('Reply to a run that awaits, and follow it; - reads the reply from stdin')
     .action(action(async () => (await import('./commands/resume.ts')).resume));
-  connecting(command.command('cancel <run-id>'))
-    .description('End a run')
+  addConnectionOptions(command.command('cancel <run-id>'))
+    .description('Cancel a run')
     .action(action(async () => (await import('./commands/cancel.ts')).cancel));
-  connecting(command.command('agents'))
-    .description('List the agents')
+  addConnectionOptions(command.command('agents'))
+    .description('List agents')
     .option('--json', 'print manifests as lines of JSON')
     .action(action(async () => (await import('./commands/agents.ts')).agents));
-  connecting(command.command('runs'))
+  addConnectionOptions(command.command('runs'))
     .description('List runs, newest first')
-    .option('--agent <name>', 'only of this agent')
-    .addOption(new Option('--status <status>', 'only these').choices(Object.keys(transitions)))
-    .option('--session <id>', 'only of this conversation')
-    .option('--limit <n>', 'at most so many', count, 20)
+    .option('--agent <name>', 'only runs of this agent')
+    .addOption(new Option('--status <status>', 'only runs with this status').choices(Object.keys(transitions)))
+    .option('--session <id>', 'only runs of this session')
+    .option('--limit <n>', 'maximum number of runs', count, 20)
     .option('--json', 'print runs as lines of JSON')
     .action(action(async () => (await import('./commands/runs.ts')).runs));
   return command;
 }
 
 /** Adds the options of the commands that execute runs. */
-function working(command: Command): Command {
+function addWorkOptions(command: Command): Command {
   return command
-    .argument('[dirs...]', 'folders of agents', ['agents'])
+    .argument('[dirs...]', 'folders with agents', ['agents'])
     .addOption(
       new Option('--store <url>', 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE')
         .env('RIVULET_STORE')
         .default('sqlite:./data/rivulet.db'),
     )
-    .addOption(new Option('--public-url <url>', 'base of the URLs in sessions').env('PUBLIC_URL').argParser(httpUrl))
+    .addOption(
+      new Option('--public-url <url>', 'base URL of the resources in sessions').env('PUBLIC_URL').argParser(httpUrl),
+    )
     .addOption(
       new Option('--allow-network <cidrs>', 'private networks whose session resources may be read, comma-separated')
         .env('RIVULET_ALLOW_NETWORK')
@@ -96,39 +97,44 @@ function working(command: Command): Command {
         .argParser(networks),
     )
     .addOption(
-      new Option('--limit <name=value>', 'what runs and requests may take; docs/durability.md names all of them')
+      new Option('--limit <name=value>', 'set a limit of runs or requests; docs/durability.md lists them; repeatable')
         .env('RIVULET_LIMITS')
-        .default({ runs: {}, server: {} }, 'as there')
+        .default({ runs: {}, server: {} }, 'see there')
         .argParser(limit),
     )
     .addOption(
-      new Option('--log-level <level>', 'least severe line to log')
+      new Option('--log-level <level>', 'minimum level of log lines')
         .env('LOG_LEVEL')
         .choices(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
         .default('warn'),
     );
 }
 
-function serving(command: Command): void {
-  working(command)
-    .option('--watch', 'load agents again when their files change')
+function serveCommand(command: Command): void {
+  addWorkOptions(command)
+    .option('--watch', 'reload agents when their files change')
     .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
     .addOption(
-      new Option('--allow-host <hosts>', 'further host names that requests may be sent to, comma-separated; * for all')
+      new Option('--allow-host <hosts>', 'additional host names to accept in requests, comma-separated; * accepts all')
         .env('RIVULET_ALLOW_HOST')
         .default([])
         .argParser(list),
     )
     .addOption(
-      new Option('--allow-origin <origins>', 'origins of web pages that may call, comma-separated; * for all')
+      new Option(
+        '--allow-origin <origins>',
+        'origins of web pages that may call the server, comma-separated; * allows all',
+      )
         .env('RIVULET_ALLOW_ORIGIN')
         .default([])
         .argParser(list),
     )
-    .addOption(new Option('--port <port>', 'port; 0 takes a free one').env('PORT').default(8000).argParser(port))
-    .option('--no-worker', 'only serve; runs are executed by others that share the store')
     .addOption(
-      new Option('--stalled-after <ms>', 'drop a stream whose reader takes nothing for so long; 0 for never')
+      new Option('--port <port>', 'port to listen on; 0 picks a free one').env('PORT').default(8000).argParser(port),
+    )
+    .option('--no-worker', 'serve requests only; other nodes that share the store execute the runs')
+    .addOption(
+      new Option('--stalled-after <ms>', 'close a stream whose client reads nothing for this long; 0 never closes it')
         .env('RIVULET_STALLED_AFTER')
         .default(60_000)
         .argParser(milliseconds),
@@ -139,19 +145,19 @@ function serving(command: Command): void {
 }
 
 function failed(error: unknown): number {
-  // What is wrong with an option has been said, and so has what --help asked for.
+  // commander has printed its error, or the help, already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.completed : exit.usage;
   terminal.error(`rivulet: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof UsageError) return exit.usage;
   if (!(error instanceof ClientError)) return exit.failed;
   if (error.code === 'network' || error.code === 'silent') {
-    terminal.error('Is the server up? `rivulet serve` starts one; --url or RIVULET_URL names another.');
+    terminal.error('Is the server running? `rivulet serve` starts one; --url or RIVULET_URL selects another.');
   }
   return error.status >= 400 && error.status < 500 && error.code !== 'not_understood' ? exit.usage : exit.unreachable;
 }
 
-// A reader of the output that has seen enough, as `| head` has, is no error.
-terminal.whenUnread(() => process.exit(exit.completed));
+// A closed pipe, as after `| head`, is not an error.
+terminal.onOutputClosed(() => process.exit(exit.completed));
 
 program()
   .parseAsync()

@@ -2,21 +2,21 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Limits, parseLimits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
 import { ConnectionLimits, connectionLimits, HttpLimits, httpLimits } from '../http/limits.ts';
+import { UsageError } from './exit-codes.ts';
 import { terminal } from './terminal.ts';
-import { UsageError } from './usage-error.ts';
 
 export const defaultUrl = 'http://127.0.0.1:8000';
 
-const wholeNumber = (least: number, below: number, what: string) => (text: string) => {
+const wholeNumber = (min: number, end: number, description: string) => (text: string) => {
   const value = Number(text);
-  if (text.trim() !== '' && Number.isInteger(value) && value >= least && value < below) return value;
-  throw new InvalidArgumentError(`It has to be ${what}.`);
+  if (text.trim() !== '' && Number.isInteger(value) && value >= min && value < end) return value;
+  throw new InvalidArgumentError(`It has to be ${description}.`);
 };
 
 export const port = wholeNumber(0, 65_536, 'a whole number from 0 to 65535');
 export const milliseconds = wholeNumber(0, 2 ** 31, 'a whole number of milliseconds');
 export const count = wholeNumber(1, 2 ** 31, 'a whole number from 1');
-export const eventId = wholeNumber(0, 2 ** 31, 'the id of an event, or 0');
+export const eventId = wholeNumber(0, 2 ** 31, 'the number of an event, or 0');
 const retries = wholeNumber(0, 1000, 'a whole number from 0 to 999');
 
 export const httpUrl = (text: string): string => {
@@ -24,7 +24,7 @@ export const httpUrl = (text: string): string => {
   throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
 };
 
-/** The server of the commands that talk to one. A value that is wrong is not repeated: it may have a password in it. */
+/** The server's URL. An error does not repeat the value, because it may contain a password. */
 function serverUrl(text: string): string {
   if (URL.canParse(text) && /^https?:/.test(text)) return text;
   throw new UsageError('--url (or RIVULET_URL) has to be an http(s) URL, such as http://127.0.0.1:8000');
@@ -39,9 +39,9 @@ export const list = (text: string): string[] =>
 /** Addresses and ranges, comma-separated. */
 export const networks = (text: string): string[] => checked(list(text), addressRule);
 
-export const paths = (text: string, before: readonly string[]): string[] => [...before, text];
+export const paths = (text: string, previous: readonly string[]): string[] => [...previous, text];
 
-/** What --limit sets, of runs and of the server. */
+/** The limits that --limit sets, of runs and of the server. */
 export interface LimitOption {
   readonly runs: Partial<Limits>;
   readonly server: Partial<HttpLimits & ConnectionLimits>;
@@ -50,7 +50,7 @@ export interface LimitOption {
 // `stalledAfter` has an option of its own.
 const { stalledAfter: _, ...serverLimits } = { ...HttpLimits.properties, ...ConnectionLimits.properties };
 
-/** Names of limits before 0.1; taken with a warning until 1.0. */
+/** Names of limits before 0.1; accepted with a warning until 1.0. */
 const formerNames: Readonly<Record<string, keyof Limits>> = {
   patience: 'requestTimeout',
   silence: 'idleTimeout',
@@ -65,32 +65,32 @@ const formerNames: Readonly<Record<string, keyof Limits>> = {
   cancelDeadline: 'cancelGrace',
 };
 
-function presentName(name: string): string {
-  const present = Object.hasOwn(formerNames, name) ? formerNames[name] : undefined;
-  if (present === undefined) return name;
-  terminal.error(`rivulet: the limit ${name} is called ${present} now; the old name goes with version 1.0.`);
-  return present;
+function currentName(name: string): string {
+  const current = Object.hasOwn(formerNames, name) ? formerNames[name] : undefined;
+  if (current === undefined) return name;
+  terminal.error(`rivulet: the limit ${name} is now called ${current}; version 1.0 removes the old name.`);
+  return current;
 }
 
-/** Once for each --limit, or several in one text, as the environment has them. */
-export function limit(text: string, before: LimitOption): LimitOption {
-  let { runs, server } = before;
+/** Parses one --limit, or several separated by commas, as in the environment. */
+export function limit(text: string, previous: LimitOption): LimitOption {
+  let { runs, server } = previous;
   for (const one of list(text)) {
-    const [given = '', value = ''] = one.split('=');
-    const name = presentName(given);
+    const [givenName = '', value = ''] = one.split('=');
+    const name = currentName(givenName);
     if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
     const set = { [name]: Number(value) };
     if (name in Limits.properties) runs = { ...runs, ...checked(set, parseLimits) };
     else if (name in serverLimits) server = { ...server, ...checked(checked(set, httpLimits), connectionLimits) };
     else {
       const names = [...Object.keys(Limits.properties), ...Object.keys(serverLimits)].join(', ');
-      throw new InvalidArgumentError(`There is no limit "${name}"; there are ${names}.`);
+      throw new InvalidArgumentError(`Unknown limit "${name}"; the limits are ${names}.`);
     }
   }
   return { runs, server };
 }
 
-/** The value, if the check lets it pass. */
+/** The value, if the check accepts it. */
 function checked<T>(value: T, check: (value: T) => unknown): T {
   try {
     check(value);
@@ -100,16 +100,16 @@ function checked<T>(value: T, check: (value: T) => unknown): T {
   }
 }
 
-/** Once for each --header, or several lines, as the environment has them: values may have commas in them. */
-function header(text: string, before: readonly [string, string][]): [string, string][] {
-  const headers = [...before];
+/** Parses one --header, or several lines, as in the environment: values may contain commas. */
+function header(text: string, previous: readonly [string, string][]): [string, string][] {
+  const headers = [...previous];
   for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
     const colon = line.indexOf(':');
     const pair: [string, string] = [line.slice(0, Math.max(colon, 0)).trim(), line.slice(colon + 1).trim()];
     try {
       new Headers([pair]);
     } catch {
-      // Without its value, which may be a secret.
+      // The message leaves out the value, which may be a secret.
       throw new UsageError("--header (or RIVULET_HEADERS): It has to be 'Name: value'.");
     }
     headers.push(pair);
@@ -117,20 +117,25 @@ function header(text: string, before: readonly [string, string][]): [string, str
   return headers;
 }
 
-/** Adds the options of every command that talks to a server; see `connect`. */
-export const connecting = (command: Command): Command =>
+/** Adds the options of the commands that call a server; see `connect`. */
+export const addConnectionOptions = (command: Command): Command =>
   command
-    .addOption(new Option('--url <url>', 'the server').env('RIVULET_URL').default(defaultUrl).argParser(serverUrl))
     .addOption(
-      new Option('--header <header>', "'Name: value' for each request, such as what a proxy asks for; repeatable")
+      new Option('--url <url>', 'URL of the server').env('RIVULET_URL').default(defaultUrl).argParser(serverUrl),
+    )
+    .addOption(
+      new Option(
+        '--header <header>',
+        "'Name: value', sent with each request, for example to authenticate at a proxy; repeatable",
+      )
         .env('RIVULET_HEADERS')
         .default([])
         .argParser(header),
     );
 
-/** Adds the options of the commands that follow a run; see `Followed`. */
-export const following = (command: Command): Command =>
-  connecting(command)
+/** Adds the options of the commands that follow a run; see `RunFollower`. */
+export const addFollowOptions = (command: Command): Command =>
+  addConnectionOptions(command)
     .option('--json', 'print events as lines of JSON')
-    .option('--out <dir>', 'save artifacts there')
-    .option('--retries <n>', 'attempts in a row to come back after a broken connection', retries, 6);
+    .option('--out <dir>', 'save artifacts in this folder')
+    .option('--retries <n>', 'consecutive attempts to reconnect after a lost connection', retries, 6);

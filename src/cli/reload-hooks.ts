@@ -1,25 +1,25 @@
 import type { ResolveHook } from 'node:module';
 import type { MessagePort } from 'node:worker_threads';
 
-// Runs in Node's thread for loading modules; see ModuleVersions. A module is cached under its URL for as long as the
-// process lives, so another URL is what loads it anew: the mark of a version, passed on from a module to what it imports.
+// Runs in Node's module loader thread; see ModuleVersions. Node caches a module under its URL for the life of the process,
+// so a module is reloaded under a new URL: one with a version, which a module passes on to its imports.
 
-const mark = /[?&]rivulet=(\d+)/;
-// Packages stay as they are: loading them again would cost much, and make two of what there has to be one of.
-const ofProject = /^(\.{0,2}\/|file:|#)/;
+const versionQuery = /[?&]rivulet=(\d+)/;
+// Packages are not reloaded: that is slow, and makes a second instance of modules that have to be singletons.
+const projectImport = /^(\.{0,2}\/|file:|#)/;
 
-let loaded: MessagePort | undefined;
+let imports: MessagePort | undefined;
 
 export function initialize(port: MessagePort): void {
-  loaded = port;
+  imports = port;
 }
 
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const resolved = await next(specifier, context);
-  const version = mark.exec(specifier)?.[1] ?? mark.exec(context.parentURL ?? '')?.[1];
-  if (version === undefined || !ofProject.test(specifier) || !resolved.url.startsWith('file:')) return resolved;
+  const version = versionQuery.exec(specifier)?.[1] ?? versionQuery.exec(context.parentURL ?? '')?.[1];
+  if (version === undefined || !projectImport.test(specifier) || !resolved.url.startsWith('file:')) return resolved;
   const url = new URL(resolved.url);
   url.searchParams.set('rivulet', version);
-  loaded?.postMessage(url.href);
+  imports?.postMessage(url.href);
   return { ...resolved, url: url.href };
 };

@@ -1,7 +1,7 @@
-import { oneLine } from './printable.ts';
+import { oneLine } from './sanitize.ts';
 import { terminal } from './terminal.ts';
 
-/** Prints lines of columns, each at least as wide as its widest cell; on a terminal no line is longer than that. */
+/** Prints rows in columns as wide as their widest cell. On a terminal, a line is cut at its width. */
 export function table(head: string[] | undefined, rows: readonly string[][], widths: readonly number[] = []): void {
   const lines = rows.map((row) => row.map((cell) => oneLine(cell)));
   const all = head === undefined ? lines : [head, ...lines];
@@ -11,7 +11,7 @@ export function table(head: string[] | undefined, rows: readonly string[][], wid
       .map((cell, at) => cell.padEnd(columns?.[at] ?? 0))
       .join('  ')
       .trimEnd();
-    const fitting = line.length > terminal.width ? `${line.slice(0, terminal.width - 1)}…` : line;
-    terminal.print(fitting, index === 0 && head !== undefined ? 'bold' : undefined);
+    const fitted = line.length > terminal.width ? `${line.slice(0, terminal.width - 1)}…` : line;
+    terminal.print(fitted, index === 0 && head !== undefined ? 'bold' : undefined);
   }
 }

@@ -1,119 +1,118 @@
 import { on } from 'node:events';
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
-import { oneLine, printable, printableJson, withoutPasswords } from './printable.ts';
+import { oneLine, redactCredentials, sanitize, sanitizedJson } from './sanitize.ts';
 
 export type Style = 'dim' | 'bold' | 'red' | 'yellow' | 'cyan';
 
-/** Resolves to a line, or undefined where there will be none: after Ctrl-D, or when the question is withdrawn. */
+/** Resolves to a line, or to undefined after Ctrl-D or when the prompt is aborted. */
 export type ReadLine = (prompt: string) => Promise<string | undefined>;
 
 /**
- * The only way from this program to the terminal: everything that is printed goes through here, and loses what could
- * control the terminal. The answer goes to stdout, so that pipes carry nothing else; everything beside it goes to stderr.
- * On a terminal both meet, and a note begins on a line of its own.
+ * All output of the program. Control characters are removed from everything that is printed. The run's answer goes to
+ * stdout, so that a pipe carries nothing else; notes and errors go to stderr. On a terminal, a note begins on a new line.
  */
 export class Terminal {
   readonly #out: NodeJS.WriteStream;
   readonly #err: NodeJS.WriteStream;
-  /** What was printed last, on stdout and, where both are a terminal, on it. */
-  #answer = '\n';
-  #line = '\n';
+  /** The text printed last on stdout, and on the terminal that stdout and stderr share. */
+  #lastAnswer = '\n';
+  #lastShared = '\n';
 
   constructor(out: NodeJS.WriteStream = process.stdout, err: NodeJS.WriteStream = process.stderr) {
     this.#out = out;
     this.#err = err;
   }
 
-  /** Whether questions can be asked. */
+  /** Whether prompts are possible: stdin and stderr are a terminal. */
   get interactive(): boolean {
     return process.stdin.isTTY && this.#err.isTTY;
   }
 
-  /** Characters of a line on stdout; Infinity where it is no terminal. */
+  /** Characters per line of stdout; Infinity if it is not a terminal. */
   get width(): number {
     return this.#out.isTTY && this.#out.columns > 0 ? this.#out.columns : Number.POSITIVE_INFINITY;
   }
 
-  /** Calls back when stdout has no reader any more, as after `| head`. */
-  whenUnread(callback: () => void): void {
+  /** Calls back when the reader of stdout has closed the pipe, as `| head` does. */
+  onOutputClosed(callback: () => void): void {
     this.#out.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
       callback();
     });
   }
 
-  /** Text of the answer, as it comes. A pipe gets it as it is, because it is data there. */
+  /** Prints text of the answer. A pipe gets it unchanged: there it is data. */
   answer(text: string): void {
     if (text === '') return;
-    this.#out.write(this.#out.isTTY ? printable(text) : text);
-    this.#answer = text;
-    this.#line = text;
+    this.#out.write(this.#out.isTTY ? sanitize(text) : text);
+    this.#lastAnswer = text;
+    this.#lastShared = text;
   }
 
-  /** Ends the line of the answer that is open. */
+  /** Ends the current line of the answer. */
   endLine(): void {
-    if (!this.#answer.endsWith('\n')) this.answer('\n');
+    if (!this.#lastAnswer.endsWith('\n')) this.answer('\n');
   }
 
-  /** A value on stdout, as a line of JSON. */
+  /** Prints a value as a line of JSON on stdout. */
   json(value: unknown): void {
-    this.answer(`${printableJson(value)}\n`);
+    this.answer(`${sanitizedJson(value)}\n`);
   }
 
-  /** Lines on stdout, for people. */
+  /** Prints lines on stdout, for people. */
   print(text: string, style?: Style): void {
-    this.#out.write(`${styled(printable(text), style, this.#out)}\n`);
+    this.#out.write(`${styled(sanitize(text), style, this.#out)}\n`);
   }
 
-  /** Lines beside the answer. Colours are for terminals; NO_COLOR and FORCE_COLOR are honoured. */
+  /** Prints lines on stderr. Colours are used on terminals only; NO_COLOR and FORCE_COLOR are honoured. */
   note(text: string, style: Style = 'dim'): void {
-    this.#beside(text, style);
+    this.#printError(text, style);
   }
 
-  /** What is wrong, on stderr. */
+  /** Prints an error on stderr. */
   error(text: string): void {
-    this.#beside(text);
+    this.#printError(text);
   }
 
-  /** A mark right behind the answer's text, where the two meet. */
+  /** Prints a mark directly after the answer's text, if stdout and stderr are the same terminal. */
   mark(text: string): void {
-    if (this.#out.isTTY && this.#err.isTTY) this.#err.write(styled(printable(text), 'dim', this.#err));
+    if (this.#out.isTTY && this.#err.isTTY) this.#err.write(styled(sanitize(text), 'dim', this.#err));
   }
 
-  /** Something else has written to the line: a prompt that was left, or the ^C that the terminal shows. */
-  disturbed(): void {
-    this.#line = '';
+  /** The next note begins a new line, because the current one has a prompt or the ^C that the terminal prints. */
+  leavePromptLine(): void {
+    this.#lastShared = '';
   }
 
-  /** Reads lines from the terminal; the prompts go to stderr. Ctrl-C means there what it means elsewhere. */
-  async prompting<T>(signal: AbortSignal, work: (read: ReadLine) => Promise<T>): Promise<T> {
+  /** Calls `work` with a function that reads lines from the terminal; the prompts go to stderr. Ctrl-C stays a signal. */
+  async withPrompt<T>(signal: AbortSignal, work: (readLine: ReadLine) => Promise<T>): Promise<T> {
     const lines = createInterface({ input: process.stdin, output: this.#err });
-    // Reading lines keeps Ctrl-C from becoming a signal.
+    // readline catches Ctrl-C; pass it on as a signal.
     lines.on('SIGINT', () => process.emit('SIGINT'));
-    // What is typed, or pasted, before it is asked for waits here.
+    // Buffers lines that are typed or pasted before their prompt.
     const typed = on(lines, 'line', { signal, close: ['close'] });
-    const read: ReadLine = async (prompt) => {
+    const readLine: ReadLine = async (prompt) => {
       try {
         lines.setPrompt(oneLine(prompt));
         lines.prompt();
         return (await typed.next()).value?.[0];
       } catch {
-        // The question was withdrawn, or Ctrl-D came before it.
+        // The prompt was aborted, or Ctrl-D came before it.
         return undefined;
       }
     };
     try {
-      return await work(read);
+      return await work(readLine);
     } finally {
       lines.close();
     }
   }
 
-  #beside(text: string, style?: Style): void {
-    if (this.#out.isTTY && this.#err.isTTY && !this.#line.endsWith('\n')) this.#err.write('\n');
-    this.#err.write(`${styled(withoutPasswords(printable(text)), style, this.#err)}\n`);
-    this.#line = '\n';
+  #printError(text: string, style?: Style): void {
+    if (this.#out.isTTY && this.#err.isTTY && !this.#lastShared.endsWith('\n')) this.#err.write('\n');
+    this.#err.write(`${styled(redactCredentials(sanitize(text)), style, this.#err)}\n`);
+    this.#lastShared = '\n';
   }
 }
 

@@ -4,20 +4,20 @@ import { isSettled } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
-import { type ArtifactFolder, isArtifact, keep } from './artifacts.ts';
-import { oneLine } from './printable.ts';
+import { type ArtifactFolder, isArtifact, saveArtifact } from './artifacts.ts';
+import { oneLine } from './sanitize.ts';
 import type { Terminal } from './terminal.ts';
 
-/** A run as a person reads it: the answer as it comes, steps dim, citations as footnotes, artifacts by name. */
+/** Prints a run for people: the answer as it arrives, steps dimmed, citations as footnotes, artifacts by name. */
 export class Transcript {
   readonly #terminal: Terminal;
   readonly #folder: ArtifactFolder | undefined;
-  #said = false;
-  /** The text of the message so far, which citations point into. */
+  #hasText = false;
+  /** The text of the current message; citations refer to positions in it. */
   #text = '';
   #citations: CitationMetadata[] = [];
 
-  /** With a folder, artifacts are saved there. */
+  /** Artifacts are saved in the folder, if there is one. */
   constructor(terminal: Terminal, folder?: ArtifactFolder) {
     this.#terminal = terminal;
     this.#folder = folder;
@@ -32,29 +32,29 @@ export class Transcript {
     else if ('error' in event) this.#terminal.note(`${event.error.message} (${reasonOf(event.error)})`, 'red');
   }
 
-  #message(begins: boolean): void {
-    if (begins) this.#text = '';
+  #message(isNew: boolean): void {
+    if (isNew) this.#text = '';
     else this.#footnotes();
   }
 
   #part(part: MessagePart): void {
     const { metadata } = part;
     const text = textOf(part);
-    if (text !== '') this.#say(text);
+    if (text !== '') this.#printText(text);
     if (metadata?.kind === 'trajectory') this.#terminal.note(oneLine(stepOf(metadata)));
     else if (metadata?.kind === 'citation') {
       this.#citations.push(metadata);
       this.#terminal.mark(`[${this.#citations.length}]`);
-    } else if (isArtifact(part)) this.#terminal.note(keep(part, this.#folder), 'cyan');
+    } else if (isArtifact(part)) this.#terminal.note(saveArtifact(part, this.#folder), 'cyan');
   }
 
-  #say(text: string): void {
-    // A blank line between messages, as the client's text() has it.
-    if (this.#text === '' && this.#said) {
+  #printText(text: string): void {
+    // A blank line between messages, as in the client's text().
+    if (this.#text === '' && this.#hasText) {
       this.#terminal.endLine();
       this.#terminal.answer('\n');
     }
-    this.#said = true;
+    this.#hasText = true;
     this.#text += text;
     this.#terminal.answer(text);
   }
@@ -73,8 +73,8 @@ export class Transcript {
     this.#footnotes();
     this.#terminal.endLine();
     if (status === 'failed') {
-      const why = error === undefined ? 'no reason given' : `${error.message} (${reasonOf(error)})`;
-      this.#terminal.note(`The run failed: ${why}`, 'red');
+      const reason = error === undefined ? 'no reason was given' : `${error.message} (${reasonOf(error)})`;
+      this.#terminal.note(`The run failed: ${reason}`, 'red');
     }
     if (status === 'cancelled') this.#terminal.note('The run was cancelled.', 'yellow');
   }

@@ -1,22 +1,24 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { register } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { concatMap, debounceTime, type Observable, Subject, type Subscription } from 'rxjs';
 import { type Hosted, Registry } from '../engine/registry.ts';
-import { agentFiles, allowTypeScript, aside, loadAgent, source } from './load-agents.ts';
-import { ModuleVersions } from './module-versions.ts';
+import { agentFiles, allowTypeScript, ignoredName, loadAgent, sourceFile } from './load-agents.ts';
 import { terminal } from './terminal.ts';
 
-/** Milliseconds without another change after which what has changed is loaded: editors and git write in bursts. */
-const quiet = 50;
+/** Milliseconds without a change before the agents are reloaded: editors and git write in bursts. */
+const debounce = 50;
 
-/** The agents of some folders, loaded again whenever one of their files, or one that these import, changes. */
+/** The agents of some folders. They are reloaded when one of their files, or a file that it imports, changes. */
 export class WatchedAgents {
   readonly registry = new Registry([]);
   readonly #folders: readonly string[];
   readonly #modules: ModuleVersions;
   readonly #changes = new Subject<string>();
   readonly #reloading: Subscription;
-  /** By file, as it was when it last loaded. */
+  /** By file, as it last loaded successfully. */
   #hosted = new Map<string, Hosted>();
   #imported = new Set<string>();
   #watchers = new Map<string, FSWatcher>();
@@ -28,7 +30,7 @@ export class WatchedAgents {
     this.#reloading = this.#reloads().subscribe();
   }
 
-  /** @throws Error where a folder cannot be read, or two agents have one name; a file that does not load is reported */
+  /** @throws Error if a folder cannot be read, or two agents have the same name; a file that does not load is reported */
   static async open(folders: readonly string[]): Promise<WatchedAgents> {
     await allowTypeScript();
     const agents = new WatchedAgents(folders);
@@ -44,42 +46,42 @@ export class WatchedAgents {
 
   #reloads(): Observable<void> {
     return this.#changes.pipe(
-      debounceTime(quiet),
+      debounceTime(debounce),
       concatMap(async (changed) => {
         const before = this.registry.list();
         try {
           await this.#load();
         } catch (error) {
-          return report(`${error instanceof Error ? error.message : String(error)}; the agents stay as they were`);
+          return report(`${error instanceof Error ? error.message : String(error)}; the agents were not changed`);
         }
         const after = this.registry.list();
         const names = after.map(({ manifest }) => manifest.name);
-        const gone = before.map(({ manifest }) => manifest.name).filter((name) => !names.includes(name));
-        const news = [
-          `${relative('.', changed)} has changed; now hosting ${names.join(', ') || 'nobody'}`,
-          ...gone.map((name) => `${name} is gone`),
+        const removed = before.map(({ manifest }) => manifest.name).filter((name) => !names.includes(name));
+        const changes = [
+          `${relative('.', changed)} has changed; now hosting ${names.join(', ') || 'no agent'}`,
+          ...removed.map((name) => `${name} was removed`),
         ];
-        terminal.print(news.join('; '));
+        terminal.print(changes.join('; '));
       }),
     );
   }
 
-  // All of them, each time: which agents a helper is a part of, only Node knows, and loading one takes milliseconds.
+  // Reloads all agents: only Node knows which agents import a changed file, and loading one takes milliseconds.
   async #load(): Promise<void> {
     this.#version += 1;
     const files = (await Promise.all(this.#folders.map(agentFiles))).flat();
-    // Before the first of them is read, so that no change can fall between. Anew, because a folder that was taken
-    // away and put back, as git does, is another one than was watched.
-    const before = this.#watchers;
+    // Watch before reading, so that no change is missed. Watch anew, because a folder that git has removed and restored
+    // is not the one that was watched.
+    const previous = this.#watchers;
     this.#watchers = new Map();
-    this.#watch([...this.#folders.flatMap(withFolders), ...[...this.#imported].map(dirname)]);
-    for (const watcher of before.values()) watcher.close();
+    this.#watch([...this.#folders.flatMap(withSubfolders), ...[...this.#imported].map(dirname)]);
+    for (const watcher of previous.values()) watcher.close();
     const loaded = new Map<string, Hosted>();
     for (const file of files) {
-      const stays = this.#hosted.get(file);
+      const previous = this.#hosted.get(file);
       const hosted = await loadAgent(file, this.#version).catch((error: Error) => {
-        report(`${error.message}; ${stays ? 'what it held before stays' : 'it is left out'}`);
-        return stays;
+        report(`${error.message}; ${previous ? 'its previous version stays' : 'the file is skipped'}`);
+        return previous;
       });
       if (hosted !== undefined) loaded.set(file, hosted);
     }
@@ -94,26 +96,54 @@ export class WatchedAgents {
       if (this.#watchers.has(folder)) continue;
       const watcher = watch(folder, (_, name) => {
         const path = name === null ? folder : join(folder, name);
-        if (name === null || this.#imported.has(path) || this.#mayHold(folder, name)) this.#changes.next(path);
+        if (name === null || this.#imported.has(path) || this.#mayContainAgent(folder, name)) this.#changes.next(path);
       });
-      // The folder itself is gone, which is a change; the next load sees what is left.
+      // The folder was removed, which is a change as well.
       watcher.on('error', () => this.#changes.next(folder));
       this.#watchers.set(folder, watcher);
     }
   }
 
-  /** Whether a file, or a folder, of that name can have to do with an agent. */
-  #mayHold(folder: string, name: string): boolean {
-    const within = this.#folders.some((one) => folder === one || dirname(folder) === one);
-    return within && !aside.test(name) && (source.test(name) || !name.includes('.'));
+  /** Whether a file or folder of that name can be an agent or a part of one. */
+  #mayContainAgent(folder: string, name: string): boolean {
+    const isInside = this.#folders.some((root) => folder === root || dirname(folder) === root);
+    return isInside && !ignoredName.test(name) && (sourceFile.test(name) || !name.includes('.'));
   }
 }
 
-const withFolders = (folder: string): string[] => [
+const withSubfolders = (folder: string): string[] => [
   folder,
   ...readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !aside.test(entry.name) && entry.name !== 'node_modules')
+    .filter((entry) => entry.isDirectory() && !ignoredName.test(entry.name) && entry.name !== 'node_modules')
     .map(({ name }) => join(folder, name)),
 ];
 
 const report = (message: string): void => terminal.error(`rivulet: ${message}`);
+
+/**
+ * Makes `import('file:…?rivulet=2')` reload that module and all project files that it imports; packages stay cached.
+ * Old versions stay in memory, because Node cannot unload a module.
+ */
+class ModuleVersions {
+  readonly #port: MessagePort;
+
+  /** Has to be created after tsx is registered, so that tsx sees the URLs with versions. */
+  constructor() {
+    const { port1, port2 } = new MessageChannel();
+    register('./reload-hooks.js', { parentURL: import.meta.url, data: port2, transferList: [port2] });
+    this.#port = port1;
+  }
+
+  /** The files that were imported since the last call. */
+  imported(): Set<string> {
+    const files = new Set<string>();
+    for (let entry = receiveMessageOnPort(this.#port); entry !== undefined; entry = receiveMessageOnPort(this.#port)) {
+      files.add(fileURLToPath(entry.message));
+    }
+    return files;
+  }
+
+  close(): void {
+    this.#port.close();
+  }
+}

@@ -2,16 +2,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ArtifactFolder, fileName, keep } from '../../src/cli/artifacts.ts';
+import { ArtifactFolder, fileName, saveArtifact } from '../../src/cli/artifacts.ts';
 
-function made(): string {
+function makeFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'rivulet-artifacts-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 const text = (name: string, content = 'x') => ({ name, content_type: 'text/plain', content });
 
-describe('the name of an artifact', () => {
+describe('the file name of an artifact', () => {
   it.each([
     ['plain.csv', 'plain.csv'],
     ['../../etc/passwd', 'passwd'],
@@ -47,18 +47,18 @@ describe('the name of an artifact', () => {
   });
 });
 
-describe('a folder for artifacts', () => {
-  it('takes any name that an agent gives', () => {
-    const folder = made();
+describe('an artifact folder', () => {
+  it('saves artifacts under any name that an agent chooses', () => {
+    const folder = makeFolder();
     const artifacts = new ArtifactFolder(folder);
     const names = ['世'.repeat(300), 'x'.repeat(300), '.', '.profile', 'aux.h', 'a\0b', '\ud800'];
     for (const name of names) expect(artifacts.save(text(name))).toMatch(/^saved as /);
     expect(readdirSync(folder)).toHaveLength(names.length);
-    expect(artifacts.lost).toBe(0);
+    expect(artifacts.failures).toBe(0);
   });
 
-  it('overwrites nothing, and does not count from 1 again for each artifact of one name', () => {
-    const folder = made();
+  it('overwrites no file, and continues counting for each artifact of the same name', () => {
+    const folder = makeFolder();
     writeFileSync(join(folder, 'a.csv'), 'mine');
     const artifacts = new ArtifactFolder(folder);
     const save = (name: string): string => artifacts.save(text(name)).slice(`saved as ${folder}/`.length);
@@ -68,21 +68,21 @@ describe('a folder for artifacts', () => {
       'A-4.csv',
       'b.csv',
     ]);
-    // A search for the first free number would find this one.
+    // Counting from 1 would find this free number.
     rmSync(join(folder, 'a-2.csv'));
     expect(save('a.csv')).toBe('a-5.csv');
     expect(readFileSync(join(folder, 'a.csv'), 'utf8')).toBe('mine');
   });
 
-  it('does not end the answer where a file cannot be written, and counts it', () => {
-    const folder = made();
+  it('counts a file that cannot be written, and does not throw', () => {
+    const folder = makeFolder();
     writeFileSync(join(folder, 'file'), '');
     const artifacts = new ArtifactFolder(join(folder, 'file'));
-    expect(keep(text('a.csv'), artifacts)).toMatch(/^a\.csv \(text\/plain, 1 bytes\) is not saved: E\w+/);
-    expect(artifacts.lost).toBe(1);
-    expect(keep({ name: 'far', content_url: 'https://far.example/x' }, artifacts)).toBe(
+    expect(saveArtifact(text('a.csv'), artifacts)).toMatch(/^a\.csv \(text\/plain, 1 bytes\) was not saved: E\w+/);
+    expect(artifacts.failures).toBe(1);
+    expect(saveArtifact({ name: 'far', content_url: 'https://far.example/x' }, artifacts)).toBe(
       'far (text/plain, https://far.example/x)',
     );
-    expect(artifacts.lost).toBe(1);
+    expect(artifacts.failures).toBe(1);
   });
 });

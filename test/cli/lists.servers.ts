@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe.concurrent('rivulet', { timeout: 60_000 }, () => {
-  it('agents is a table of who is there and how they fare', async () => {
+  it('agents prints a table of agents with their success rate and time', async () => {
     const { code, out } = await rivulet(['agents'], { env });
     expect(code).toBe(0);
     const lines = out.trimEnd().split('\n');
@@ -41,7 +41,7 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     ).toEqual(['ask', 'echo', 'fails', 'never']);
   });
 
-  it('runs is a table, newest first, with what went wrong and what is asked', async () => {
+  it('runs prints a table, newest first, with errors and questions', async () => {
     const { code, out } = await rivulet(['runs', '--limit', '3', '--status', 'failed'], { env });
     expect(code).toBe(0);
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`;
@@ -50,7 +50,7 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     expect(asking.out.split('\n')[1]).toMatch(new RegExp(`^${ids[1]}  ask +awaiting +${time}  Well\\?$`));
   });
 
-  it('runs takes no more than --limit, over as many pages as that takes', async () => {
+  it('runs prints at most --limit runs, over several pages', async () => {
     const client = createClient({ url: env.RIVULET_URL });
     const session_id = '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a12';
     await Promise.all(Array.from({ length: 120 }, () => client.start('echo', 'x', { session_id })));
@@ -63,7 +63,7 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     expect(runs).toEqual(runs.toSorted().reverse());
   });
 
-  it('cancel ends a run', async () => {
+  it('cancel cancels a run', async () => {
     const client = createClient({ url: env.RIVULET_URL });
     const { run_id } = await client.start('never', 'x');
     expect(await rivulet(['cancel', run_id], { env })).toMatchObject({
@@ -74,7 +74,7 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     expect([code, err]).toEqual([5, 'The run was cancelled.\n']);
   });
 
-  it('watch --after shows the rest, and nothing where there is none', async () => {
+  it('watch --after prints the events after a number, or nothing if there are none', async () => {
     const failed = ids[2] ?? '';
     const rest = await rivulet(['watch', failed, '--after', '2', '--json'], { env });
     expect(JSON.parse(rest.out).type).toBe('run.failed');

@@ -3,10 +3,9 @@ import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { makeProject } from '../support/project.ts';
+import { agentFile } from './server-project.ts';
 
 const dist = resolve(import.meta.dirname, '../../dist');
-const agentText = (name: string): string =>
-  `import { defineAgent } from 'rivulet';\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, (input) => input);\n`;
 
 const cases: [string, Record<string, string>, RegExp][] = [
   [
@@ -16,26 +15,30 @@ const cases: [string, Record<string, string>, RegExp][] = [
   ],
   ['a file that does not parse', { 'agents/bad.ts': 'export default {;' }, /^agents\/bad\.ts: does not load: .*$/],
   [
-    'a file that imports what is not there',
+    'a file that imports a missing package',
     { 'agents/bad.js': "import 'nothing-of-this-name';" },
     /^agents\/bad\.js: does not load: Cannot find package 'nothing-of-this-name'.*$/,
   ],
   [
     'a file without an agent',
     { 'agents/bad.ts': 'export default 5;' },
-    /^agents\/bad\.ts: its default export is no agent; .*$/,
+    /^agents\/bad\.ts: its default export is not an agent; .*$/,
   ],
-  ['a bad name', { 'agents/bad.ts': agentText('Bad Name') }, /^agents\/bad\.ts: does not load: manifest\.name: .*$/],
+  [
+    'an invalid name',
+    { 'agents/bad.ts': agentFile('Bad Name') },
+    /^agents\/bad\.ts: does not load: manifest\.name: .*$/,
+  ],
   [
     'a name used twice',
-    { 'agents/a.js': agentText('same'), 'agents/b.js': agentText('same') },
+    { 'agents/a.js': agentFile('same'), 'agents/b.js': agentFile('same') },
     /^agents\/b\.js: agent name "same" is already used by agents\/a\.js$/,
   ],
-  ['a folder that is not there', {}, /^agents: cannot be read as a folder of agents: .*$/],
-  ['a folder without agents', { 'agents/README.md': '' }, /^agents: there is no agent in it; .*$/],
+  ['a missing folder', {}, /^agents: the folder of agents cannot be read: .*$/],
+  ['a folder without agents', { 'agents/README.md': '' }, /^agents: contains no agent; .*$/],
 ];
 
-/** Loads the agents of each folder, one after the other, and prints what each fails with. */
+/** Loads the agents of each folder, one after the other, and prints the error of each. */
 const script = `
   import { loadAgents } from '${dist}/cli/load-agents.js';
   import { Registry } from '${dist}/engine/registry.js';
@@ -48,7 +51,7 @@ const script = `
   console.log(JSON.stringify(messages));
 `;
 
-it('names the file of an agent that cannot be hosted, and says why in one line', { timeout: 60_000 }, async (t) => {
+it('names the file of an agent that cannot be loaded, and the reason, in one line', { timeout: 60_000 }, async (t) => {
   const projects = cases.map(([, files]) => makeProject(files));
   t.onTestFinished(() => {
     for (const { remove } of projects) remove();

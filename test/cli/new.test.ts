@@ -1,20 +1,14 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { rivulet } from '../support/command.ts';
-import { makeProject } from '../support/project.ts';
-
-function project({ onTestFinished }: TestContext, files: Record<string, string> = {}): string {
-  const { folder, remove } = makeProject(files);
-  onTestFinished(remove);
-  return folder;
-}
+import { projectFolder } from './server-project.ts';
 
 describe.concurrent('rivulet new', { timeout: 60_000 }, () => {
-  // new.servers.ts runs the test that it writes.
+  // new.servers.ts runs the test that the command writes.
   it('writes an agent and a test', async (t) => {
-    const cwd = project(t);
+    const cwd = projectFolder({}, t);
     const { code, out } = await rivulet(['new', 'my-first'], { cwd });
     expect(code).toBe(0);
     expect(out).toContain('Wrote agents/my-first.ts and agents/my-first.test.ts');
@@ -23,27 +17,27 @@ describe.concurrent('rivulet new', { timeout: 60_000 }, () => {
     expect(await readFile(join(cwd, 'agents/my-first.test.ts'), 'utf8')).toContain("from './my-first.ts'");
   });
 
-  it('overwrites nothing', async (t) => {
-    const cwd = project(t, { 'agents/mine.test.ts': 'keep me' });
+  it('overwrites no file', async (t) => {
+    const cwd = projectFolder({ 'agents/mine.test.ts': 'keep me' }, t);
     const { code, err } = await rivulet(['new', 'mine'], { cwd });
     expect(code).toBe(2);
-    expect(err).toMatch(/^rivulet: agents\/mine\.test\.ts is there already/);
+    expect(err).toMatch(/^rivulet: agents\/mine\.test\.ts already exists/);
     expect(await readFile(join(cwd, 'agents/mine.test.ts'), 'utf8')).toBe('keep me');
     expect(existsSync(join(cwd, 'agents/mine.ts'))).toBe(false);
   });
 
-  it('takes no name that no agent can have', async (t) => {
-    const cwd = project(t);
+  it('refuses an invalid agent name', async (t) => {
+    const cwd = projectFolder({}, t);
     const { code, err } = await rivulet(['new', '../Oops'], { cwd });
     expect([code, err]).toEqual([
       2,
-      expect.stringMatching(/^rivulet: "\.\.\/Oops" is no name for an agent: a name is/),
+      expect.stringMatching(/^rivulet: "\.\.\/Oops" is not a valid agent name: a name is/),
     ]);
     expect(existsSync(join(cwd, 'agents'))).toBe(false);
   });
 
-  it('says so where the project’s files would not be modules', async (t) => {
-    const cwd = project(t, { 'package.json': '{}' });
+  it('prints how to make the project’s files ES modules', async (t) => {
+    const cwd = projectFolder({ 'package.json': '{}' }, t);
     expect((await rivulet(['new', 'one'], { cwd })).out).toContain('npm pkg set type=module');
   });
 });

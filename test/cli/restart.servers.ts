@@ -5,9 +5,9 @@ import type { Run } from '../../src/index.ts';
 import { frames, textOf } from '../support/serve.ts';
 import { RestartedServer } from './restarted-server.ts';
 
-// Eleven starts of a process, on a machine that is busy with the other tests, take their time.
-describe.concurrent('a server that is stopped and started again', { timeout: 120_000 }, () => {
-  it('does the work of a step once, over ten restarts', async (t) => {
+// Eleven starts of a process take long while other tests use the machine.
+describe.concurrent('a restarted server', { timeout: 120_000 }, () => {
+  it('executes each step once, over ten restarts', async (t) => {
     const server = new RestartedServer(
       t,
       'worker',
@@ -20,7 +20,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     await server.start(...limit);
     const { run_id } = await server.create('worker');
     for (let restart = 0; restart < 10; restart += 1) {
-      await server.said(run_id, `did ${restart}`);
+      await server.emitted(run_id, `did ${restart}`);
       const signal = restart % 2 === 0 ? 'SIGKILL' : 'SIGTERM';
       expect(await server.process.stop(signal)).toBe(signal === 'SIGTERM' ? 0 : 'SIGKILL');
       await server.start(...limit);
@@ -34,7 +34,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     expect(server.lines('done')).toEqual(numbers);
   });
 
-  it('gives up on a run that ends its process every time, after three attempts', async (t) => {
+  it('fails a run that ends its process each time, after three attempts', async (t) => {
     const server = new RestartedServer(
       t,
       'killer',
@@ -42,7 +42,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
       true,
     );
     await server.start();
-    // It may be gone before it answers.
+    // The server may exit before it responds.
     await server.create('killer').catch(() => undefined);
     expect(await server.process.ended()).toBe(7);
     for (let attempt = 1; attempt <= 3; attempt += 1) expect(await server.launch().ended()).toBe(7);
@@ -57,7 +57,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     expect(server.lines('entered')).toHaveLength(4);
   });
 
-  it('fails a run that does not say again what it said, and names the place and both texts', async (t) => {
+  it('fails a run whose replay emits other output, and names the event and both texts', async (t) => {
     const server = new RestartedServer(
       t,
       'fickle',
@@ -68,7 +68,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     server.write('mood', 'sunny');
     await server.start();
     const { run_id } = await server.create('fickle');
-    await server.said(run_id, 'sunny');
+    await server.emitted(run_id, 'sunny');
     await server.process.stop('SIGKILL');
     server.write('mood', 'rainy');
     await server.start();
@@ -82,7 +82,7 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     expect(textOf(run)).toBe('always. sunny');
   });
 
-  it('lets a pinned run finish when it is asked to stop, and takes no new ones meanwhile', async (t) => {
+  it('lets a run that is not durable finish on SIGTERM, and refuses new runs meanwhile', async (t) => {
     const server = new RestartedServer(
       t,
       'slow',
@@ -108,13 +108,13 @@ describe.concurrent('a server that is stopped and started again', { timeout: 120
     expect([run.status, textOf(run)]).toEqual(['completed', 'begun, done']);
   });
 
-  it('ends at once when it is told to stop a second time', async (t) => {
+  it('exits at once at the second SIGTERM', async (t) => {
     const server = new RestartedServer(t, 'slow', "() => gate('never')", false);
     await server.start('--limit', 'shutdownGrace=60000');
     const { run_id } = await server.create('slow');
     server.process.child.kill('SIGTERM');
     expect((await server.refused()).status).toBe(503);
-    // When the agent's time to finish is over, the process would end with 0.
+    // After the grace period, the process would exit with 0.
     expect(await server.process.stop('SIGTERM')).toBe(1);
 
     await server.start();

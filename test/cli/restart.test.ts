@@ -7,8 +7,8 @@ const approve = `(input, context) => concat(
   of('I can do that. '),
   context.await('Shall I?').pipe(map(({ message }) => 'You said ' + message.parts[0].content + '.')))`;
 
-// More restarts are in restart.servers.ts.
-it('a server is deployed in the middle of an approval, and neither the run nor its reader notices', {
+// restart.servers.ts has more restarts.
+it('a restart while a run awaits changes neither the run nor its stream', {
   timeout: 60_000,
 }, async (t) => {
   const server = new RestartedServer(t, 'approve', approve, true);
@@ -20,7 +20,7 @@ it('a server is deployed in the middle of an approval, and neither the run nor i
 
   const tail = (await server.tail(run_id)).text();
   expect(await server.process.stop()).toBe(0);
-  // A stream that is cut instead of ended would reject.
+  // A stream that is cut, not ended, would reject.
   const before = parseFrames(await tail);
 
   await server.start();

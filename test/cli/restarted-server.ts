@@ -11,7 +11,7 @@ import { appendFileSync, existsSync, readFileSync, watch } from 'node:fs';
 import { defineAgent } from 'rivulet';
 import { concat, defer, ignoreElements, map, Observable, of } from 'rxjs';
 
-/** Completes when there is a file of that name, which the test makes. */
+/** Completes when the test has created a file of that name. */
 const gate = (name) => new Observable((subscriber) => {
   const look = () => { if (existsSync(name)) { subscriber.next(name); subscriber.complete(); } };
   const watching = watch('.', look);
@@ -23,7 +23,7 @@ const gate = (name) => new Observable((subscriber) => {
 const agentText = (name: string, run: string, durable: boolean): string =>
   `${head}\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, ${run}, { durable: ${durable} });\n`;
 
-/** A project whose server is started again and again, on the same file. */
+/** A project whose server is restarted on the same SQLite file. */
 export class RestartedServer {
   readonly folder: string;
   #process: RivuletProcess | undefined;
@@ -68,27 +68,27 @@ export class RestartedServer {
     return (await fetch(`${this.url}${path}`)).json();
   }
 
-  /** What an EventSource does: opens the stream after the last event that it has. */
+  /** Opens the stream after the last event received, as an EventSource does. */
   tail(run_id: string, after?: number): Promise<Response> {
     const headers = { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': String(after) }) };
     return fetch(`${this.url}/runs/${run_id}/events`, { headers });
   }
 
-  /** Follows the run until it says a text. */
-  async said(run_id: string, text: string): Promise<void> {
+  /** Follows the run until it emits a text. */
+  async emitted(run_id: string, text: string): Promise<void> {
     await framesUntil(
       await this.tail(run_id),
       ({ event }) => event.type === 'message.part' && event.part.content === text,
     );
   }
 
-  /** Follows the run to its end. */
+  /** Follows the run until it is final. */
   async finished(run_id: string): Promise<Run> {
     await (await this.tail(run_id)).text();
     return this.get(`/runs/${run_id}`);
   }
 
-  /** Resolves, once the server has begun to stop, to what it answers a new run then. */
+  /** Resolves to the response to a new run when the server has begun to stop. */
   async refused(): Promise<Response> {
     for (;;) {
       const answer = await this.post('/runs', ask('echo'));

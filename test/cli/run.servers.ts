@@ -54,7 +54,7 @@ const client = () => createClient({ url: env.RIVULET_URL ?? '' });
 const idIn = (text: string): string => /run ([0-9a-f-]{36})/.exec(text)?.[1] ?? '';
 
 describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
-  it('prints the answer to stdout and nothing else there', async () => {
+  it('prints only the answer on stdout', async () => {
     expect(await rivulet(['run', 'echo', 'Hello'], { env })).toEqual({
       code: 0,
       out: 'Hello\n',
@@ -78,13 +78,13 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     ]);
   });
 
-  it('carries a conversation on', async () => {
+  it('continues a session', async () => {
     const id = '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11';
     await client().sync('echo', 'one', { session_id: id });
     expect((await rivulet(['run', 'session', 'two', '--session', id], { env })).out).toBe('user agent/echo \n');
   });
 
-  it('tells of steps, sources and artifacts on stderr, and saves artifacts where --out says, never outside', async () => {
+  it('prints steps, sources and artifacts on stderr, and saves artifacts inside the folder of --out only', async () => {
     const out = join(folder, 'deep/got');
     const ended = await rivulet(['run', 'report', 'x', '--out', out], { env });
     expect(ended.out).toBe('Tea is older than coffee.\n');
@@ -127,45 +127,45 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     ).toBe('run.completed');
   });
 
-  it('colours nothing in a pipe, unless FORCE_COLOR says so', async () => {
-    // The first test sees that nothing is coloured otherwise.
+  it('prints no colours into a pipe, unless FORCE_COLOR is set', async () => {
+    // The first test checks that nothing is coloured otherwise.
     const forced = await rivulet(['run', 'echo', 'Hello'], { env: { ...env, FORCE_COLOR: '1' } });
     expect(forced.err).toContain('\u001b[2m');
   });
 
-  it('sends the headers that a proxy asks for; options win over the environment', async () => {
+  it('sends the headers of --header, which takes precedence over the environment', async () => {
     const keyed = { ...env, RIVULET_HEADERS: 'X-Key: from, the env\nX-Other: 2' };
     await rivulet(['agents'], { env: keyed });
     await rivulet(['agents', '--header', 'X-Key: given'], { env: keyed });
     expect(headers.sort()).toEqual(['from, the env', 'given']);
   });
 
-  it('ends with 1 where the run fails, and says why', async () => {
+  it('exits with 1 if the run fails, and prints the reason', async () => {
     const { code, out, err } = await rivulet(['run', 'fails', 'x'], { env });
     expect([code, out]).toEqual([1, 'so far \n']);
     expect(err).toMatch(/The run failed: The shop is shut\. \(too_late\)\n$/);
   });
 
   it.for<[string, string[], RegExp]>([
-    ['nothing to run on', ['run', 'echo'], /^rivulet: there is nothing to run it on/],
-    ['a file that is not there', ['run', 'echo', '--file', 'nowhere'], /^rivulet: --file nowhere: ENOENT/],
+    ['no input', ['run', 'echo'], /^rivulet: the run has no input/],
+    ['a missing file', ['run', 'echo', '--file', 'nowhere'], /^rivulet: --file nowhere: ENOENT/],
     ['a folder that cannot be made', ['run', 'echo', 'x', '--out', '/dev/null/x'], /^rivulet: --out \/dev\/null\/x: /],
-    ['an agent that there is not', ['run', 'ecko', 'x'], /^rivulet: There is no agent ecko/],
-    ['an option that there is not', ['run', 'echo', 'x', '--quick'], /unknown option '--quick'/],
-    ['a header that is none', ['run', 'echo', 'x', '--header', 'secret'], /It has to be 'Name: value'/],
-  ])('ends with 2 and a line that says what is wrong: %s', async ([, args, says]) => {
+    ['an unknown agent', ['run', 'ecko', 'x'], /^rivulet: There is no agent ecko/],
+    ['an unknown option', ['run', 'echo', 'x', '--quick'], /unknown option '--quick'/],
+    ['an invalid header', ['run', 'echo', 'x', '--header', 'secret'], /It has to be 'Name: value'/],
+  ])('exits with 2 and one line that names the problem: %s', async ([, args, says]) => {
     const { code, err } = await rivulet(args, { env });
     expect(err).toMatch(says);
     expect(code).toBe(2);
   });
 
-  it('ends with 3 at once where there is no server, and says what to do', async () => {
+  it('exits with 3 at once if no server listens, and prints what to do', async () => {
     const { code, err } = await rivulet(['run', 'echo', 'x', '--url', 'http://127.0.0.1:11999']);
     expect(code).toBe(3);
-    expect(err).toMatch(/^rivulet: No connection: connect ECONNREFUSED 127\.0\.0\.1:11999\nIs the server up\?/);
+    expect(err).toMatch(/^rivulet: No connection: connect ECONNREFUSED 127\.0\.0\.1:11999\nIs the server running\?/);
   });
 
-  it('ends with 3 where something else answers', async () => {
+  it('exits with 3 if another kind of server answers', async () => {
     const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n<p>hi'));
     const url = await new Promise<string>((resolve) => {
       other.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${Object(other.address()).port}`));
@@ -173,10 +173,10 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     const { code, err } = await rivulet(['agents', '--url', url]);
     other.close();
     expect(code).toBe(3);
-    expect(err).toContain('is there a Rivulet?');
+    expect(err).toContain('is it a Rivulet server?');
   });
 
-  it('ends with 3 where the events are malformed', async () => {
+  it('exits with 3 if the events are malformed', async () => {
     const other = createTcpServer((socket) => {
       const body = 'id: 1\ndata: null\n\n';
       const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${body.length}`;
@@ -190,7 +190,7 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect(ended).toEqual({ code: 3, out: '', err: 'rivulet: This is not an event: null\n' });
   });
 
-  it('prints no password of a URL, whatever is wrong with it', async () => {
+  it('never prints the password of a URL', async () => {
     const wrong = await rivulet(['agents', '--url', 'ftp://me:secret@host/']);
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('--url') });
     const url = 'http://me:secret@127.0.0.1:11999';
@@ -207,15 +207,15 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     for (const { out, err } of ends) expect(out + err).not.toContain('secret');
   });
 
-  it('ends with 4 where the run asks and nobody can answer, and says how to', async () => {
+  it('exits with 4 if the run awaits a reply without a terminal, and prints how to reply', async () => {
     const { code, out, err } = await rivulet(['run', 'ask', 'x'], { env });
     expect([code, out]).toEqual([4, 'before. \n']);
-    expect(err).toContain(`Well?\nThe run waits for an answer: rivulet resume ${idIn(err)} 'your answer' --url`);
+    expect(err).toContain(`Well?\nThe run awaits a reply: rivulet resume ${idIn(err)} 'your answer' --url`);
     const resumed = await rivulet(['resume', idIn(err), 'yes'], { env });
     expect(resumed).toMatchObject({ code: 0, out: 'You said yes.\n' });
   });
 
-  it('does not ask again what was answered', async () => {
+  it('does not prompt for a reply that was given', async () => {
     const { run_id } = await client().sync('ask', 'x');
     await client().resume(run_id, 'yes');
     const watched = await rivulet(['watch', run_id], { env });
@@ -225,25 +225,25 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect(err).toMatch(/is completed; only an awaiting run/);
   });
 
-  it('says that the line is down, comes back, and shows nothing twice', async () => {
+  it('prints that the connection is lost, reconnects, and prints no event twice', async () => {
     const { run_id } = await client().sync('report', 'x');
     const proxy = await CuttingProxy.open(env.RIVULET_URL ?? '', [900]);
     const { code, out, err } = await rivulet(['watch', run_id, '--url', proxy.url]);
     await proxy.close();
     expect([code, out]).toEqual([0, 'Tea is older than coffee.\n']);
-    expect(err).toMatch(/^The line is down \(.*\); trying again in 0\.\d s, 1 of 6\.$/m);
+    expect(err).toMatch(/^Connection lost \(.*\); retrying in 0\.\d s, 1 of 6\.$/m);
   });
 
-  it('gives up after so many attempts, and says how to come back', async () => {
+  it('gives up after --retries attempts, and prints how to resume', async () => {
     const { run_id } = await client().sync('report', 'x');
     const proxy = await CuttingProxy.open(env.RIVULET_URL ?? '', [900, 0, 0]);
     const { code, err } = await rivulet(['watch', run_id, '--url', proxy.url, '--retries', '2']);
     await proxy.close();
     expect(code).toBe(3);
-    expect(err).toMatch(/2 of 2\.\n.*To come back to it: rivulet watch [0-9a-f-]+ --after [1-9]/s);
+    expect(err).toMatch(/2 of 2\.\n.*To resume watching: rivulet watch [0-9a-f-]+ --after [1-9]/s);
   });
 
-  it('leaves quietly when who reads its output has seen enough', async () => {
+  it('exits quietly when the reader of its output closes the pipe', async () => {
     const { run_id } = await client().sync('report', 'x');
     const watching = new RivuletProcess(['watch', run_id, '--json'], env);
     watching.child.stdout?.destroy();

@@ -1,120 +1,101 @@
 import { get } from 'node:http';
-import { describe, expect, it, type TestContext } from 'vitest';
-import type { Run } from '../../src/index.ts';
+import { describe, expect, it } from 'vitest';
 import { RivuletProcess } from '../support/process.ts';
-import { makeProject } from '../support/project.ts';
 import { ask } from '../support/serve.ts';
-
-function project({ onTestFinished }: TestContext, files: Record<string, string>): string {
-  const { folder, remove } = makeProject(files);
-  onTestFinished(remove);
-  return folder;
-}
-
-const agentText = (name: string, body = '(input) => input'): string =>
-  `import { defineAgent } from 'rivulet';\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, ${body});\n`;
-
-function start(
-  { onTestFinished }: TestContext,
-  folder: string,
-  args: string[] = [],
-  env: Record<string, string> = {},
-): RivuletProcess {
-  const rivulet = new RivuletProcess(['serve', ...args], env, folder);
-  onTestFinished(async () => {
-    await rivulet.stop('SIGKILL');
-  });
-  return rivulet;
-}
-
-const run = async (url: string, agent: string, more = {}): Promise<Run> =>
-  (
-    await fetch(`${url}/runs`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(ask(agent, 'hi', more)),
-    })
-  ).json();
+import { agentFile, createRun, post, projectFolder, startRivulet } from './server-project.ts';
 
 describe.concurrent('rivulet serve', { timeout: 60_000 }, () => {
-  it('hosts TypeScript, JavaScript and folders with an index, and says whom, where and what to try', async (t) => {
-    const folder = project(t, {
-      'agents/one.ts': agentText('one', "(input): string => input.length + ' message'"),
-      'agents/two.js': agentText('two'),
-      'agents/three/index.ts': `import { name } from './name.ts';\n${agentText('three').replace("'three'", 'name')}`,
-      'agents/three/name.ts': "export const name: string = 'three';\n",
-      'agents/_shared.ts': 'export {};\n',
-      'agents/one.test.ts': 'throw new Error("a test is no agent");\n',
-      'agents/README.md': '# not an agent\n',
-    });
-    const rivulet = start(t, folder, ['--port', '0']);
+  it('hosts TypeScript, JavaScript and folders with an index, and prints agents, URL and a command to try', async (t) => {
+    const folder = projectFolder(
+      {
+        'agents/one.ts': agentFile('one', "(input): string => input.length + ' message'"),
+        'agents/two.js': agentFile('two'),
+        'agents/three/index.ts': `import { name } from './name.ts';\n${agentFile('three').replace("'three'", 'name')}`,
+        'agents/three/name.ts': "export const name: string = 'three';\n",
+        'agents/_shared.ts': 'export {};\n',
+        'agents/one.test.ts': 'throw new Error("a test is no agent");\n',
+        'agents/README.md': '# not an agent\n',
+      },
+      t,
+    );
+    const rivulet = startRivulet(folder, ['serve', '--port', '0'], t);
     const url = await rivulet.url();
-    expect(rivulet.out).toMatch(/with 3 agents, kept in sqlite:\.\/data\/rivulet\.db/);
+    expect(rivulet.out).toMatch(/with 3 agents, store sqlite:\.\/data\/rivulet\.db/);
     expect(rivulet.out).toMatch(/one +A one\.\n +three +A three\.\n +two +A two\./);
     expect(rivulet.out).toContain(`curl -N ${url}/runs`);
-    expect((await run(url, 'one')).output[0]?.parts[0]?.content).toBe('1 message');
+    expect((await createRun(url, 'one')).output[0]?.parts[0]?.content).toBe('1 message');
     expect(await rivulet.stop()).toBe(0);
     expect(rivulet.err).toBe('');
   });
 
-  it('takes its options from the environment, and an option wins over it', async (t) => {
-    const folder = project(t, { 'mine/a.js': agentText('a'), 'yours/b.js': agentText('b') });
+  it('reads options from the environment; an option on the command line takes precedence', async (t) => {
+    const folder = projectFolder({ 'mine/a.js': agentFile('a'), 'yours/b.js': agentFile('b') }, t);
     const env = { PORT: '1', HOST: '127.0.0.1', RIVULET_STORE: 'memory:', PUBLIC_URL: 'https://agents.example.com' };
-    const rivulet = start(t, folder, ['mine', 'yours', '--port', '0'], env);
+    const rivulet = startRivulet(folder, ['serve', 'mine', 'yours', '--port', '0'], t, env);
     const url = await rivulet.url();
-    expect(rivulet.out).toContain('with 2 agents, kept in memory:');
-    const { session_id } = await run(url, 'a');
+    expect(rivulet.out).toContain('with 2 agents, store memory:');
+    const { session_id } = await createRun(url, 'a');
     const { history } = await (await fetch(`${url}/sessions/${session_id}`)).json();
     expect(history[0]).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
   });
 
-  it('stops with one line that says what is wrong: a store of no known kind', async (t) => {
-    const rivulet = start(t, project(t, { 'agents/a.js': agentText('a') }), ['--store', 'mongo:']);
+  it('exits with one line that names an unknown kind of store', async (t) => {
+    const rivulet = startRivulet(
+      projectFolder({ 'agents/a.js': agentFile('a') }, t),
+      ['serve', '--store', 'mongo:'],
+      t,
+    );
     expect(await rivulet.ended()).toBe(1);
     expect(rivulet.err).toMatch(/^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/);
   });
 
   it.for<[string, string[], RegExp]>([
-    ['a port that is none', ['--port', 'many'], /option '--port <port>' argument 'many' is invalid/],
-    ['a public URL that is none', ['--public-url', 'example.com'], /'example\.com' is invalid/],
+    ['an invalid port', ['--port', 'many'], /option '--port <port>' argument 'many' is invalid/],
+    ['an invalid public URL', ['--public-url', 'example.com'], /'example\.com' is invalid/],
     [
-      'a network that is none',
+      'an invalid network',
       ['--allow-network', '10.0.0.0/8,nonsense'],
       /expected an address or a range .* got "nonsense"/,
     ],
+    ['an unknown limit', ['--limit', 'sweeps=1'], /Unknown limit "sweeps"; the limits are events, .*maxStreams/],
     [
-      'a limit that there is not',
-      ['--limit', 'sweeps=1'],
-      /There is no limit "sweeps"; there are events, .*maxStreams/,
-    ],
-    [
-      'a time that means nothing',
+      'a time that is too short',
       ['--limit', 'sweepInterval=0'],
       /limits\.sweepInterval: expected integer to be greater/,
     ],
     [
-      'a time too long for a timer',
+      'a time that is too long for a timer',
       ['--limit', 'keepAliveTimeout=9999999999'],
       /options\.keepAliveTimeout: expected integer to be less/,
     ],
-  ])('takes no option that is wrong: %s', async ([, args, says], t) => {
-    const rivulet = start(t, project(t, {}), args);
+  ])('refuses %s', async ([, args, says], t) => {
+    const rivulet = startRivulet(projectFolder({}, t), ['serve', ...args], t);
     expect(await rivulet.ended()).toBe(2);
     expect(rivulet.err).toMatch(says);
   });
 
-  it('takes the former name of a limit, with a warning', async (t) => {
-    const rivulet = start(t, project(t, {}), ['--limit', 'stopTime=many']);
+  it('accepts the former name of a limit, with a warning', async (t) => {
+    const rivulet = startRivulet(projectFolder({}, t), ['serve', '--limit', 'stopTime=many'], t);
     expect(await rivulet.ended()).toBe(2);
-    expect(rivulet.err).toContain('the limit stopTime is called shutdownGrace now');
+    expect(rivulet.err).toContain('the limit stopTime is now called shutdownGrace');
     expect(rivulet.err).toContain('shutdownGrace has to be a whole number; got "many"');
   });
 
-  it('answers to the names that it is given, and takes limits of requests', async (t) => {
-    const folder = project(t, { 'agents/a.js': agentText('a') });
-    const args = ['--port', '0', '--store', 'memory:', '--host', 'localhost', '--limit', 'bodyValues=50,maxStreams=1'];
+  it('accepts the configured host names and origins, and applies limits of requests', async (t) => {
+    const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
+    const args = [
+      'serve',
+      '--port',
+      '0',
+      '--store',
+      'memory:',
+      '--host',
+      'localhost',
+      '--limit',
+      'bodyValues=50,maxStreams=1',
+    ];
     const env = { RIVULET_ALLOW_HOST: 'node1, node2', RIVULET_ALLOW_ORIGIN: 'https://app.example.com' };
-    const url = await start(t, folder, args, env).url();
+    const url = await startRivulet(folder, args, t, env).url();
     const { port } = new URL(url);
     const statusOf = (headers: Record<string, string>): Promise<number> =>
       new Promise((resolve, reject) => {
@@ -127,33 +108,32 @@ describe.concurrent('rivulet serve', { timeout: 60_000 }, () => {
     expect(await statusOf({ host: 'node3:80' })).toBe(421);
     expect(await statusOf({ origin: 'https://app.example.com' })).toBe(200);
     expect(await statusOf({ origin: 'https://other.example.com' })).toBe(403);
-    const wide = await fetch(`${url}/runs`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(ask('a', 'hi', { x: Array(60).fill(0) })),
-    });
+    const wide = await post(`${url}/runs`, ask('a', 'hi', { x: Array(60).fill(0) }));
     expect(wide.status).toBe(413);
   });
 
-  it('lives on when an agent throws where no Observable catches it', async (t) => {
-    const folder = project(t, {
-      'agents/stray.js': agentText(
-        'stray',
-        '() => { setTimeout(() => { throw new Error("astray"); }); Promise.reject(new Error("afloat")); return "ok"; }',
-      ),
-      'agents/well.js': agentText('well'),
-    });
-    const rivulet = start(t, folder, ['--port', '0', '--store', 'memory:']);
+  it('survives an agent that throws where no Observable catches the error', async (t) => {
+    const folder = projectFolder(
+      {
+        'agents/stray.js': agentFile(
+          'stray',
+          '() => { setTimeout(() => { throw new Error("astray"); }); Promise.reject(new Error("afloat")); return "ok"; }',
+        ),
+        'agents/well.js': agentFile('well'),
+      },
+      t,
+    );
+    const rivulet = startRivulet(folder, ['serve', '--port', '0', '--store', 'memory:'], t);
     const url = await rivulet.url();
-    await run(url, 'stray');
-    while (!rivulet.out.includes('astray') || !rivulet.out.includes('afloat')) await run(url, 'well');
-    expect((await run(url, 'well')).status).toBe('completed');
+    await createRun(url, 'stray');
+    while (!rivulet.out.includes('astray') || !rivulet.out.includes('afloat')) await createRun(url, 'well');
+    expect((await createRun(url, 'well')).status).toBe('completed');
     expect(rivulet.out).toContain('an agent threw outside of its run');
   });
 });
 
 describe('rivulet', { timeout: 60_000 }, () => {
-  it('explains itself', async () => {
+  it('prints help', async () => {
     const help = new RivuletProcess(['--help']);
     expect(await help.ended()).toBe(0);
     expect(help.out).toContain('serve');

@@ -1,47 +1,37 @@
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Run } from '../../src/index.ts';
-import { RivuletProcess } from '../support/process.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
-import { ask } from '../support/serve.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
+import { agentFile, createRun, getJson, startRivulet } from './server-project.ts';
 
-const { folder, remove } = makeProject({
-  'agents/echo.js':
-    "import { defineAgent } from 'rivulet';\nexport default defineAgent({ name: 'echo', description: 'Echoes.' }, (input) => input);\n",
-});
+const { folder, remove } = makeProject({ 'agents/echo.js': agentFile('echo') });
 afterAll(remove);
 
-function start(store: string): RivuletProcess {
-  const rivulet = new RivuletProcess(['serve', '--port', '0', '--store', store], {}, folder);
-  onTestFinished(async () => {
-    await rivulet.stop('SIGKILL');
-  });
-  return rivulet;
-}
+const serve = (store: string): RivuletProcess => startRivulet(folder, ['serve', '--port', '0', '--store', store]);
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
-  describe.skipIf(place === undefined)(`rivulet serve, with a store in ${name}`, { timeout: 60_000 }, () => {
+  describe.skipIf(place === undefined)(`rivulet serve, with a store in ${name}`, { timeout: 120_000 }, () => {
     afterAll(() => place?.remove());
-    const url = place?.url ?? '';
+    const store = place?.url ?? '';
 
-    // network-stores.servers.ts starts two at the same time, and a third one on what they left.
-    it('comes up on an empty place, keeps runs, and ends when it is told to', async () => {
-      const rivulet = start(url);
-      const at = await rivulet.url();
-      const body = JSON.stringify(ask('echo', 'Hello'));
-      const headers = { 'content-type': 'application/json' };
-      const run: Run = await (await fetch(`${at}/runs`, { method: 'POST', headers, body })).json();
+    it('starts on an empty store at the same time as another node, keeps runs, and stops on SIGTERM', async () => {
+      const nodes = [serve(store), serve(store)];
+      const [first = '', second = ''] = await Promise.all(nodes.map((node) => node.url()));
+      const run = await createRun(first, 'echo');
       expect(run.status).toBe('completed');
-      expect(await (await fetch(`${at}/runs/${run.run_id}`)).json()).toEqual(run);
-      expect(await rivulet.stop()).toBe(0);
+      expect(await getJson(`${second}/runs/${run.run_id}`)).toEqual(run);
+      expect(await Promise.all(nodes.map((node) => node.stop()))).toEqual([0, 0]);
+      const third = await serve(store).url();
+      expect(await getJson(`${third}/runs/${run.run_id}`)).toEqual(run);
+      expect((await getJson(`${third}/sessions/${run.session_id}`)).history).toHaveLength(2);
     });
 
-    it('says why it does not come up', async () => {
-      const wrong = new URL(url);
+    it('exits with the reason, without the password, if the store cannot be opened', async () => {
+      const wrong = new URL(store);
       wrong.hostname = '127.0.0.1';
       wrong.port = '1';
       wrong.password = 'secret';
-      const rivulet = start(wrong.href);
+      const rivulet = serve(wrong.href);
       expect(await rivulet.ended()).toBe(1);
       expect(rivulet.err).toMatch(/^rivulet: the store \S+ cannot be opened: connect ECONNREFUSED \S+\n$/);
       expect(rivulet.err).not.toContain('secret');

@@ -19,26 +19,26 @@ const schema = {
   required: ['guests', 'vegan', 'room'],
 };
 const form = agent('form', (_, context) =>
-  context.await('A table for whom?', { schema }).pipe(map(({ message }) => message.parts[0]?.content ?? '')),
+  context.await('A table for how many?', { schema }).pipe(map(({ message }) => message.parts[0]?.content ?? '')),
 );
 const endless = agent('endless', () => concat(of('It begins. '), NEVER));
-// A generator that waits hears of nothing.
+// A generator that awaits does not see that it is cancelled.
 const stubborn = agent('stubborn', async function* () {
   yield 'It begins. ';
   await new Promise(() => {});
 });
 const control = '\u009d52;c;cm0=\u0007\u001b]52;c;cm0=\u0007\u202e\u007f';
-const rudeForm = agent('rude-form', (_, context) => {
+const maliciousForm = agent('malicious-form', (_, context) => {
   const field = { type: 'string', title: control, description: control, default: control };
   const schema = { type: 'object', properties: { [`a${control}`]: field } };
   return context.await(`Well?${control}`, { schema }).pipe(map(() => ''));
 });
-const rude = agent('rude', () => 'a\u001b[2Jb\u0007');
+const malicious = agent('malicious', () => 'a\u001b[2Jb\u0007');
 
 let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
-  const agents = [tap.agent, askOnce, form, endless, stubborn, rude, rudeForm];
+  const agents = [tap.agent, askOnce, form, endless, stubborn, malicious, maliciousForm];
   app = await createServer({ agents, limits: { shutdownGrace: 0, cancelGrace: 60_000 } });
   url = await app.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -56,7 +56,7 @@ const statusOf = async (terminal: Terminal): Promise<string> => {
 };
 
 describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
-  it('shows the answer as it comes', async (t) => {
+  it('prints the answer as it arrives', async (t) => {
     const terminal = open(t, 'run', 'tap', 'x');
     await tap.started();
     tap.push('One, ');
@@ -69,7 +69,7 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(terminal.shown).toContain('\u001b[2mrun ');
   });
 
-  it('asks what the run asks, and sends what is typed', async (t) => {
+  it('prompts for the reply that the run awaits, and sends it', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
     await terminal.shows('> ');
     expect(terminal.shown).toMatch(/before\. \r\n.*Well\?.*\r\n/);
@@ -78,7 +78,7 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(terminal.shown).toMatch(/You said of course\.\r\n$/);
   });
 
-  it('asks field by field for what a schema describes, and again for what the server refuses', async (t) => {
+  it('prompts field by field for the value of a schema, and again for a value that the server refuses', async (t) => {
     const terminal = open(t, 'run', 'form', 'x');
     await terminal.shows('guests (whole number) How many? > ');
     terminal.type('0\r');
@@ -90,13 +90,13 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     terminal.type('\r');
     await terminal.shows('must be >= 1');
     await terminal.shows('guests (whole number) How many? [0] > ');
-    // What is typed ahead, or pasted, is taken line by line.
+    // Input that is typed ahead, or pasted, is read line by line.
     terminal.type('12\r\rblue\r12\r');
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown).toContain('{"guests":12,"vegan":true,"room":"blue","note":"12"}');
   });
 
-  it('withdraws its question when somebody else is quicker', async (t) => {
+  it('aborts its prompt when another client replies first', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
     await terminal.shows('> ');
     const { runs } = await createClient({ url }).runs({ agent_name: 'ask', status: 'awaiting' });
@@ -106,7 +106,7 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(terminal.shown).toContain('You said me first.');
   });
 
-  it('leaves the run awaiting at Ctrl-D, and says how to answer it', async (t) => {
+  it('leaves the run awaiting at Ctrl-D, and prints how to reply', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
     await terminal.shows('> ');
     terminal.type('\u0004');
@@ -124,7 +124,7 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(await statusOf(terminal)).toBe('cancelled');
   });
 
-  it('cancels the run at Ctrl-C while it asks, too', async (t) => {
+  it('cancels the run at Ctrl-C during a prompt, too', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
     await terminal.shows('> ');
     terminal.type('\u0003');
@@ -132,19 +132,19 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(await statusOf(terminal)).toBe('cancelled');
   });
 
-  it('leaves at once at the second Ctrl-C, whatever the agent does', async (t) => {
+  it('exits at once at the second Ctrl-C, even if the agent ignores the first', async (t) => {
     const terminal = open(t, 'run', 'stubborn', 'x');
     await terminal.shows('It begins.');
     terminal.type('\u0003');
-    await terminal.shows('Ctrl-C again leaves at once');
-    // No event tells that the server has heard of it.
+    await terminal.shows('press Ctrl-C again to exit at once');
+    // No event announces the status `cancelling`.
     while ((await statusOf(terminal)) !== 'cancelling');
     terminal.type('\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(await statusOf(terminal)).toBe('cancelling');
   });
 
-  it('only leaves at Ctrl-C where it watches', async (t) => {
+  it('does not cancel a watched run at Ctrl-C', async (t) => {
     const { run_id } = await createClient({ url }).start('endless', 'x');
     const terminal = open(t, 'watch', run_id);
     await terminal.shows('It begins.');
@@ -154,10 +154,10 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect((await createClient({ url }).get(run_id)).status).toBe('in-progress');
   });
 
-  it('lets no schema control the terminal', async (t) => {
-    const terminal = open(t, 'run', 'rude-form', 'x');
+  it('removes control characters of a schema', async (t) => {
+    const terminal = open(t, 'run', 'malicious-form', 'x');
     await terminal.shows('> ');
-    // Colours are the command line's own.
+    // The colours of the command line itself are left out.
     const [first, ...rest] = terminal.shown.split('\u001b[');
     const shown = [first, ...rest.map((text) => text.replace(/^\d*[A-GJKm]/, ''))].join('');
     expect(shown).toContain('52;c;cm0=');
@@ -166,8 +166,8 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     expect(await terminal.ended()).toBe(4);
   });
 
-  it('lets no agent control the terminal', async (t) => {
-    const terminal = open(t, 'run', 'rude', 'x');
+  it('removes control characters of an agent’s output', async (t) => {
+    const terminal = open(t, 'run', 'malicious', 'x');
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown).toMatch(/a\[2Jb\r\n$/);
   });

@@ -1,51 +1,52 @@
 import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { says, watching } from './watched-project.ts';
+import { agentFile } from './server-project.ts';
+import { watchedProject } from './watched-project.ts';
 
 describe.concurrent('rivulet serve --watch', { timeout: 120_000 }, () => {
-  it('sees a change of what an agent imports, also from outside of the folder, and through others', async (t) => {
-    const project = await watching(t, {
-      'agents/one.ts': `import { near } from './_near.ts';\n${says('one', '() => near')}`,
+  it('reloads agents when a direct or indirect import changes, also outside of the folder', async (t) => {
+    const project = await watchedProject(t, {
+      'agents/one.ts': `import { near } from './_near.ts';\n${agentFile('one', '() => near')}`,
       'agents/_near.ts': "import { far } from '../lib/far.js';\nexport const near: string = 'near ' + far;\n",
       'lib/far.ts': "export let far: string = 'far';\n",
     });
     expect(await project.ask('one')).toBe('near far');
     appendFileSync(project.path('lib/far.ts'), "far = 'further';\n");
-    await project.said('lib/far.ts has changed');
+    await project.printed('lib/far.ts has changed');
     expect(await project.ask('one')).toBe('near further');
     project.write('agents/_near.ts', "export const near: string = 'nearer';\n");
-    await project.said('agents/_near.ts has changed');
+    await project.printed('agents/_near.ts has changed');
     expect(await project.ask('one')).toBe('nearer');
   });
 
-  it('takes in new files and folders, and lets go of agents whose file is gone', async (t) => {
-    const project = await watching(t, { 'agents/a.js': says('a', "() => 'a'") });
-    project.write('agents/b.ts', says('b', "() => 'b'"));
-    await project.said('now hosting a, b');
+  it('adds agents of new files and folders, and removes agents whose file is removed', async (t) => {
+    const project = await watchedProject(t, { 'agents/a.js': agentFile('a', "() => 'a'") });
+    project.write('agents/b.ts', agentFile('b', "() => 'b'"));
+    await project.printed('now hosting a, b');
     mkdirSync(project.path('agents/c'));
-    await project.said('agents/c has changed');
-    project.write('agents/c/index.ts', says('c', "() => 'c'"));
-    await project.said('now hosting a, b, c');
+    await project.printed('agents/c has changed');
+    project.write('agents/c/index.ts', agentFile('c', "() => 'c'"));
+    await project.printed('now hosting a, b, c');
     expect([await project.ask('b'), await project.ask('c')]).toEqual(['b', 'c']);
     rmSync(project.path('agents/a.js'));
-    await project.said('now hosting b, c; a is gone');
+    await project.printed('now hosting b, c; a was removed');
     await expect(project.ask('a')).rejects.toMatchObject({ status: 404 });
   });
 
-  it('keeps all agents as they were where two would have one name', async (t) => {
-    const project = await watching(t, { 'agents/a.js': says('a', "() => 'a'") });
-    project.write('agents/b.js', says('a', "() => 'b'"));
-    await project.said('the agents stay as they were');
+  it('changes no agent if two would have the same name', async (t) => {
+    const project = await watchedProject(t, { 'agents/a.js': agentFile('a', "() => 'a'") });
+    project.write('agents/b.js', agentFile('a', "() => 'b'"));
+    await project.printed('the agents were not changed');
     expect(project.server.err).toBe(
-      'rivulet: agents/b.js: agent name "a" is already used by agents/a.js; the agents stay as they were\n',
+      'rivulet: agents/b.js: agent name "a" is already used by agents/a.js; the agents were not changed\n',
     );
     expect(await project.ask('a')).toBe('a');
   });
 
-  it('comes up although a file is broken, and ends when it is told to', async (t) => {
-    const project = await watching(t, { 'agents/a.js': says('a', "() => 'a'"), 'agents/bad.ts': 'nope;' });
+  it('starts although a file does not load, and stops on SIGTERM', async (t) => {
+    const project = await watchedProject(t, { 'agents/a.js': agentFile('a', "() => 'a'"), 'agents/bad.ts': 'nope;' });
     expect(project.server.err).toMatch(
-      /^rivulet: agents\/bad\.ts: does not load: nope is not defined; it is left out\n$/,
+      /^rivulet: agents\/bad\.ts: does not load: nope is not defined; the file is skipped\n$/,
     );
     expect(await project.ask('a')).toBe('a');
     expect(await project.server.stop()).toBe(0);

@@ -7,12 +7,8 @@ import { Output } from '../support/output.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
 
-/** A file with an agent of that name. */
-export const says = (name: string, body: string): string =>
-  `import { defineAgent } from 'rivulet';\nexport default defineAgent({ name: '${name}', description: 'A ${name}.' }, ${body});\n`;
-
-/** A project whose server watches it. */
-export async function watching({ onTestFinished }: TestContext, files: Record<string, string>) {
+/** Starts `serve --watch` on a project; both end with the test. */
+export async function watchedProject({ onTestFinished }: TestContext, files: Record<string, string>) {
   const { folder, remove } = makeProject(files);
   const server = new RivuletProcess(['serve', '--watch', '--port', '0', '--store', 'memory:'], {}, folder);
   const output = new Output(server.child);
@@ -25,13 +21,13 @@ export async function watching({ onTestFinished }: TestContext, files: Record<st
     server,
     client,
     path: (name: string) => join(folder, name),
-    /** As editors do: another file, moved to the place of the old one. */
+    /** Replaces a file by renaming a new one, as editors do. */
     write: (name: string, content: string) => {
       writeFileSync(join(folder, '.written'), content);
       renameSync(join(folder, '.written'), join(folder, name));
     },
-    /** Resolves when the server has said it. */
-    said: (words: string) => output.has(words),
+    /** Resolves when the server has printed the text. */
+    printed: (line: string) => output.has(line),
     ask: (agent: string) => lastValueFrom(client.run(agent, 'x').pipe(text())),
   };
 }

@@ -164,7 +164,7 @@ describe('the files of examples/deploy', () => {
     if (place === undefined) return;
     const started = node(line.split(' '));
     onTestFinished(async () => void (await started.stop('SIGKILL')));
-    const up = /up at|works for/;
+    const up = /listening at|executes runs/;
     await expect.poll(() => started.out + started.err, { timeout: 20_000 }).toMatch(up);
     expect(started.err).toBe('');
   });

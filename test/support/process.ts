@@ -25,11 +25,11 @@ export class RivuletProcess {
     });
   }
 
-  /** The URL that the process says it is up at. @throws Error with what it printed, where it ends instead */
+  /** The URL that the process prints when it listens. @throws Error with its output, if it ends instead */
   async url(): Promise<string> {
     for (;;) {
-      const found = /up at (http:\S+)/.exec(this.out)?.[1];
-      // The greeting is one write, so with its first line all of it is here.
+      const found = /listening at (http:\S+)/.exec(this.out)?.[1];
+      // The start-up text is one write, so with its first line all of it has arrived.
       if (found !== undefined && this.out.includes('curl')) return found;
       if (this.child.exitCode !== null) throw new Error(`rivulet ended: ${this.err || this.out}`);
       await Promise.race([once(this.child.stdout ?? this.child, 'data'), once(this.child, 'exit')]);

@@ -8,17 +8,17 @@ export interface AgentsOptions extends Connection {
 }
 
 export async function agents(options: AgentsOptions): Promise<number> {
-  const all = await connect(options).agents();
-  const rows = all.map(({ name, status, description }) => [
+  const manifests = await connect(options).agents();
+  const rows = manifests.map(({ name, status, description }) => [
     name,
-    figure(status?.success_rate, '%', 0),
-    figure(status?.avg_run_time_seconds, ' s', 1),
+    formatNumber(status?.success_rate, '%', 0),
+    formatNumber(status?.avg_run_time_seconds, ' s', 1),
     description,
   ]);
-  if (options.json) for (const one of all) terminal.json(one);
+  if (options.json) for (const manifest of manifests) terminal.json(manifest);
   else table(['NAME', 'SUCCESS', 'TIME', 'DESCRIPTION'], rows);
   return exit.completed;
 }
 
-const figure = (value: number | undefined, unit: string, digits: number): string =>
+const formatNumber = (value: number | undefined, unit: string, digits: number): string =>
   typeof value === 'number' ? `${value.toFixed(digits)}${unit}` : '-';

@@ -2,23 +2,22 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nameProblem } from '../../core/agent.ts';
-import { exit } from '../exit-codes.ts';
+import { exit, UsageError } from '../exit-codes.ts';
 import { terminal } from '../terminal.ts';
-import { UsageError } from '../usage-error.ts';
 
 /**
- * Writes a first agent and its test. Overwrites nothing.
- * @throws UsageError where the name is no agent's, or one of the files is there
+ * Writes a first agent and its test. Overwrites no file.
+ * @throws UsageError if the name is not valid for an agent, or one of the files exists
  */
 export async function newAgent(name: string): Promise<number> {
   const problem = nameProblem(name);
-  if (problem !== undefined) throw new UsageError(`"${name}" is no name for an agent: ${problem}`);
+  if (problem !== undefined) throw new UsageError(`"${name}" is not a valid agent name: ${problem}`);
   const files = {
     [join('agents', `${name}.ts`)]: agentText(name),
     [join('agents', `${name}.test.ts`)]: testText(name),
   };
-  const there = Object.keys(files).find((path) => existsSync(path));
-  if (there !== undefined) throw new UsageError(`${there} is there already; take another name, or move it away`);
+  const existing = Object.keys(files).find((path) => existsSync(path));
+  if (existing !== undefined) throw new UsageError(`${existing} already exists; choose another name, or move it`);
   await mkdir('agents', { recursive: true });
   for (const [path, text] of Object.entries(files)) await writeFile(path, text, { flag: 'wx' });
   terminal.print(await nextSteps(name, Object.keys(files)));
@@ -28,7 +27,7 @@ export async function newAgent(name: string): Promise<number> {
 const agentText = (name: string): string => `import { defineAgent } from 'rivulet';
 import { from } from 'rxjs';
 
-// What it emits goes to whoever reads the run, as it comes. Also possible: a promise, an async generator, a plain string.
+// Each value that it emits is streamed to the client at once. It may also return a promise, an async generator or a string.
 export default defineAgent({ name: '${name}', description: 'Says hello, word by word.' }, (input) => {
   const text = input.flatMap(({ parts }) => parts.map(({ content }) => content ?? '')).join(' ');
   return from(['Hello, ', 'you ', 'said: ', text]);
@@ -40,7 +39,7 @@ import { createClient } from 'rivulet/client';
 import { expect, it } from 'vitest';
 import agent from './${name}.ts';
 
-it('says hello to what it is told', async () => {
+it('greets and repeats the input', async () => {
   const server = await createServer({ agents: [agent] });
   try {
     const client = createClient({ url: await server.listen({ port: 0 }) });
@@ -56,13 +55,13 @@ it('says hello to what it is told', async () => {
 async function nextSteps(name: string, files: string[]): Promise<string> {
   const text = await readFile('package.json', 'utf8').catch(() => '{}');
   return [
-    `Wrote ${files.join(' and ')}. What comes next:`,
+    `Wrote ${files.join(' and ')}. Next steps:`,
     '',
-    // Node takes a package's files for CommonJS otherwise, and agents are modules.
+    // Without it, Node loads .ts and .js files as CommonJS, and agents are ES modules.
     ...(/"type"\s*:\s*"module"/.test(text) ? [] : ['  npm pkg set type=module']),
     '  npm install rxjs && npm install --save-dev vitest',
-    '  npx vitest run                          # its test',
-    '  npx rivulet serve --watch               # hosts it, and loads it again when you change it',
+    '  npx vitest run                          # runs its test',
+    '  npx rivulet serve --watch               # serves it, and reloads it when it changes',
     `  npx rivulet run ${name} 'Good morning'`,
   ].join('\n');
 }

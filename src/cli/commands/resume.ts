@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Event } from '../../schema/event.ts';
-import { Followed, type FollowOptions } from '../follow.ts';
 import { textOrStdin } from '../input.ts';
+import { type FollowOptions, RunFollower } from '../run-follower.ts';
 
-/** Answers what a run asks, and follows how it goes on: what there was before the question is not shown again. */
+/** Replies to a run that awaits, and follows it. Events up to the await request are not printed again. */
 export async function resume(run_id: string, text: string, options: FollowOptions): Promise<number> {
-  const followed = new Followed(options);
-  const asking = await followed.client.get(run_id);
-  await followed.client.resume(run_id, await textOrStdin(text));
-  let asked = false;
+  const follower = new RunFollower(options);
+  const awaiting = await follower.client.get(run_id);
+  await follower.client.resume(run_id, await textOrStdin(text));
+  let pastRequest = false;
   const skip = (event: Event): boolean => {
-    if (asked) return false;
-    // The event may not repeat the output of the run.
-    asked = 'run' in event && isDeepStrictEqual(event.run.await_request, asking.await_request);
+    if (pastRequest) return false;
+    // Only the await request is compared: the event does not repeat the run's output.
+    pastRequest = 'run' in event && isDeepStrictEqual(event.run.await_request, awaiting.await_request);
     return true;
   };
-  return followed.follow(run_id, { skip, interrupt: 'cancel' });
+  return follower.follow(run_id, { skip, onInterrupt: 'cancel' });
 }

@@ -15,20 +15,20 @@ export interface RunsOptions extends Connection {
 export async function runs({ agent, status, session, limit, json, ...connection }: RunsOptions): Promise<number> {
   const client = connect(connection);
   const filter = { agent_name: agent, status, session_id: session };
-  // A page at a time, so that a long list begins to be there at once and is never in memory as a whole.
-  let shown = 0;
+  // Prints page by page: the first rows appear at once, and a long list is never in memory as a whole.
+  let printed = 0;
   let cursor: string | undefined;
   do {
-    const page = await client.runs({ ...filter, limit: Math.min(limit - shown, 100), cursor });
+    const page = await client.runs({ ...filter, limit: Math.min(limit - printed, 100), cursor });
     if (json) for (const run of page.runs) terminal.json(run);
-    else table(shown === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED', ''] : undefined, page.runs.map(row), widths);
-    shown += page.runs.length;
+    else table(printed === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED', ''] : undefined, page.runs.map(row), widths);
+    printed += page.runs.length;
     cursor = page.next_cursor;
-  } while (cursor !== undefined && shown < limit);
+  } while (cursor !== undefined && printed < limit);
   return exit.completed;
 }
 
-/** Columns are as wide on every page: a uuid, most names, a status, a time. */
+/** Minimum widths of the columns, so that all pages align: a uuid, most names, a status, a time. */
 const widths = [36, 16, 11, 19];
 
 const row = ({ run_id, agent_name, status, created_at, error, await_request }: Run): string[] => [

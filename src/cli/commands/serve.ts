@@ -6,14 +6,13 @@ import { defaultLimits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
 import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
-import { exit } from '../exit-codes.ts';
+import { exit, UsageError } from '../exit-codes.ts';
 import { loadAgents } from '../load-agents.ts';
 import type { LimitOption } from '../options.ts';
 import { terminal } from '../terminal.ts';
-import { UsageError } from '../usage-error.ts';
 import { WatchedAgents } from '../watch-agents.ts';
 
-/** What a process that executes runs is told. */
+/** Options of `worker`, and of `serve`, which executes runs as well. */
 export interface WorkOptions {
   readonly store: string;
   readonly publicUrl?: string;
@@ -35,11 +34,11 @@ export interface ServeOptions extends WorkOptions {
 }
 
 /**
- * Serves the agents of some folders until the process is told to stop.
- * @throws Error with one line that says what is wrong and where
+ * Serves the agents of some folders until the process gets a signal to stop.
+ * @throws Error with one line that names the problem and its place
  */
 export async function serve(folders: readonly string[], options: ServeOptions): Promise<number> {
-  if (!options.worker) needShared(options.store, '--no-worker');
+  if (!options.worker) requireSharedStore(options.store, '--no-worker');
   const watched = options.watch ? await WatchedAgents.open(folders) : undefined;
   const agents = watched?.registry ?? (await registryOf(folders));
   const { docs, playground, stalledAfter, worker: works } = options;
@@ -47,33 +46,41 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     allowedHosts: [...options.allowHost, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigin,
   };
-  const app = await createServer({ ...common(options), agents, docs, playground, stalledAfter, works, ...names });
+  const app = await createServer({
+    ...serverOptions(options),
+    agents,
+    docs,
+    playground,
+    stalledAfter,
+    works,
+    ...names,
+  });
   app.addHook('onClose', async () => watched?.close());
   const url = await app.listen({ host: options.host, port: options.port });
   terminal.print(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
-  untilStopped(app, options);
+  closeOnSignal(app, options);
   return exit.completed;
 }
 
 /**
- * Executes runs that servers of the same store were asked for, until the process is told to stop.
+ * Executes the runs of servers that share the store, until the process gets a signal to stop.
  * @throws Error as above
  */
 export async function work(folders: readonly string[], options: WorkOptions): Promise<number> {
-  needShared(options.store, 'A worker');
+  requireSharedStore(options.store, 'A worker');
   const agents = await registryOf(folders);
-  const app = await createServer({ agents, docs: false, playground: false, ...common(options) });
+  const app = await createServer({ agents, docs: false, playground: false, ...serverOptions(options) });
   await app.ready();
   const names = agents.list().map(({ manifest }) => manifest.name);
-  terminal.print(`Rivulet works for ${storeName(options.store)} with ${names.join(', ')}`);
-  untilStopped(app, options);
+  terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
+  closeOnSignal(app, options);
   return exit.completed;
 }
 
 const registryOf = async (folders: readonly string[]): Promise<Registry> =>
   new Registry((await Promise.all(folders.map(loadAgents))).flat());
 
-const common = ({ store, publicUrl, allowNetwork, limit, logLevel }: WorkOptions) => ({
+const serverOptions = ({ store, publicUrl, allowNetwork, limit, logLevel }: WorkOptions) => ({
   store,
   foreign: { allowNetworks: allowNetwork },
   ...limit.server,
@@ -82,26 +89,26 @@ const common = ({ store, publicUrl, allowNetwork, limit, logLevel }: WorkOptions
   ...(publicUrl !== undefined && { publicUrl }),
 });
 
-function needShared(store: string, what: string): void {
+function requireSharedStore(store: string, subject: string): void {
   if (/^(rediss?|postgres(ql)?):/.test(store)) return;
   throw new UsageError(
-    `${what} needs a store that several processes share, redis:// or postgres://; got ${storeName(store)}`,
+    `${subject} needs a store that several processes share, redis:// or postgres://; got ${storeName(store)}`,
   );
 }
 
-function untilStopped(app: FastifyInstance, options: WorkOptions): void {
-  // An agent may throw where no Observable catches it, in a timer of its own, say. Its run does not
-  // end by that; all other runs would, if the process did.
-  const stray = (error: unknown): void =>
+function closeOnSignal(app: FastifyInstance, options: WorkOptions): void {
+  // An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
+  // ended, all other runs would end, too.
+  const logUncaught = (error: unknown): void =>
     app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
-  process.on('uncaughtException', stray);
-  process.on('unhandledRejection', stray);
-  // Longer than the runs get, so that what follows them has its time as well; a second signal ends it at once.
+  process.on('uncaughtException', logUncaught);
+  process.on('unhandledRejection', logUncaught);
+  // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.
   const delay = (options.limit.runs.shutdownGrace ?? defaultLimits.shutdownGrace) + 8_000;
   closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
 }
 
-/** What the server says when it is up: whom it hosts, where, and a line to try. */
+/** The text printed at start-up: the agents, the URLs and a command to try. */
 function greeting(agents: readonly Agent[], url: string, options: ServeOptions): string {
   const { store, docs, playground, watch } = options;
   const names = agents.map(({ manifest }) => manifest.name);
@@ -109,15 +116,15 @@ function greeting(agents: readonly Agent[], url: string, options: ServeOptions):
   const lines = agents.map(
     ({ manifest: { name, description } }) => `  ${name.padEnd(width)}  ${description.split('\n', 1)[0]}`,
   );
-  const first = names.includes('echo') ? 'echo' : (names[0] ?? 'echo');
-  const body = `{"agent_name":"${first}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
+  const example = names.includes('echo') ? 'echo' : (names[0] ?? 'echo');
+  const body = `{"agent_name":"${example}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
   return [
     '',
-    `Rivulet is up at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, kept in ${storeName(store)}`,
+    `Rivulet is listening at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, store ${storeName(store)}`,
     '',
     ...lines,
     '',
-    ...(watch ? ['Agents are loaded again when their files change.'] : []),
+    ...(watch ? ['Agents are reloaded when their files change.'] : []),
     ...(playground ? [`Playground: ${url}/`] : []),
     ...(docs ? [`Documentation: ${url}/docs`] : []),
     'Try it:',

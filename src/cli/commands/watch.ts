@@ -1,9 +1,9 @@
-import { Followed, type FollowOptions } from '../follow.ts';
+import { type FollowOptions, RunFollower } from '../run-follower.ts';
 
 export interface WatchOptions extends FollowOptions {
   readonly after: number;
 }
 
-/** Follows a run that there is. It may be somebody else's, so Ctrl-C only leaves. */
+/** Follows an existing run. Another client may own it, so Ctrl-C does not cancel it. */
 export const watch = (run_id: string, options: WatchOptions): Promise<number> =>
-  new Followed(options).follow(run_id, { after: options.after, interrupt: 'leave' });
+  new RunFollower(options).follow(run_id, { after: options.after, onInterrupt: 'leave' });

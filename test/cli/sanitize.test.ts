@@ -2,28 +2,28 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { oneLine, printableJson, shellWord, withoutPasswords } from '../../src/cli/printable.ts';
+import { oneLine, redactCredentials, sanitizedJson, shellQuote } from '../../src/cli/sanitize.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
 import { Transcript } from '../../src/cli/transcript.ts';
 import type { Event } from '../../src/schema/event.ts';
 
 const folder = resolve(import.meta.dirname, '../../src/cli');
 
-/** Clears the screen, sets the title, copies to the clipboard, also by C1; DEL, return, the direction of writing. */
-const rude =
+/** Clears the screen, sets the title, writes to the clipboard, also with C1; DEL, return, the direction of writing. */
+const malicious =
   'a\u001b[2Jb\u001b]0;title\u0007c\u001b]52;c;cm0gLXJm\u0007d\u009b2Je\u009d52;c;cm0=\u009cf\u007fg\rh\u202ei\u2066j\u2069\u200fk\u061cl';
 const isHarmless = (text: string): boolean => !/[^\P{Cc}\n\t]|\p{Bidi_Control}/u.test(text);
-/** Without the colours that the command line itself sets. */
+/** The text without the colours that the command line itself sets. */
 const withoutColours = (text: string): string =>
   ['0', '1', '2', '22', '31', '33', '36', '39'].reduce((rest, code) => rest.replaceAll(`\u001b[${code}m`, ''), text);
 
-/** A terminal, or two pipes, and what they were given. */
-function printed(isTTY: boolean) {
+/** A terminal, or two pipes, and functions that read their output. */
+function fakeTerminal(isTTY: boolean) {
   const [out, err] = [new PassThrough(), new PassThrough()];
   for (const stream of [out, err]) Object.assign(stream, { isTTY, columns: 200 });
   const read = (stream: PassThrough): string => stream.read()?.toString() ?? '';
   return {
-    // Of a terminal's stream, the Terminal uses what is here.
+    // The Terminal uses only these members of a stream.
     terminal: new Terminal(out as unknown as NodeJS.WriteStream, err as unknown as NodeJS.WriteStream),
     out: () => withoutColours(read(out)),
     err: () => withoutColours(read(err)),
@@ -31,35 +31,38 @@ function printed(isTTY: boolean) {
 }
 
 const run = (status: 'failed' | 'completed') => ({
-  run_id: rude,
-  agent_name: rude,
+  run_id: malicious,
+  agent_name: malicious,
   status,
   output: [],
   created_at: '2026-01-01T00:00:00.000Z',
-  error: { code: 'server_error' as const, message: rude, data: { reason: rude } },
+  error: { code: 'server_error' as const, message: malicious, data: { reason: malicious } },
 });
 const events: Event[] = [
   { type: 'message.created', message: { role: 'agent/a', parts: [], completed_at: null } },
-  { type: 'message.part', part: { content: rude } },
+  { type: 'message.part', part: { content: malicious } },
   {
     type: 'message.part',
-    part: { metadata: { kind: 'trajectory', message: rude, tool_name: rude, tool_input: { a: rude } } },
+    part: { metadata: { kind: 'trajectory', message: malicious, tool_name: malicious, tool_input: { a: malicious } } },
   },
-  { type: 'message.part', part: { metadata: { kind: 'citation', title: rude, url: rude, description: rude } } },
-  { type: 'message.part', part: { name: rude, content_type: rude, content: 'x' } },
-  { type: 'message.part', part: { name: rude, content_url: rude } },
-  { type: 'generic', generic: { a: rude } },
-  { type: 'error', error: { code: 'server_error', message: rude, data: { code: rude } } },
+  {
+    type: 'message.part',
+    part: { metadata: { kind: 'citation', title: malicious, url: malicious, description: malicious } },
+  },
+  { type: 'message.part', part: { name: malicious, content_type: malicious, content: 'x' } },
+  { type: 'message.part', part: { name: malicious, content_url: malicious } },
+  { type: 'generic', generic: { a: malicious } },
+  { type: 'error', error: { code: 'server_error', message: malicious, data: { code: malicious } } },
   { type: 'message.completed', message: { role: 'agent/a', parts: [] } },
   { type: 'run.failed', run: run('failed') },
 ];
 
-describe('what an agent sends', () => {
-  it('cannot control a terminal, whichever way it is printed', () => {
-    const { terminal, out, err } = printed(true);
+describe('output of an agent', () => {
+  it('cannot control a terminal, however it is printed', () => {
+    const { terminal, out, err } = fakeTerminal(true);
     const transcript = new Transcript(terminal);
     for (const event of events) transcript.show(event);
-    for (const text of [rude, `${rude}\n`]) {
+    for (const text of [malicious, `${malicious}\n`]) {
       terminal.answer(text);
       terminal.print(text, 'bold');
       terminal.note(text);
@@ -72,12 +75,12 @@ describe('what an agent sends', () => {
     expect(isHarmless(shown)).toBe(true);
   });
 
-  it('is escaped in JSON, where it comes to the same value', () => {
+  it('is escaped in JSON, which parses to the same value', () => {
     for (const isTTY of [true, false]) {
-      const { terminal, out } = printed(isTTY);
-      terminal.json({ [rude]: [rude, 'Grüße 世界 🌊'] });
+      const { terminal, out } = fakeTerminal(isTTY);
+      terminal.json({ [malicious]: [malicious, 'Grüße 世界 🌊'] });
       const line = out();
-      expect(JSON.parse(line)).toEqual({ [rude]: [rude, 'Grüße 世界 🌊'] });
+      expect(JSON.parse(line)).toEqual({ [malicious]: [malicious, 'Grüße 世界 🌊'] });
       expect(line).toContain('\\u009b');
       expect(line).toContain('\\u202e');
       expect(line).toContain('世界 🌊');
@@ -85,34 +88,34 @@ describe('what an agent sends', () => {
     }
   });
 
-  it('goes into a pipe as it is, and is one line in a table or a prompt', () => {
-    const { terminal, out } = printed(false);
-    terminal.answer(rude);
-    expect(out()).toBe(rude);
-    expect(isHarmless(oneLine(`${rude}\n\n${rude}`))).toBe(true);
+  it('goes to a pipe unchanged, and is one line in a table or a prompt', () => {
+    const { terminal, out } = fakeTerminal(false);
+    terminal.answer(malicious);
+    expect(out()).toBe(malicious);
+    expect(isHarmless(oneLine(`${malicious}\n\n${malicious}`))).toBe(true);
     expect(oneLine('a\n\tb')).toBe('a b');
     expect(oneLine('x'.repeat(1_000))).toHaveLength(300);
-    expect(printableJson('a\u007f')).toBe('"a\\u007f"');
+    expect(sanitizedJson('a\u007f')).toBe('"a\\u007f"');
   });
 });
 
-describe('what is secret', () => {
+describe('credentials in a URL', () => {
   it.each([
     ['http://me:secret@host:80/path', 'http://***@host:80/path'],
     ['no store at postgres://me:se@cret@db/x?y=a@b.', 'no store at postgres://***@db/x?y=a@b.'],
     ['http://host/a@b and c@d', 'http://host/a@b and c@d'],
-  ])('is hidden in %s', (text, shown) => {
-    expect(withoutPasswords(text)).toBe(shown);
-    const { terminal, err } = printed(false);
+  ])('are redacted in %s', (text, shown) => {
+    expect(redactCredentials(text)).toBe(shown);
+    const { terminal, err } = fakeTerminal(false);
     terminal.note(text);
     terminal.error(text);
     expect(err()).toBe(`${shown}\n${shown}\n`);
   });
 });
 
-describe('a command to type', () => {
-  it('is one word of a shell for each of its words', () => {
-    expect(['0d9c-1', 'a b', "$(rm -rf '/')", 'http://h:1/?a=b&c'].map(shellWord)).toEqual([
+describe('shellQuote', () => {
+  it('quotes each argument as one word of a shell', () => {
+    expect(['0d9c-1', 'a b', "$(rm -rf '/')", 'http://h:1/?a=b&c'].map(shellQuote)).toEqual([
       '0d9c-1',
       "'a b'",
       "'$(rm -rf '\\''/'\\'')'",

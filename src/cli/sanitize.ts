@@ -1,0 +1,28 @@
+/**
+ * Characters that control a terminal or change the order of text: C0 except line feed and tab, DEL, C1, and the controls
+ * of writing direction.
+ */
+const controls = /[^\P{Cc}\n\t]|\p{Bidi_Control}/gu;
+
+/** The text without control characters. */
+export const sanitize = (text: string): string => text.replace(controls, '');
+
+/** The text on one line of at most `maxLength` characters, without control characters. */
+export function oneLine(text: string, maxLength = 300): string {
+  const line = text.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ');
+  return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line;
+}
+
+/** The value as JSON on one line, safe for a terminal. `JSON.stringify` escapes C0 only. */
+export const sanitizedJson = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    /[\p{Cc}\p{Bidi_Control}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+/** The text with user and password of each URL replaced by `***`. */
+export const redactCredentials = (text: string): string => text.replace(/\/\/[^\s/?#]*@/g, '//***@');
+
+/** The text quoted as one word for a shell. */
+export const shellQuote = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
