@@ -1,26 +1,26 @@
 import type { MessagePart } from '../client/client.ts';
 
-/** Characters of a text that are shown in the page. */
-const preview = 4_000;
+/** Characters of a text that the page shows. */
+const maxPreview = 4_000;
 
 export interface Artifact {
   readonly name: string;
   readonly type: string;
   /**
-   * Bytes to be saved; undefined where they are elsewhere. They have no type that a browser shows: a page, or an SVG,
-   * that were opened from here would run as one of this server's.
+   * Bytes for a download; undefined if the content is elsewhere. Their type is one that browsers do not display: an HTML
+   * page or SVG opened from here would run scripts with this server's origin.
    */
   readonly bytes: Blob | undefined;
-  /** Where it is, if it is elsewhere, and its address is one that may be opened. */
+  /** The URL of content elsewhere, if it is http or https. */
   readonly url: string | undefined;
-  /** What an <img> shows: in there, scripts do not run. Undefined where it is no picture, or another host has it. */
-  readonly picture: string | undefined;
-  /** What can be read of it in the page. */
+  /** The source of an <img>, which runs no scripts. Undefined if it is not an image, or on another host. */
+  readonly image: string | undefined;
+  /** The beginning of a text artifact. */
   readonly text: string | undefined;
 }
 
-const safe = /^https?:$/;
-const pictureType = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)(?=;|$)/i;
+const safeProtocol = /^https?:$/;
+const imageType = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)(?=;|$)/i;
 
 export function artifactOf(part: MessagePart): Artifact {
   const { content, content_type: type = 'text/plain', content_url } = part;
@@ -34,14 +34,14 @@ export function artifactOf(part: MessagePart): Artifact {
     name: part.name ?? url?.pathname.split('/').at(-1) ?? `${type.split(/[;+]/, 1)[0]?.replace('/', '.')}`,
     type,
     bytes: bytes === undefined ? undefined : new Blob([bytes], { type: 'application/octet-stream' }),
-    url: url !== undefined && safe.test(url.protocol) ? url.href : undefined,
-    picture: pictureOf(part, type, url),
-    text: readable ? pretty(content ?? '', type).slice(0, preview) : undefined,
+    url: url !== undefined && safeProtocol.test(url.protocol) ? url.href : undefined,
+    image: imageOf(part, type, url),
+    text: readable ? pretty(content ?? '', type).slice(0, maxPreview) : undefined,
   };
 }
 
-function pictureOf({ content, content_encoding }: MessagePart, type: string, url: URL | undefined): string | undefined {
-  const [known] = pictureType.exec(type) ?? [];
+function imageOf({ content, content_encoding }: MessagePart, type: string, url: URL | undefined): string | undefined {
+  const [known] = imageType.exec(type) ?? [];
   if (known === undefined) return undefined;
   if (content === undefined) return url?.origin === location.origin ? url.href : undefined;
   return content_encoding === 'base64'

@@ -13,34 +13,35 @@ import {
 } from 'rxjs';
 import type { AgentManifest, Client } from '../client/client.ts';
 
-const every = 5_000; // milliseconds
+const pollInterval = 5_000; // milliseconds
 
-/** Ticks while somebody looks: a tab in the background asks for nothing. */
-export const whileSeen = (milliseconds: number): Observable<number> =>
+/** Ticks while the tab is visible. */
+export const pollWhileVisible = (milliseconds: number): Observable<number> =>
   timer(0, milliseconds).pipe(filter((tick) => tick === 0 || document.visibilityState === 'visible'));
 
-/** The agents with their figures; undefined until they are known. */
+/** The agents of the server with their statistics. */
 export class Catalog {
+  /** Undefined until the first response. */
   readonly agents = signal<readonly AgentManifest[] | undefined>(undefined);
   readonly #client: Client;
-  readonly #again = new Subject<void>();
+  readonly #refresh = new Subject<void>();
 
   constructor(client: Client) {
     this.#client = client;
   }
 
-  begin(): Subscription {
-    const ask = defer(() => this.#client.agents()).pipe(catchError(() => EMPTY));
-    return merge(whileSeen(every), this.#again)
-      .pipe(exhaustMap(() => ask))
+  poll(): Subscription {
+    const load = defer(() => this.#client.agents()).pipe(catchError(() => EMPTY));
+    return merge(pollWhileVisible(pollInterval), this.#refresh)
+      .pipe(exhaustMap(() => load))
       .subscribe((agents) => {
         this.agents.value = agents;
       });
   }
 
-  /** The figures have changed: a run is over. */
+  /** Loads the statistics again, for example after the end of a run. */
   refresh(): void {
-    this.#again.next();
+    this.#refresh.next();
   }
 
   find(name: string | undefined): AgentManifest | undefined {

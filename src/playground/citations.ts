@@ -1,49 +1,49 @@
 import type { CitationMetadata } from '../schema/message.ts';
 
-export interface Numbered {
-  /** From 1, in the order in which they came. */
+export interface NumberedCitation {
+  /** From 1, in order of arrival. */
   readonly number: number;
   readonly citation: CitationMetadata;
 }
 
-/** A stretch of text that is cited or not, and the marks that stand after it. */
-export interface Piece {
+/** A piece of text that is cited or not, and the citation marks that follow it. */
+export interface TextPiece {
   readonly text: string;
   readonly cited: boolean;
-  readonly marks: readonly Numbered[];
+  readonly marks: readonly NumberedCitation[];
 }
 
-/** What a message cites, by the places in its text. */
+/** The citations of a message, by their position in its text. */
 export class Citations {
-  readonly #placed: readonly Numbered[];
-  /** Those that do not say what in the text they are for. */
-  readonly unplaced: readonly Numbered[];
+  readonly #positioned: readonly NumberedCitation[];
+  /** Citations without a position. */
+  readonly unpositioned: readonly NumberedCitation[];
 
   constructor(citations: readonly CitationMetadata[]) {
-    const all = citations.map((citation, at) => ({ number: at + 1, citation }));
-    this.#placed = all.filter(({ citation }) => citation.end_index !== undefined);
-    this.unplaced = all.filter(({ citation }) => citation.end_index === undefined);
+    const all = citations.map((citation, index) => ({ number: index + 1, citation }));
+    this.#positioned = all.filter(({ citation }) => citation.end_index !== undefined);
+    this.unpositioned = all.filter(({ citation }) => citation.end_index === undefined);
   }
 
   /**
-   * Cuts the text that begins at `from` of the message where citations begin and end. What ended after `since`, in
-   * signs that are not shown, is marked here as well.
+   * Splits a text that begins at position `from` of the message where citations begin and end. Citations that end after
+   * `since`, in Markdown syntax before the text, are marked at its beginning.
    */
-  cut(from: number, text: string, since = from): Piece[] {
+  split(from: number, text: string, since = from): TextPiece[] {
     const to = from + text.length;
-    const edges = this.#placed
+    const edges = this.#positioned
       .flatMap(({ citation: { start_index = 0, end_index = 0 } }) => [start_index, end_index])
       .filter((edge) => edge > from && edge < to);
-    const places = [...new Set([from, ...edges, to])].sort((a, b) => a - b);
-    return places.slice(1).map((end, at) => {
-      const begin = places[at] ?? from;
+    const positions = [...new Set([from, ...edges, to])].sort((a, b) => a - b);
+    return positions.slice(1).map((end, index) => {
+      const begin = positions[index] ?? from;
       return {
         text: text.slice(begin - from, end - from),
-        cited: this.#placed.some(
+        cited: this.#positioned.some(
           ({ citation: { start_index = 0, end_index = 0 } }) => start_index < end && begin < end_index,
         ),
-        marks: this.#placed.filter(
-          ({ citation: { end_index = 0 } }) => (at === 0 ? since : begin) < end_index && end_index <= end,
+        marks: this.#positioned.filter(
+          ({ citation: { end_index = 0 } }) => (index === 0 ? since : begin) < end_index && end_index <= end,
         ),
       };
     });

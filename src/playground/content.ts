@@ -1,7 +1,7 @@
 import type { Message, MessagePart } from '../client/client.ts';
 import type { CitationMetadata, TrajectoryMetadata } from '../schema/message.ts';
 
-/** A message as it is shown: its words, what they stand on, the steps to them, and the things beside them. */
+/** A message as the page shows it. */
 export interface Content {
   readonly text: string;
   readonly citations: readonly CitationMetadata[];

@@ -5,13 +5,13 @@ import { Playground, PlaygroundProvider } from './playground.ts';
 const root = document.getElementById('app');
 if (root === null) throw new Error('index.html has no #app');
 const playground = new Playground();
-const end = playground.begin();
+const stop = playground.start();
 render(
   <PlaygroundProvider value={playground}>
     <App />
   </PlaygroundProvider>,
   root,
 );
-// Pages that the browser keeps for "back" would go on reading; they are loaded again instead.
-addEventListener('pagehide', end);
+// A page in the browser's back-forward cache would go on reading; it stops, and is reloaded when it is shown again.
+addEventListener('pagehide', stop);
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload());

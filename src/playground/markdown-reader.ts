@@ -1,21 +1,21 @@
 import { Lexer, type MarkedOptions, type Token, type TokensList } from 'marked';
 
-/** Levels of quotes and lists, and of emphasis, that are read; what is deeper is text. */
-const deepest = 16;
-/** Characters of one paragraph, cell or item that are read as Markdown; a longer one is text. */
-const longest = 20_000;
-/** Signs of Markdown in one of them: the time to read emphasis grows with their square. */
-const mostSigns = 1_000;
-const sign = /[*_~[\]`<!]/g;
-/** Characters of one block, or of blocks that the end of the text may still change. */
-const longestTail = 200_000;
+/** Levels of quotes and lists, and of emphasis, that are parsed; deeper ones are text. */
+const maxDepth = 16;
+/** Characters of one paragraph, cell or item; a longer one is not parsed. */
+const maxInline = 20_000;
+/** Markdown characters in one of them: the time to parse emphasis grows with their square. */
+const maxMarkup = 1_000;
+const markup = /[*_~[\]`<!]/g;
+/** Characters of the blocks that more text may still change. */
+const maxTail = 200_000;
 
 const options: MarkedOptions = { gfm: true, breaks: true };
 
 const textOf = (raw: string): Token => ({ type: 'text', raw, text: raw });
 const paragraphOf = (raw: string): Token => ({ type: 'paragraph', raw, text: raw, tokens: [textOf(raw)] });
 
-/** The library's lexer with bounds: no text may overflow the stack, or stop the page for seconds. */
+/** The library's lexer with limits, so that no text overflows the stack or blocks the page for seconds. */
 class BoundedLexer extends Lexer {
   #blocks = 0;
   #inlines = 0;
@@ -23,7 +23,7 @@ class BoundedLexer extends Lexer {
   override blockTokens(src: string, tokens?: Token[], lastParagraphClipped?: boolean): Token[];
   override blockTokens(src: string, tokens?: TokensList, lastParagraphClipped?: boolean): TokensList;
   override blockTokens(src: string, tokens: Token[] = [], lastParagraphClipped?: boolean): Token[] {
-    if (this.#blocks >= deepest) {
+    if (this.#blocks >= maxDepth) {
       tokens.push(paragraphOf(src));
       return tokens;
     }
@@ -36,7 +36,7 @@ class BoundedLexer extends Lexer {
   }
 
   override inlineTokens(src: string, tokens: Token[] = []): Token[] {
-    if (this.#inlines >= deepest || src.length > longest || (src.match(sign)?.length ?? 0) > mostSigns) {
+    if (this.#inlines >= maxDepth || src.length > maxInline || (src.match(markup)?.length ?? 0) > maxMarkup) {
       tokens.push(textOf(src));
       return tokens;
     }
@@ -50,33 +50,33 @@ class BoundedLexer extends Lexer {
 }
 
 /**
- * Reads the Markdown of an answer that grows: blocks that its end cannot change any more are not read again, so that a
- * token costs as much as the last blocks are long.
+ * Parses Markdown that grows. Blocks that more text cannot change are not parsed again, so a token costs as much as the
+ * last blocks are long.
  */
 export class MarkdownReader {
-  #settled = '';
+  #parsed = '';
   #tokens: readonly Token[] = [];
-  /** Of `[name]: address`, for the blocks that follow. */
+  /** Definitions `[name]: URL`, for the following blocks. */
   #links: TokensList['links'] = {};
 
-  /** The blocks of the text. One that cannot be read is a paragraph of text. */
-  read(given: string): readonly Token[] {
-    // As the lexer has line ends.
-    const text = given.includes('\r') ? given.replace(/\r\n?/g, '\n') : given;
-    if (!text.startsWith(this.#settled)) {
-      this.#settled = '';
+  /** The blocks of the text. If parsing fails, a paragraph of text. */
+  read(source: string): readonly Token[] {
+    // The lexer's line ends.
+    const text = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source;
+    if (!text.startsWith(this.#parsed)) {
+      this.#parsed = '';
       this.#tokens = [];
       this.#links = {};
     }
-    const tail = text.slice(this.#settled.length);
+    const tail = text.slice(this.#parsed.length);
     const blocks = this.#lex(tail);
     const all = [...this.#tokens, ...blocks];
-    this.#settle(tail, blocks);
+    this.#keep(tail, blocks);
     return all;
   }
 
   #lex(tail: string): readonly Token[] {
-    if (tail.length > longestTail) return [paragraphOf(tail)];
+    if (tail.length > maxTail) return [paragraphOf(tail)];
     try {
       const lexer = new BoundedLexer(options);
       Object.assign(lexer.tokens.links, this.#links);
@@ -86,15 +86,15 @@ export class MarkdownReader {
     }
   }
 
-  // The last block grows, and the one before it may become a part of it, such as a list before a blank line.
-  #settle(tail: string, blocks: readonly Token[]): void {
-    const full = blocks.flatMap(({ type }, at) => (type === 'space' ? [] : [at]));
-    const settled = blocks.slice(0, full.at(-2) ?? 0);
-    const raw = settled.map((block) => block.raw).join('');
+  // More text can change the last block and merge the one before it, for example a list after a blank line.
+  #keep(tail: string, blocks: readonly Token[]): void {
+    const visible = blocks.flatMap(({ type }, index) => (type === 'space' ? [] : [index]));
+    const complete = blocks.slice(0, visible.at(-2) ?? 0);
+    const raw = complete.map((block) => block.raw).join('');
     if (raw === '' || !tail.startsWith(raw)) return;
-    this.#settled += raw;
-    this.#tokens = [...this.#tokens, ...settled];
-    for (const block of settled) {
+    this.#parsed += raw;
+    this.#tokens = [...this.#tokens, ...complete];
+    for (const block of complete) {
       if (block.type === 'def') this.#links[block.tag] = { href: block.href, title: block.title };
     }
   }

@@ -1,38 +1,38 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { type Client, createClient } from '../client/client.ts';
-import { Calls } from './calls.ts';
+import { BrowserStorage } from './browser-storage.ts';
 import { Catalog } from './catalog.ts';
+import { ConnectionState } from './connection.ts';
 import { Conversation } from './conversation.ts';
-import { Line } from './line.ts';
-import { Memory } from './memory.ts';
-import { Places } from './place.ts';
+import { RequestLog } from './request-log.ts';
+import { Router } from './router.ts';
 
-/** Milliseconds: somebody sits in front of it, and should not wait for long. */
+/** Milliseconds; shorter than the client's default, because a person waits. */
 const maxDelay = 5_000;
 
-/** All that the page knows. */
+/** The state of the page. */
 export class Playground {
-  readonly line = new Line();
-  readonly calls = new Calls(this.line);
+  readonly connection = new ConnectionState();
+  readonly requests = new RequestLog(this.connection);
   readonly client: Client = createClient({
-    // Where the page is, without its file: the server's address, whatever the prefix.
+    // The folder of the page is the server's URL, with its prefix.
     url: new URL('.', location.href).href,
-    fetch: this.calls.fetch,
-    reconnect: { maxDelay, onBreak: this.line.broke },
+    fetch: this.requests.fetch,
+    reconnect: { maxDelay, onBreak: this.connection.onBreak },
   });
-  readonly places = new Places();
-  readonly memory = new Memory();
+  readonly router = new Router();
+  readonly storage = new BrowserStorage();
   readonly catalog = new Catalog(this.client);
   readonly conversation = new Conversation(this);
 
-  /** Begins to ask and to listen; returns how to stop. */
-  begin(): () => void {
-    const stops = [this.places.begin(), this.memory.begin()];
-    const running = [this.catalog.begin(), this.conversation.begin()];
+  /** Begins to poll and to listen. Returns a function that stops it. */
+  start(): () => void {
+    const listeners = [this.router.listen(), this.storage.listen()];
+    const subscriptions = [this.catalog.poll(), this.conversation.start()];
     return () => {
-      for (const stop of stops) stop();
-      for (const one of running) one.unsubscribe();
+      for (const stop of listeners) stop();
+      for (const subscription of subscriptions) subscription.unsubscribe();
     };
   }
 }
@@ -42,6 +42,6 @@ export const PlaygroundProvider = context.Provider;
 
 export function usePlayground(): Playground {
   const playground = useContext(context);
-  if (playground === undefined) throw new Error('A component of the playground stands outside of it.');
+  if (playground === undefined) throw new Error('usePlayground needs a PlaygroundProvider around the component.');
   return playground;
 }

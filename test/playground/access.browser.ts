@@ -17,8 +17,8 @@ declare global {
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds that would keep somebody out. */
-async function barriers(page: Page, rules?: string[]): Promise<string[]> {
+/** The serious violations that axe-core finds. */
+async function violationsOn(page: Page, rules?: string[]): Promise<string[]> {
   await page.evaluate(source);
   const { violations } = await page.evaluate(
     (only) => window.axe.run({ preload: false, resultTypes: ['violations'], ...(only && { runOnly: only }) }),
@@ -29,18 +29,18 @@ async function barriers(page: Page, rules?: string[]): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
-inPlayground('everybody', () => {
-  it('can read every view, by day and by night', async () => {
+inPlayground('the page', () => {
+  it('is accessible in every view, in light and dark colours', async () => {
     const { url } = await serve([echo, approve, order, showcase]);
     const { page } = await visit(url);
     const found: string[] = [];
     const look = async (name: string): Promise<void> => {
       await picture(page, name);
-      found.push(...(await barriers(page)));
-      // The dark page differs in its colours alone.
+      found.push(...(await violationsOn(page)));
+      // The dark page differs only in its colours.
       await page.emulateMedia({ colorScheme: 'dark' });
       await picture(page, `${name}-dark`);
-      found.push(...(await barriers(page, ['color-contrast'])));
+      found.push(...(await violationsOn(page, ['color-contrast'])));
       await page.emulateMedia({ colorScheme: 'light' });
     };
     await page.getByRole('link', { name: /^echo/ }).waitFor();
@@ -52,22 +52,22 @@ inPlayground('everybody', () => {
     await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
     await page.getByText('One step').click();
     await look('answer');
-    await page.getByRole('tab', { name: 'Calls' }).click();
-    await look('calls');
+    await page.getByRole('tab', { name: 'Requests' }).click();
+    await look('requests');
     await page.getByRole('link', { name: 'Runs', exact: true }).click();
     await page.getByRole('row').nth(1).waitFor();
     await look('runs');
     expect(found).toEqual([]);
   });
 
-  it('can use it on a phone', async () => {
+  it('fits a phone', async () => {
     const { url } = await serve([echo, approve, order, showcase]);
     const { page } = await visit(url, { width: 390, height: 800 });
     const fits = async (name: string): Promise<void> => {
       await picture(page, `phone-${name}`);
       const [has, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       expect(has, name).toBe(wide);
-      expect(await barriers(page), name).toEqual([]);
+      expect(await violationsOn(page), name).toEqual([]);
     };
     const view = (name: string) => page.getByRole('link', { name, exact: true }).click();
     await view('Agents');
@@ -88,11 +88,11 @@ inPlayground('everybody', () => {
     await fits('form');
   });
 
-  it('can use it by keyboard alone', async () => {
+  it('can be used with the keyboard alone', async () => {
     const { url } = await serve([approve]);
     const { page } = await visit(url);
     await page.getByRole('link', { name: /^approve/ }).waitFor();
-    /** Goes on until what has the focus has that name. */
+    /** Presses the key until the focused element has that name. */
     const tabTo = async (name: RegExp, key = 'Tab'): Promise<void> => {
       for (let stops = 0; stops < 40; stops += 1) {
         await page.keyboard.press(key);
@@ -104,7 +104,7 @@ inPlayground('everybody', () => {
         });
         if (name.test(focused)) return;
       }
-      throw new Error(`${key} does not come to ${name}`);
+      throw new Error(`${key} does not reach ${name}`);
     };
     await page.keyboard.press('Tab');
     await page.getByRole('button', { name: 'Skip to the conversation' }).waitFor();

@@ -8,7 +8,7 @@ const picture = Buffer.from(drop).toString('base64');
 const text =
   'Rivers carry **snow** to the sea.\n\n| Place | Height |\n| --- | --- |\n| spring | 1,800 m |\n| mouth | 0 m |\n';
 
-const said: readonly MessagePart[] = [
+const parts: readonly MessagePart[] = [
   {
     metadata: {
       kind: 'trajectory',
@@ -34,12 +34,12 @@ const said: readonly MessagePart[] = [
   { name: 'map.pdf', content_type: 'application/pdf', content_url: 'https://example.com/map.pdf' },
 ];
 
-/** Shows one of each thing that an agent can say. */
+/** Emits one part of each kind. */
 export const showcase = agent('showcase', () =>
-  from([{ type: 'generic' as const, generic: { progress: 0.5 } }, ...said]),
+  from([{ type: 'generic' as const, generic: { progress: 0.5 } }, ...parts]),
 );
 
-/** Asks with a schema, and says what it was answered. */
+/** Awaits a reply with a schema, and emits it. */
 export const order: Agent = agent('order', (_, context) =>
   context
     .await('What shall I order?', {
@@ -57,8 +57,8 @@ export const order: Agent = agent('order', (_, context) =>
     .pipe(map(({ message }) => `Ordered: ${message.parts[0]?.content}`)),
 );
 
-/** Says what it was given: names, types and sizes. */
-export const parcel = agent('parcel', (input) =>
+/** Emits the names, types and contents of its input. */
+export const listParts = agent('list-parts', (input) =>
   from(input).pipe(
     concatMap(({ parts }) => parts),
     concatMap(({ name, content_type, content_encoding, content = '' }) =>

@@ -14,7 +14,7 @@ describe('an artifact', () => {
     ['text/html', 'plain', svg],
     ['image/png', 'base64', base64],
   ] as const)(
-    'is saved as bytes of no type that a browser would run: %s, %s',
+    'is saved with a type that browsers do not display: %s, %s',
     async (content_type, content_encoding, content) => {
       const { bytes } = artifactOf({ name: 'a', content_type, content_encoding, content });
       expect(bytes?.type).toBe('application/octet-stream');
@@ -22,13 +22,13 @@ describe('an artifact', () => {
     },
   );
 
-  it('that is a picture is shown from its data, which has no origin', () => {
-    expect(artifactOf({ content_type: 'image/svg+xml', content: svg }).picture).toBe(
+  it('that is an image is shown as a data URL, which has no origin', () => {
+    expect(artifactOf({ content_type: 'image/svg+xml', content: svg }).image).toBe(
       `data:image/svg+xml,${encodeURIComponent(svg)}`,
     );
     const typed = { content_type: 'image/svg+xml;x="<b>"', content_encoding: 'base64', content: base64 } as const;
-    expect(artifactOf(typed).picture).toBe(`data:image/svg+xml;base64,${base64}`);
-    expect(artifactOf({ content_type: 'image/png', content: '\ud800' }).picture).toBe('data:image/png,%EF%BF%BD');
+    expect(artifactOf(typed).image).toBe(`data:image/svg+xml;base64,${base64}`);
+    expect(artifactOf({ content_type: 'image/png', content: '\ud800' }).image).toBe('data:image/png,%EF%BF%BD');
   });
 
   it.each([
@@ -37,13 +37,13 @@ describe('an artifact', () => {
     ['image/tiff', svg, undefined],
     ['image/png', undefined, 'https://example.com/a.png'],
     ['image/png', undefined, 'javascript:alert(1)'],
-  ])('is no picture: %s, %s, %s', (content_type, content, content_url) => {
+  ])('is not shown as an image: %s, %s, %s', (content_type, content, content_url) => {
     const part = { content_type, ...(content && { content }), ...(content_url && { content_url }) };
-    expect(artifactOf(part).picture).toBe(undefined);
+    expect(artifactOf(part).image).toBe(undefined);
   });
 
-  it('of this server may be shown from its address', () => {
-    const { picture } = artifactOf({ content_type: 'image/png', content_url: '/resources/1' });
-    expect(picture).toBe('http://rivulet.test/resources/1');
+  it('of this server is shown from its URL', () => {
+    const { image } = artifactOf({ content_type: 'image/png', content_url: '/resources/1' });
+    expect(image).toBe('http://rivulet.test/resources/1');
   });
 });

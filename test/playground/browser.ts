@@ -18,7 +18,7 @@ export interface Visit {
   readonly context: BrowserContext;
 }
 
-/** Tests of the page as it is built; `npm test` has built it, who runs one file may not have. */
+/** Tests of the built page; builds it if needed, for a test file that is run by itself. */
 export function inPlayground(name: string, tests: () => void): void {
   inBrowser(name, () => {
     beforeAll(async () => {
@@ -28,43 +28,42 @@ export function inPlayground(name: string, tests: () => void): void {
   });
 }
 
-/** A visitor of their own, with no memory. What the page logs as an error fails the test, unless it is `expected`. */
+/** Opens the page with empty storage. An error that the page logs fails the test, unless it is `expected`. */
 export async function visit(url: string, { width = 1360, height = 860 }: Look = {}, expected?: RegExp): Promise<Visit> {
   const context = await browser().newContext({
     viewport: { width, height },
     colorScheme: 'light',
-    // What moves is painted anew all the time, which costs most where there is no graphics card.
+    // Animations are repainted all the time, which is expensive without a graphics card.
     reducedMotion: 'reduce',
     permissions: ['clipboard-read', 'clipboard-write'],
   });
-  const complaints: string[] = [];
-  const complain = (text: string): void => {
-    if (!expected?.test(text)) complaints.push(text);
+  const errors: string[] = [];
+  const report = (text: string): void => {
+    if (!expected?.test(text)) errors.push(text);
   };
   context.on('page', (page) => {
     page.setDefaultTimeout(30_000);
-    page.on('console', (message) => message.type() === 'error' && complain(message.text()));
-    page.on('pageerror', (error) => complain(String(error)));
+    page.on('console', (message) => message.type() === 'error' && report(message.text()));
+    page.on('pageerror', (error) => report(String(error)));
     page.on('request', (request) => {
-      if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url()))
-        complain(`asked for ${request.url()}`);
+      if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) report(`asked for ${request.url()}`);
     });
   });
   onTestFinished(async () => {
     await context.close();
-    expect(complaints).toEqual([]);
+    expect(errors).toEqual([]);
   });
   const page = await context.newPage();
   await page.goto(url);
   return { page, context };
 }
 
-/** For people to look at, where SCREENSHOTS is set; nothing is compared. */
+/** Saves a screenshot for people, if SCREENSHOTS is set; screenshots are not compared. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS !== undefined) await page.screenshot({ path: join(screenshots, `${name}.png`) });
 }
 
-/** Chooses an agent and says something to it. */
+/** Selects an agent and sends it a message. */
 export async function say(page: Page, agent: string, text: string): Promise<void> {
   await page.getByRole('link', { name: new RegExp(`^${agent}\\b`) }).click();
   const box = page.getByRole('textbox', { name: `Message to ${agent}` });

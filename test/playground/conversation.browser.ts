@@ -9,7 +9,7 @@ import { showcase } from './agents.ts';
 import { inPlayground, picture, say, shows, visit } from './browser.ts';
 
 inPlayground('a conversation', () => {
-  it('begins with the agents and what they say of themselves', async () => {
+  it('starts with the agents and their descriptions', async () => {
     const { url } = await serve([echo, showcase]);
     const { page } = await visit(url);
     await page.getByRole('heading', { name: 'Choose an agent' }).waitFor();
@@ -18,7 +18,7 @@ inPlayground('a conversation', () => {
     await picture(page, 'begin');
   });
 
-  it('shows a model’s tokens as they come, and the steps that it took', async ({ onTestFinished }) => {
+  it('shows a model’s tokens as they arrive, and its steps', async ({ onTestFinished }) => {
     let goOn = (): void => {};
     const told = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -46,7 +46,7 @@ inPlayground('a conversation', () => {
     await page.getByRole('status').filter({ hasText: 'chat has answered.' }).waitFor({ state: 'attached' });
   });
 
-  it('asks what approve asks, and goes on when it is answered', async () => {
+  it('shows the question of approve, and goes on after the reply', async () => {
     const { url } = await serve([approve]);
     const { page } = await visit(url);
     await say(page, 'approve', 'Open the sluice');

@@ -3,11 +3,11 @@ import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
 import summarize from '../../agents/summarize.ts';
 import { serve } from '../support/serve.ts';
-import { order, parcel, showcase } from './agents.ts';
+import { listParts, order, showcase } from './agents.ts';
 import { inPlayground, picture, say, shows, visit } from './browser.ts';
 
 inPlayground('a conversation in detail', () => {
-  it('shows citations with their source, artifacts to see and to save, and nothing of another host', async () => {
+  it('shows citations with their source and artifacts, and loads nothing from other hosts', async () => {
     const { url } = await serve([showcase]);
     const { page } = await visit(url);
     await say(page, 'showcase', 'Show me');
@@ -27,7 +27,7 @@ inPlayground('a conversation in detail', () => {
     expect(download.suggestedFilename()).toBe('rivers.json');
   });
 
-  it('cites where summarize found its sentences', async () => {
+  it('shows the citations of summarize', async () => {
     const { url } = await serve([summarize]);
     const { page } = await visit(url);
     await say(
@@ -39,7 +39,7 @@ inPlayground('a conversation in detail', () => {
     expect(await page.locator('.cited').first().textContent()).toMatch(/^Rivers|^The sea/);
   });
 
-  it('makes a form of a schema, and shows at a field what the server has against it', async () => {
+  it('shows a form for a schema, and the server’s error at its field', async () => {
     const { url } = await serve([order]);
     const { page } = await visit(url, {}, /422/);
     await say(page, 'order', 'Hello');
@@ -59,18 +59,18 @@ inPlayground('a conversation in detail', () => {
   });
 
   it('sends files with their names and types', async () => {
-    const { url } = await serve([parcel]);
+    const { url } = await serve([listParts]);
     const { page } = await visit(url);
-    await page.getByRole('link', { name: /^parcel/ }).click();
+    await page.getByRole('link', { name: /^list-parts/ }).click();
     await page
       .locator('input[type=file]')
       .setInputFiles({ name: 'note.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b') });
     await page.getByText('3 B').waitFor();
-    await say(page, 'parcel', 'Here');
+    await say(page, 'list-parts', 'Here');
     await shows(page, 'text text/plain plain Here; note.csv text/csv base64 YSxi;');
   });
 
-  it('stays with an old run that somebody looks at, though a newer one goes on', async () => {
+  it('stays at an old run that the user has opened while a newer one runs', async () => {
     const { url } = await serve([approve]);
     const { page } = await visit(url);
     await say(page, 'approve', 'First');
@@ -95,7 +95,7 @@ inPlayground('a conversation in detail', () => {
     ]);
   });
 
-  it('can be come back to', async () => {
+  it('can be reopened', async () => {
     const { url } = await serve([echo]);
     const { page } = await visit(url);
     await say(page, 'echo', 'The first thing');
@@ -105,7 +105,7 @@ inPlayground('a conversation in detail', () => {
     await box.press('Enter');
     await page.locator('.prose', { hasText: 'The second thing' }).waitFor();
     await page.getByRole('link', { name: 'New' }).click();
-    await page.getByText('Nothing said yet.').waitFor();
+    await page.getByText('No messages yet.').waitFor();
     await page.getByRole('link', { name: /^The first thing/ }).click();
     await page.locator('.prose', { hasText: 'The second thing' }).waitFor();
     expect(await page.locator('.said').allInnerTexts()).toEqual(['The first thing', 'The second thing']);

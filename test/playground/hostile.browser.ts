@@ -15,8 +15,8 @@ const refuses = agent('refuses', () => {
   throw new AgentError('server_error', 'The shop is shut.', { reason: 'too_late' });
 });
 
-inPlayground('an agent that means no good', () => {
-  it('has its SVG shown as a picture, where no script runs, and saved as a file', async () => {
+inPlayground('a hostile agent', () => {
+  it('has its SVG shown as an image, where no script runs, and saved as a file', async () => {
     const { url } = await serve([draws]);
     const { page, context } = await visit(url);
     await say(page, 'draws', 'Go');
@@ -33,21 +33,18 @@ inPlayground('an agent that means no good', () => {
     expect(context.pages()).toHaveLength(1);
   });
 
-  it.each(['deep', 'starry'])(
-    'of the name of %s neither stops the page nor spoils another conversation',
-    async (name) => {
-      const { url } = await serve([echo, deep, starry]);
-      const { page } = await visit(url);
-      await say(page, name, 'Go');
-      await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
-      await shows(page, name === 'deep' ? /down here/ : /^\*a_\*a_/);
-      await picture(page, name);
-      await say(page, 'echo', 'Good *day*');
-      await page.locator('.prose em', { hasText: 'day' }).waitFor();
-    },
-  );
+  it.each(['deep', 'starry'])('%s neither blocks the page nor affects another conversation', async (name) => {
+    const { url } = await serve([echo, deep, starry]);
+    const { page } = await visit(url);
+    await say(page, name, 'Go');
+    await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
+    await shows(page, name === 'deep' ? /down here/ : /^\*a_\*a_/);
+    await picture(page, name);
+    await say(page, 'echo', 'Good *day*');
+    await page.locator('.prose em', { hasText: 'day' }).waitFor();
+  });
 
-  it('has the reason shown for which it failed', async () => {
+  it('has the reason of its failure shown', async () => {
     const { url } = await serve([refuses]);
     const { page } = await visit(url);
     await say(page, 'refuses', 'Go');

@@ -6,7 +6,7 @@ import { showcase } from './agents.ts';
 import { inPlayground, picture, say, visit } from './browser.ts';
 
 inPlayground('the inspector', () => {
-  it('shows the events as they come, and each of them whole', async () => {
+  it('shows the events as they arrive, each with its JSON', async () => {
     const tap = new Tap();
     const { url } = await serve([tap.agent]);
     const { page } = await visit(url);
@@ -26,7 +26,7 @@ inPlayground('the inspector', () => {
     await page.getByRole('img', { name: /^2 tokens.*; the first after / }).waitFor();
   });
 
-  it('filters them, and shows those of the agent’s own', async () => {
+  it('filters events, and shows generic ones', async () => {
     const { url } = await serve([showcase]);
     const { page } = await visit(url);
     await say(page, 'showcase', 'Go');
@@ -38,14 +38,14 @@ inPlayground('the inspector', () => {
     await picture(page, 'inspector');
   });
 
-  it('has the run’s JSON and every call as a line for a shell', async () => {
+  it('shows the run’s JSON and each request as a curl command', async () => {
     const { url } = await serve([echo]);
     const { page } = await visit(url);
     await say(page, 'echo', "It's me");
     await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
     await page.getByRole('tab', { name: 'Run' }).click();
     await page.getByText('"agent_name": "echo"').waitFor();
-    await page.getByRole('tab', { name: 'Calls' }).click();
+    await page.getByRole('tab', { name: 'Requests' }).click();
     await page.getByRole('button', { name: 'Copy POST /runs as curl' }).click();
     await page.getByText('Copied').waitFor();
     const line = await page.evaluate(() => navigator.clipboard.readText());
@@ -56,7 +56,7 @@ inPlayground('the inspector', () => {
 });
 
 inPlayground('the table of runs', () => {
-  it('shows the newest, filters them, follows what is running, and leads to each', async () => {
+  it('shows the newest runs, filters them, follows their status, and links to each', async () => {
     const tap = new Tap();
     const { url, post } = await serve([echo, tap.agent]);
     await post('/runs', ask('echo', 'One'));
@@ -71,7 +71,7 @@ inPlayground('the table of runs', () => {
     await page.getByLabel('Agent', { exact: true }).selectOption('echo');
     await page.getByRole('row').filter({ hasText: 'tap' }).waitFor({ state: 'detached' });
     await page.getByLabel('Status', { exact: true }).selectOption('failed');
-    await page.getByText('No run is like that.').waitFor();
+    await page.getByText('No run matches these filters.').waitFor();
     await page.getByLabel('Status', { exact: true }).selectOption('completed');
     await page.getByRole('row').filter({ hasText: 'echo' }).getByRole('link').click();
     await page.locator('.prose', { hasText: 'One' }).waitFor();

@@ -25,8 +25,8 @@ const answer = [
   'A title\n===\n\n    indented\n\n    code\n\n---\n\nThe [map] again, and the end.',
 ].join('');
 
-describe('an answer that grows', () => {
-  it('is read as if it had come at once, wherever it is cut', () => {
+describe('Markdown that grows', () => {
+  it('is parsed to the same blocks as the whole text, wherever it is cut', () => {
     for (const step of [1, 2, 7, 31]) {
       const reader = new MarkdownReader();
       let tokens: readonly Token[] = [];
@@ -37,7 +37,7 @@ describe('an answer that grows', () => {
     }
   });
 
-  it('is read once, except for its last blocks', () => {
+  it('is parsed once, except for its last blocks', () => {
     const lexed = vi.spyOn(Lexer.prototype, 'lex');
     onTestFinished(() => lexed.mockRestore());
     const reader = new MarkdownReader();
@@ -48,7 +48,7 @@ describe('an answer that grows', () => {
     expect(characters).toBeLessThan(long.length * 20);
   });
 
-  it('begins anew where it is another one', () => {
+  it('is parsed from the start if the text is replaced', () => {
     const reader = new MarkdownReader();
     reader.read(answer);
     expect(reader.read('*Other*')).toEqual(whole('*Other*'));
@@ -56,7 +56,7 @@ describe('an answer that grows', () => {
   });
 });
 
-describe('a text that was made to stop the page', () => {
+describe('Markdown that is built to block the page', () => {
   const repeated = (text: string) => text.repeat(Math.ceil(100_000 / text.length));
 
   it.each([
@@ -83,13 +83,13 @@ describe('a text that was made to stop the page', () => {
     expect(rawOf(tokens).trimEnd()).toBe(text.trimEnd());
   });
 
-  it('has no emphasis where there are too many signs of it', () => {
+  it('has no emphasis if it has too many markup characters', () => {
     const [paragraph] = read('*a_'.repeat(5_000));
     expect(paragraph).toMatchObject({ type: 'paragraph', tokens: [{ type: 'text', raw: '*a_'.repeat(5_000) }] });
     expect(read('Some **bold** words. '.repeat(100))).toEqual(whole('Some **bold** words. '.repeat(100)));
   });
 
-  it('is a paragraph where the library cannot read it', () => {
+  it('is a paragraph if the library fails to parse it', () => {
     const broken = vi.spyOn(Lexer.prototype, 'lex').mockImplementation(() => {
       throw new RangeError('Maximum call stack size exceeded');
     });
@@ -99,7 +99,7 @@ describe('a text that was made to stop the page', () => {
     ]);
   });
 
-  it('is deep in lists over many lines', () => {
+  it('may nest lists deeply over many lines', () => {
     const text = Array.from({ length: 300 }, (_, at) => `${' '.repeat(2 * at)}- a`).join('\n');
     expect(depthOf(read(text))).toBeLessThan(80);
   });

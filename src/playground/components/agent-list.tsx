@@ -1,18 +1,18 @@
 import type { AgentManifest } from '../../client/client.ts';
-import { count, duration } from '../measures.ts';
+import { formatDuration, formatNumber } from '../format.ts';
 import { usePlayground } from '../playground.ts';
 
 export function AgentList() {
-  const { catalog, places } = usePlayground();
+  const { catalog, router } = usePlayground();
   const agents = catalog.agents.value;
-  const { agent: chosen } = places.now.value;
+  const { agent: selected } = router.route.value;
   return (
     <section aria-labelledby="agents-title">
       <h2 id="agents-title">Agents</h2>
-      {agents === undefined && <p class="hint">Asking the server…</p>}
+      {agents === undefined && <p class="hint">Loading…</p>}
       {agents?.length === 0 && (
         <p class="hint">
-          No agent is hosted yet. Put one into <code>agents/</code> and start again.
+          The server hosts no agents. Add one to <code>agents/</code> and restart it.
         </p>
       )}
       <ul class="cards">
@@ -20,12 +20,12 @@ export function AgentList() {
           <li key={agent.name}>
             <a
               class="card"
-              href={places.href({ agent: agent.name, session: undefined, run: undefined, view: 'chat' })}
-              aria-current={agent.name === chosen ? 'true' : undefined}
+              href={router.href({ agent: agent.name, session: undefined, run: undefined, view: 'chat' })}
+              aria-current={agent.name === selected ? 'true' : undefined}
             >
               <strong>{agent.name}</strong>
               <span class="description">{agent.description}</span>
-              <Figures agent={agent} />
+              <Statistics agent={agent} />
             </a>
           </li>
         ))}
@@ -34,19 +34,19 @@ export function AgentList() {
   );
 }
 
-/** What the agent's runs were like so far. */
-function Figures({ agent: { status } }: { agent: AgentManifest }) {
+/** Statistics of the agent's runs. */
+function Statistics({ agent: { status } }: { agent: AgentManifest }) {
   const { success_rate, avg_run_tokens, avg_run_time_seconds } = status ?? {};
-  if (success_rate === undefined && avg_run_time_seconds === undefined) return <span class="figures">no run yet</span>;
+  if (success_rate === undefined && avg_run_time_seconds === undefined) return <span class="figures">no runs yet</span>;
   return (
     <span class="figures">
-      {success_rate !== undefined && <span data-good={success_rate >= 90}>{count(success_rate)}% ok</span>}
+      {success_rate !== undefined && <span data-good={success_rate >= 90}>{formatNumber(success_rate)}% ok</span>}
       {avg_run_tokens !== undefined && (
         <span>
-          {count(avg_run_tokens)} {avg_run_tokens === 1 ? 'token' : 'tokens'}
+          {formatNumber(avg_run_tokens)} {avg_run_tokens === 1 ? 'token' : 'tokens'}
         </span>
       )}
-      {avg_run_time_seconds !== undefined && <span>{duration(avg_run_time_seconds * 1000)}</span>}
+      {avg_run_time_seconds !== undefined && <span>{formatDuration(avg_run_time_seconds * 1000)}</span>}
     </span>
   );
 }

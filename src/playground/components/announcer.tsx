@@ -2,10 +2,10 @@ import type { Run } from '../../client/client.ts';
 import { textOf } from '../content.ts';
 import { usePlayground } from '../playground.ts';
 
-/** Characters of an answer that are read out. */
-const longest = 500;
+/** Characters of an output that are read aloud. */
+const maxLength = 500;
 
-/** Tells screen readers how the run gets on: a sentence for each change of its status, and none for a token. */
+/** Announces each change of the run's status to screen readers, but not each token. */
 export function Announcer() {
   const { conversation } = usePlayground();
   const run = conversation.followed.value?.record.run;
@@ -19,14 +19,14 @@ export function Announcer() {
 function sentence({ agent_name, status, output, error, await_request }: Run): string {
   switch (status) {
     case 'completed':
-      return `${agent_name} has answered. ${output.map(textOf).join(' ').slice(0, longest)}`;
+      return `${agent_name} has answered. ${output.map(textOf).join(' ').slice(0, maxLength)}`;
     case 'failed':
       return `${agent_name} has failed. ${error?.message ?? ''}`;
     case 'cancelled':
-      return `The run of ${agent_name} is cancelled.`;
+      return `The run of ${agent_name} was cancelled.`;
     case 'awaiting':
       return `${agent_name} asks: ${await_request === undefined ? '' : textOf(await_request.message)}`;
     default:
-      return `${agent_name} is at work.`;
+      return `${agent_name} is working.`;
   }
 }

@@ -2,16 +2,16 @@ import { usePlayground } from '../playground.ts';
 import { AgentList } from './agent-list.tsx';
 import { Announcer } from './announcer.tsx';
 import { Chat } from './chat.tsx';
+import { ConnectionStatus } from './connection-status.tsx';
 import { Inspector } from './inspector.tsx';
-import { LineStatus } from './line-status.tsx';
 import { Navigation } from './navigation.tsx';
 import { RunsTable } from './runs-table.tsx';
 import { SessionList } from './session-list.tsx';
 
-/** On a wide window all stand beside each other, on a phone one at a time: the style sheet decides, by the view. */
+/** A wide window shows all views side by side, a narrow one only the selected view; the style sheet decides. */
 export function App() {
-  const { places } = usePlayground();
-  const { view } = places.now.value;
+  const { router } = usePlayground();
+  const { view } = router.route.value;
   return (
     <div class="app" data-view={view}>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -26,7 +26,7 @@ export function App() {
         {view === 'runs' ? <RunsTable /> : <Chat />}
       </main>
       <Inspector />
-      <LineStatus />
+      <ConnectionStatus />
       <Announcer />
     </div>
   );

@@ -1,23 +1,23 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
 import { artifactOf } from '../artifact.ts';
-import { size } from '../measures.ts';
+import { formatBytes } from '../format.ts';
 import { Icon } from './icons.tsx';
 import { ScrollBox } from './scroll-box.tsx';
 
-/** A thing that is no text of the conversation: a picture is shown, a file can be saved, what is elsewhere is linked. */
+/** An artifact: images and text are shown, files can be saved, content elsewhere is linked. */
 export function ArtifactView({ part }: { part: MessagePart }) {
-  const { name, type, bytes, url, picture, text } = useMemo(() => artifactOf(part), [part]);
-  const [blob, setBlob] = useState<string>();
+  const { name, type, bytes, url, image, text } = useMemo(() => artifactOf(part), [part]);
+  const [blobUrl, setBlobUrl] = useState<string>();
   useEffect(() => {
     if (bytes === undefined) return;
-    const made = URL.createObjectURL(bytes);
-    setBlob(made);
-    return () => URL.revokeObjectURL(made);
+    const created = URL.createObjectURL(bytes);
+    setBlobUrl(created);
+    return () => URL.revokeObjectURL(created);
   }, [bytes]);
   return (
     <figure class="artifact">
-      {picture !== undefined && <img src={picture} alt={name} />}
+      {image !== undefined && <img src={image} alt={name} />}
       {text !== undefined && text !== '' && (
         <ScrollBox class="code" label={name}>
           <pre>{text}</pre>
@@ -28,15 +28,15 @@ export function ArtifactView({ part }: { part: MessagePart }) {
         <strong>{name}</strong>
         <span>
           {type}
-          {bytes !== undefined && `, ${size(bytes.size)}`}
+          {bytes !== undefined && `, ${formatBytes(bytes.size)}`}
         </span>
-        {blob !== undefined && (
-          <a href={blob} download={name} aria-label={`Save ${name}`}>
+        {blobUrl !== undefined && (
+          <a href={blobUrl} download={name} aria-label={`Save ${name}`}>
             <Icon name="down" />
             Save
           </a>
         )}
-        {blob === undefined && url !== undefined && (
+        {blobUrl === undefined && url !== undefined && (
           <a href={url} target="_blank" rel="noopener noreferrer">
             Open at {new URL(url).host}
           </a>

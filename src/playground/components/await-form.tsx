@@ -1,33 +1,32 @@
 import { useState } from 'preact/hooks';
 import { ClientError, type Run } from '../../client/client.ts';
+import { initialValue, type Problem, problemOf, type ReplySchema } from '../../client/reply-form.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
-import { clock } from '../measures.ts';
+import { formatTime } from '../format.ts';
 import { usePlayground } from '../playground.ts';
-import { initial, type Problem, problemOf, type Schema } from '../question.ts';
+import { FormField } from './form-field.tsx';
 import { MessageView } from './message-view.tsx';
-import { SchemaField } from './schema-field.tsx';
 
-const nothing: Problem = { path: '', text: '' };
+const noProblem: Problem = { path: '', text: '' };
 
-/** What a run asks, as a form: of its JSON Schema where it has one, of a text where it has none. */
+/** A form for the reply to a run that awaits: from the request's JSON Schema, or a text field without one. */
 export function AwaitForm({ run, request }: { run: Run; request: AwaitRequest }) {
   const { conversation } = usePlayground();
-  // A schema is free-form on the wire; what of it is no schema falls back to a field for JSON.
-  const schema: Schema | undefined = request.schema;
-  const [value, setValue] = useState(() => (schema === undefined ? '' : initial(schema)));
-  const [problem, setProblem] = useState(nothing);
+  const schema: ReplySchema | undefined = request.schema;
+  const [value, setValue] = useState(() => (schema === undefined ? '' : initialValue(schema)));
+  const [problem, setProblem] = useState(noProblem);
   const [sending, setSending] = useState(false);
 
   const send = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    setProblem(nothing);
+    setProblem(noProblem);
     setSending(true);
     try {
       await conversation.reply(run.run_id, {
         content_type: schema === undefined ? 'text/plain' : 'application/json',
         content: schema === undefined ? String(value) : (JSON.stringify(value) ?? 'null'),
       });
-      // The form goes, and what had the focus with it.
+      // The form disappears, so the focus moves to the message box.
       document.getElementById('message')?.focus();
     } catch (error) {
       setProblem(error instanceof ClientError ? problemOf(error.message) : { path: '', text: String(error) });
@@ -39,7 +38,7 @@ export function AwaitForm({ run, request }: { run: Run; request: AwaitRequest })
   return (
     <form class="await" onSubmit={send} noValidate aria-label={`${run.agent_name} asks`}>
       <MessageView message={request.message} />
-      <SchemaField
+      <FormField
         schema={schema ?? { type: 'string', title: 'Your answer' }}
         path=""
         value={value}
@@ -51,7 +50,9 @@ export function AwaitForm({ run, request }: { run: Run; request: AwaitRequest })
         <button type="submit" class="primary" disabled={sending}>
           Answer
         </button>
-        {request.expires_at !== undefined && <span class="hint">It waits until {clock(request.expires_at)}.</span>}
+        {request.expires_at !== undefined && (
+          <span class="hint">The run waits until {formatTime(request.expires_at)}.</span>
+        )}
       </div>
     </form>
   );

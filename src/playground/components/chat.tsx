@@ -1,22 +1,22 @@
 import { useEffect, useRef } from 'preact/hooks';
+import type { AgentManifest } from '../../client/client.ts';
 import { usePlayground } from '../playground.ts';
 import { Composer } from './composer.tsx';
-import { Manifest } from './manifest.tsx';
+import { RunView } from './run-view.tsx';
 import { ScrollBox } from './scroll-box.tsx';
-import { Turn } from './turn.tsx';
 
-/** Pixels from the end at which the reader still means to see the end. */
-const near = 80;
+/** Pixels from the end within which the view keeps scrolling to the end. */
+const endDistance = 80;
 
 export function Chat() {
-  const { catalog, conversation, places } = usePlayground();
-  const { agent: name, run } = places.now.value;
+  const { catalog, conversation, router } = usePlayground();
+  const { agent: name, run } = router.route.value;
   const agent = catalog.find(name);
   const runs = conversation.runs.value;
   const followed = conversation.followed.value;
   const scroller = useRef<HTMLElement>(null);
   const atEnd = useRef(true);
-  // Stays at the end while it grows, and where the reader is who has scrolled up.
+  // Keeps the end in view while the output grows, unless the user has scrolled up.
   useEffect(() => {
     const box = scroller.current;
     if (box !== null && atEnd.current) box.scrollTop = box.scrollHeight;
@@ -32,18 +32,18 @@ export function Chat() {
         label={`Conversation with ${name}`}
         box={scroller}
         onScroll={({ currentTarget: box }) => {
-          atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < near;
+          atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < endDistance;
         }}
       >
         <div class="column">
           {agent !== undefined && <Manifest agent={agent} open={runs.length === 0} />}
           {agent === undefined && catalog.agents.value !== undefined && (
-            <p class="problem">There is no agent {name} on this server. Choose one from the list.</p>
+            <p class="problem">This server has no agent {name}. Choose one from the list.</p>
           )}
           {followed?.problem !== undefined && <p class="problem">{followed.problem}</p>}
-          {agent !== undefined && runs.length === 0 && <Nothing />}
-          {runs.map((one) => (
-            <Turn key={one.run_id} run={one} followed={one.run_id === run} />
+          {agent !== undefined && runs.length === 0 && <EmptyConversation />}
+          {runs.map((item) => (
+            <RunView key={item.run_id} run={item} followed={item.run_id === run} />
           ))}
         </div>
       </ScrollBox>
@@ -52,12 +52,13 @@ export function Chat() {
   );
 }
 
-function Nothing() {
+function EmptyConversation() {
   return (
     <div class="empty">
-      <p>Nothing said yet.</p>
+      <p>No messages yet.</p>
       <p class="hint">
-        <kbd>Enter</kbd> sends, <kbd>Shift</kbd> and <kbd>Enter</kbd> begin a line. Files can be dropped on the box.
+        <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a new line. Drop files on the box to attach
+        them.
       </p>
     </div>
   );
@@ -67,7 +68,42 @@ function Welcome() {
   return (
     <div class="empty">
       <h2>Choose an agent</h2>
-      <p>Talk to it, watch its events as they come, and take every call with you as a line for your shell.</p>
+      <p>Send it messages, watch its events live, and copy each request as a curl command.</p>
     </div>
+  );
+}
+
+/** The agent's description of itself. */
+function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
+  const { metadata = {} } = agent;
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    ['Input', agent.input_content_types.join(', ')],
+    ['Output', agent.output_content_types.join(', ')],
+    ['Capabilities', metadata.capabilities?.map(({ name }) => name).join(', ')],
+    ['Domains', metadata.domains?.join(', ')],
+    ['Languages', metadata.natural_languages?.join(', ')],
+    ['Models', metadata.recommended_models?.join(', ')],
+    ['Dependencies', metadata.dependencies?.map(({ name }) => name).join(', ')],
+    ['Author', metadata.author?.name],
+    ['License', metadata.license],
+    ['Tags', metadata.tags?.join(', ')],
+  ];
+  return (
+    <details class="manifest" open={open}>
+      <summary>
+        <strong>{agent.name}</strong>
+        <span>{agent.description}</span>
+      </summary>
+      <dl>
+        {facts.map(([term, fact]) =>
+          fact === undefined || fact === '' ? null : (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{fact}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </details>
   );
 }

@@ -1,55 +1,55 @@
 import { useRef, useState } from 'preact/hooks';
 import type { AgentManifest, MessagePart } from '../../client/client.ts';
 import { isFinal } from '../../core/run-state.ts';
-import { readFile } from '../attachment.ts';
-import { size } from '../measures.ts';
+import { formatBytes } from '../format.ts';
 import { usePlayground } from '../playground.ts';
-import { FileButton } from './file-button.tsx';
-import { FileList } from './file-list.tsx';
+import { AttachButton, AttachmentList, toPart } from './attachments.tsx';
 import { Icon } from './icons.tsx';
 import { MessageBox } from './message-box.tsx';
 
-/** Bytes of all files: base64 makes a third more of them, and the server takes 10 MiB. */
-const most = 7_000_000;
+/** Bytes of all files together. Base64 adds a third, and the server accepts 10 MiB. */
+const maxBytes = 7_000_000;
 
 interface Draft {
   readonly text: string;
   readonly files: readonly File[];
-  /** One for what is written: sending it again after a broken line makes no second run of it. */
+  /** Idempotency key: sending the draft again after a lost connection creates no second run. */
   readonly key: string;
 }
 
-const draft = (text = '', files: readonly File[] = []): Draft => ({
+const newDraft = (text = '', files: readonly File[] = []): Draft => ({
   text,
   files,
   key: crypto.getRandomValues(new Uint32Array(4)).join('-'),
 });
 
-/** What is said to the agent next. */
+/** The box for the next message to the agent. */
 export function Composer({ agent, manifest }: { agent: string; manifest: AgentManifest | undefined }) {
   const { conversation } = usePlayground();
-  const [{ text, files, key }, setDraft] = useState(draft);
-  const [tooMuch, setTooMuch] = useState(false);
-  // Not the state, which a second Enter would still see as it was.
+  const [{ text, files, key }, setDraft] = useState(() => newDraft());
+  const [tooLarge, setTooLarge] = useState(false);
+  // A ref, because a second Enter would see the old state.
   const busy = useRef(false);
   const empty = text.trim() === '' && files.length === 0;
 
   const attach = (added: readonly File[]): void => {
     const all = [...files, ...added];
-    const fits = all.reduce((sum, file) => sum + file.size, 0) <= most;
-    setTooMuch(!fits);
-    if (fits) setDraft(draft(text, all));
+    const fits = all.reduce((sum, file) => sum + file.size, 0) <= maxBytes;
+    setTooLarge(!fits);
+    if (fits) setDraft(newDraft(text, all));
   };
   const send = async (): Promise<void> => {
     if (empty || busy.current) return;
     busy.current = true;
     try {
-      if (await conversation.say(agent, await partsOf(text, files), titleOf(text, files), key)) setDraft(draft());
+      if (await conversation.send(agent, await partsOf(text, files), titleOf(text, files), key)) setDraft(newDraft());
     } finally {
       busy.current = false;
     }
   };
-  const problem = tooMuch ? `All files together may have ${size(most)}.` : conversation.problem.value;
+  const problem = tooLarge
+    ? `The files may have at most ${formatBytes(maxBytes)} together.`
+    : conversation.problem.value;
 
   return (
     <form
@@ -69,25 +69,25 @@ export function Composer({ agent, manifest }: { agent: string; manifest: AgentMa
           {problem}
         </p>
       )}
-      <FileList
+      <AttachmentList
         files={files}
         onRemove={(file) =>
           setDraft(
-            draft(
+            newDraft(
               text,
-              files.filter((one) => one !== file),
+              files.filter((other) => other !== file),
             ),
           )
         }
       />
       <div class="box">
-        <FileButton accept={accepted(manifest)} onPick={attach} />
+        <AttachButton accept={acceptedTypes(manifest)} onPick={attach} />
         <MessageBox
           id="message"
           label={`Message to ${agent}`}
           placeholder={`Message ${agent}…`}
           value={text}
-          onInput={(next) => setDraft(draft(next, files))}
+          onInput={(next) => setDraft(newDraft(next, files))}
         />
         <StopButton />
         <button type="submit" class="primary round" aria-label="Send" disabled={empty || conversation.sending.value}>
@@ -116,15 +116,15 @@ function StopButton() {
 }
 
 async function partsOf(text: string, files: readonly File[]): Promise<MessagePart[]> {
-  const attached = await Promise.all(files.map(readFile));
+  const attached = await Promise.all(files.map(toPart));
   return text.trim() === '' ? attached : [{ content_type: 'text/plain', content: text }, ...attached];
 }
 
 const titleOf = (text: string, files: readonly File[]): string =>
   text.trim().slice(0, 60) || files.map(({ name }) => name).join(', ');
 
-/** For the picker of files; an agent that takes everything does not restrict it. */
-function accepted(manifest: AgentManifest | undefined): string | undefined {
+/** The content types for the file picker; undefined if the agent accepts all. */
+function acceptedTypes(manifest: AgentManifest | undefined): string | undefined {
   const types = manifest?.input_content_types ?? ['*/*'];
   return types.includes('*/*') ? undefined : types.join(',');
 }

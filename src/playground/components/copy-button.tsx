@@ -1,14 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 
-/** Milliseconds for which it says that it has. */
-const shown = 1_500;
+/** Milliseconds for which the confirmation is shown. */
+const confirmation = 1_500;
 
 export function CopyButton({ label, text }: { label: string; text: () => string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), shown);
+    const timer = setTimeout(() => setCopied(false), confirmation);
     return () => clearTimeout(timer);
   }, [copied]);
   return (
@@ -19,7 +19,7 @@ export function CopyButton({ label, text }: { label: string; text: () => string 
   );
 }
 
-// Browsers have a clipboard on https and on this machine only; elsewhere, the old way.
+// Browsers have navigator.clipboard on https and localhost only; execCommand works elsewhere.
 async function copy(text: string): Promise<boolean> {
   if (navigator.clipboard !== undefined) {
     return navigator.clipboard.writeText(text).then(

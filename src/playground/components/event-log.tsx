@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Event } from '../../client/client.ts';
-import type { Followed } from '../conversation.ts';
-import { duration } from '../measures.ts';
-import type { Entry } from '../record.ts';
+import type { FollowedRun } from '../conversation.ts';
+import { formatDuration } from '../format.ts';
+import type { LoggedEvent } from '../run-record.ts';
 import { FilterBar } from './filter-bar.tsx';
 
-/** Rows in the page at once: a run of any length costs the same to show. */
-const rows = 150;
+/** Rows in the page at once, so that a run of any length costs the same to render. */
+const maxRows = 150;
 
 const filters: readonly { label: string; shows: (event: Event) => boolean }[] = [
   { label: 'All', shows: () => true },
@@ -16,40 +16,40 @@ const filters: readonly { label: string; shows: (event: Event) => boolean }[] = 
   { label: 'Generic', shows: ({ type }) => type === 'generic' || type === 'error' },
 ];
 
-/** The run's events, newest last, with the time between them; the newest few, and older ones on request. */
-export function EventLog({ followed: { record } }: { followed: Followed }) {
+/** The run's events, newest last, with the time between them. Shows the newest; a button shows older ones. */
+export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
   const [filter, setFilter] = useState(0);
   const [end, setEnd] = useState<number>();
   const list = useRef<HTMLOListElement>(null);
   const shows = filters[filter]?.shows ?? (() => true);
-  const matching = record.entries.filter(({ event }) => shows(event));
+  const matching = record.events.filter(({ event }) => shows(event));
   const last = end === undefined ? matching.length : Math.min(end, matching.length);
-  const first = Math.max(0, last - rows);
+  const first = Math.max(0, last - maxRows);
   useEffect(() => {
-    // Follows what comes, until somebody goes back.
+    // Scrolls to new events, unless older ones are shown.
     const box = list.current?.closest('.panel');
     if (end === undefined && box) box.scrollTop = box.scrollHeight;
-  }, [record.total, end]);
+  }, [record.eventCount, end]);
   return (
     <>
       <FilterBar
         label="Kinds of events"
         options={filters.map(({ label }) => label)}
-        chosen={filter}
-        onChoose={setFilter}
+        selected={filter}
+        onSelect={setFilter}
       />
       {first > 0 && (
         <button type="button" class="quiet more" onClick={() => setEnd(first)}>
           Older ({first})
         </button>
       )}
-      {first === 0 && record.total > record.entries.length && (
-        <p class="hint">The page keeps the newest {record.entries.length} events; the server has all of them.</p>
+      {first === 0 && record.eventCount > record.events.length && (
+        <p class="hint">The page keeps only the newest {record.events.length} events; the server has all.</p>
       )}
-      {matching.length === 0 && <p class="hint">No such event so far.</p>}
+      {matching.length === 0 && <p class="hint">No event matches the filter.</p>}
       <ol class="events" ref={list}>
-        {matching.slice(first, last).map((entry, at) => (
-          <Row key={entry.id} entry={entry} before={matching[first + at - 1]} />
+        {matching.slice(first, last).map((entry, index) => (
+          <Row key={entry.number} entry={entry} previous={matching[first + index - 1]} />
         ))}
       </ol>
       {end !== undefined && (
@@ -61,17 +61,18 @@ export function EventLog({ followed: { record } }: { followed: Followed }) {
   );
 }
 
-function Row({ entry: { id, at, event }, before }: { entry: Entry; before: Entry | undefined }) {
+function Row({ entry, previous }: { entry: LoggedEvent; previous: LoggedEvent | undefined }) {
+  const { number, at, event } = entry;
   const [open, setOpen] = useState(false);
   return (
     <li data-type={event.type}>
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
-          <span class="number">{id}</span>
+          <span class="number">{number}</span>
           <span class="type">{event.type}</span>
           <span class="summary">{summary(event)}</span>
-          <span class="time" title={`${duration(at)} after the beginning`}>
-            {duration(at - (before?.at ?? 0))}
+          <span class="time" title={`${formatDuration(at)} after the start`}>
+            {formatDuration(at - (previous?.at ?? 0))}
           </span>
         </summary>
         {open && <pre>{JSON.stringify(event, null, 2)}</pre>}
@@ -80,20 +81,20 @@ function Row({ entry: { id, at, event }, before }: { entry: Entry; before: Entry
   );
 }
 
-/** Characters of an event that stand in its row. */
-const short = 80;
+/** Characters of an event's summary. */
+const maxSummary = 80;
 
 function summary(event: Event): string {
   switch (event.type) {
     case 'message.part': {
       const { name, content, content_url, metadata } = event.part;
-      return (name ?? (metadata ? `${metadata.kind} ` : (content ?? content_url ?? ''))).slice(0, short);
+      return (name ?? (metadata ? `${metadata.kind} ` : (content ?? content_url ?? ''))).slice(0, maxSummary);
     }
     case 'message.created':
     case 'message.completed':
       return event.message.role;
     case 'generic':
-      return JSON.stringify(event.generic).slice(0, short);
+      return JSON.stringify(event.generic).slice(0, maxSummary);
     case 'error':
       return event.error.message;
     default:

@@ -1,16 +1,16 @@
 export interface FilterBarProps {
   readonly label: string;
   readonly options: readonly string[];
-  readonly chosen: number;
-  readonly onChoose: (at: number) => void;
+  readonly selected: number;
+  readonly onSelect: (index: number) => void;
 }
 
-/** Buttons of which one is pressed. */
-export const FilterBar = ({ label, options, chosen, onChoose }: FilterBarProps) => (
+/** Buttons of which one is selected. */
+export const FilterBar = ({ label, options, selected, onSelect }: FilterBarProps) => (
   <fieldset class="filters">
     <legend class="unseen">{label}</legend>
-    {options.map((option, at) => (
-      <button key={option} type="button" aria-pressed={at === chosen} onClick={() => onChoose(at)}>
+    {options.map((option, index) => (
+      <button key={option} type="button" aria-pressed={index === selected} onClick={() => onSelect(index)}>
         {option}
       </button>
     ))}

@@ -15,7 +15,7 @@ const paths = {
   logo: 'M3 7c3-3 6-3 9 0s6 3 9 0M3 13c3-3 6-3 9 0s6 3 9 0M3 19c3-3 6-3 9 0s6 3 9 0',
 } as const;
 
-/** A picture beside words that say the same; it says nothing to a screen reader. */
+/** Decorative: screen readers skip it, because text beside it says the same. */
 export function Icon({ name }: { name: keyof typeof paths }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">

@@ -1,12 +1,12 @@
 import { usePlayground } from '../playground.ts';
-import { CallList } from './call-list.tsx';
 import { CopyButton } from './copy-button.tsx';
 import { EventLog } from './event-log.tsx';
+import { RequestList } from './request-list.tsx';
 import { RunFigures } from './run-figures.tsx';
 import { StatusBadge } from './status-badge.tsx';
 import { Tabs } from './tabs.tsx';
 
-/** Everything about the run that the page looks at. */
+/** Details of the followed run. */
 export function Inspector() {
   const { conversation } = usePlayground();
   const followed = conversation.followed.value;
@@ -19,7 +19,7 @@ export function Inspector() {
       </div>
       {followed === undefined && (
         <div class="empty">
-          <p>Say something, or choose a run: its events, its figures and its calls come here, as they happen.</p>
+          <p>Send a message or choose a run to see its events, figures and requests live.</p>
         </div>
       )}
       {followed !== undefined && (
@@ -34,7 +34,7 @@ export function Inspector() {
             tabs={[
               { name: 'Events', panel: () => <EventLog key={followed.record.run_id} followed={followed} /> },
               { name: 'Run', panel: () => <RunJson json={() => JSON.stringify(run, null, 2)} /> },
-              { name: 'Calls', panel: () => <CallList run_id={followed.record.run_id} /> },
+              { name: 'Requests', panel: () => <RequestList run_id={followed.record.run_id} /> },
             ]}
           />
         </>

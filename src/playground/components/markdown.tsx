@@ -8,22 +8,22 @@ import { CitationMark } from './citation-mark.tsx';
 import { ScrollBox } from './scroll-box.tsx';
 
 /**
- * What an agent says, as elements: the Markdown is only read by the library, and no HTML is ever made of it, so that
- * there is none to be cleaned. HTML in it, and pictures from elsewhere, are shown as the text that they are.
+ * Renders an agent's Markdown as elements. The library only parses it and generates no HTML, so there is none to sanitize.
+ * HTML and images in it are shown as their source text.
  */
 export function Markdown({ text, citations = [] }: { text: string; citations?: readonly CitationMetadata[] }) {
   const reader = useMemo(() => new MarkdownReader(), []);
   const tokens = reader.read(text);
   const cited = useMemo(() => new Citations(citations), [citations.length]);
-  let at = 0;
+  let position = 0;
   return (
     <div class="prose">
       {tokens.map((token, index) => {
-        const from = at;
-        at += token.raw.length;
+        const from = position;
+        position += token.raw.length;
         return <Block key={`${index}`} token={token} from={from} cited={cited} />;
       })}
-      {cited.unplaced.map(({ number, citation }) => (
+      {cited.unpositioned.map(({ number, citation }) => (
         <CitationMark key={number} number={number} citation={citation} />
       ))}
     </div>
@@ -36,22 +36,22 @@ interface BlockProps {
   readonly cited: Citations;
 }
 
-// A token of a long answer changes its last block only; the others are the elements that they were.
+// A token changes only the last block; the others are memoized.
 function Block({ token, from, cited }: BlockProps): JSX.Element {
-  return useMemo(() => <>{new Writer(cited, from, token.raw).write(token)}</>, [token.raw, from, cited]);
+  return useMemo(() => <>{new BlockRenderer(cited, from, token.raw).render(token)}</>, [token.raw, from, cited]);
 }
 
-/** Characters of signs that may stand between two texts. */
-const near = 1_000;
+/** Characters of Markdown syntax that may stand between two texts. */
+const maxSyntax = 1_000;
 
 const safeLink = /^(https?:|mailto:)/i;
 
-/** Makes elements of a block's tokens, and keeps the place in the text that each of them stands at. */
-class Writer {
+/** Renders the tokens of a block, and tracks their positions in the text for citations. */
+class BlockRenderer {
   readonly #cited: Citations;
   readonly #source: string;
   readonly #from: number;
-  #at = 0;
+  #position = 0;
 
   constructor(cited: Citations, from: number, source: string) {
     this.#cited = cited;
@@ -59,21 +59,21 @@ class Writer {
     this.#source = source;
   }
 
-  write(given: Token): ComponentChildren {
-    // The lexer has no extensions here, and makes no other tokens without.
-    const token = given as MarkedToken;
+  render(anyToken: Token): ComponentChildren {
+    // Without extensions, the lexer makes no other tokens.
+    const token = anyToken as MarkedToken;
     switch (token.type) {
       case 'paragraph':
-        return <p>{this.#all(token.tokens)}</p>;
+        return <p>{this.#renderAll(token.tokens)}</p>;
       case 'heading': {
-        // The page has its own first levels.
+        // The page uses the first two levels itself.
         const Heading = `h${Math.min(token.depth + 2, 6)}` as 'h3';
-        return <Heading>{this.#all(token.tokens)}</Heading>;
+        return <Heading>{this.#renderAll(token.tokens)}</Heading>;
       }
       case 'list':
         return this.#list(token);
       case 'blockquote':
-        return <blockquote>{this.#all(token.tokens)}</blockquote>;
+        return <blockquote>{this.#renderAll(token.tokens)}</blockquote>;
       case 'code':
         return (
           <ScrollBox class="code" label={token.lang ? `${token.lang} code` : 'Code'}>
@@ -97,11 +97,11 @@ class Writer {
   #inline(token: MarkedToken): ComponentChildren {
     switch (token.type) {
       case 'strong':
-        return <strong>{this.#all(token.tokens)}</strong>;
+        return <strong>{this.#renderAll(token.tokens)}</strong>;
       case 'em':
-        return <em>{this.#all(token.tokens)}</em>;
+        return <em>{this.#renderAll(token.tokens)}</em>;
       case 'del':
-        return <del>{this.#all(token.tokens)}</del>;
+        return <del>{this.#renderAll(token.tokens)}</del>;
       case 'codespan':
         return <code>{token.text}</code>;
       case 'br':
@@ -111,13 +111,13 @@ class Writer {
       case 'link':
         return safeLink.test(token.href) ? (
           <a href={token.href} title={token.title ?? undefined} target="_blank" rel="noopener noreferrer">
-            {this.#all(token.tokens)}
+            {this.#renderAll(token.tokens)}
           </a>
         ) : (
           this.#text(token.raw)
         );
       case 'text':
-        return token.tokens === undefined ? this.#text(token.raw) : this.#all(token.tokens);
+        return token.tokens === undefined ? this.#text(token.raw) : this.#renderAll(token.tokens);
       case 'escape':
         return token.text;
       default:
@@ -125,12 +125,12 @@ class Writer {
     }
   }
 
-  #all(tokens: readonly Token[]): ComponentChildren {
-    return tokens.map((token) => this.write(token));
+  #renderAll(tokens: readonly Token[]): ComponentChildren {
+    return tokens.map((token) => this.render(token));
   }
 
   #list({ ordered, start, items }: Tokens.List): JSX.Element {
-    const rows = items.map((item, at) => <li key={`${at}`}>{this.#all(item.tokens)}</li>);
+    const rows = items.map((item, at) => <li key={`${at}`}>{this.#renderAll(item.tokens)}</li>);
     return ordered ? <ol start={start === '' ? 1 : start}>{rows}</ol> : <ul>{rows}</ul>;
   }
 
@@ -141,7 +141,7 @@ class Writer {
           <thead>
             <tr>
               {header.map(({ tokens }, at) => (
-                <th key={`${at}`}>{this.#all(tokens)}</th>
+                <th key={`${at}`}>{this.#renderAll(tokens)}</th>
               ))}
             </tr>
           </thead>
@@ -149,7 +149,7 @@ class Writer {
             {rows.map((row, at) => (
               <tr key={`${at}`}>
                 {row.map(({ tokens }, cell) => (
-                  <td key={`${cell}`}>{this.#all(tokens)}</td>
+                  <td key={`${cell}`}>{this.#renderAll(tokens)}</td>
                 ))}
               </tr>
             ))}
@@ -159,18 +159,18 @@ class Writer {
     );
   }
 
-  // Indented lines of lists and quotes lose their indent in the tokens, so a text is looked for from where the last
-  // one ended; what is not found keeps that place.
+  // Tokens lose the indent of lists and quotes, so a text is searched from the end of the previous one. A text that is
+  // not found is placed there.
   #text(raw: string): ComponentChildren {
-    const found = this.#source.slice(this.#at, this.#at + raw.length + near).indexOf(raw);
-    const start = this.#at + Math.max(found, 0);
-    const since = this.#from + this.#at;
-    this.#at = start + raw.length;
-    return this.#cited.cut(this.#from + start, raw, since).map(({ text, cited, marks }, at) => (
+    const found = this.#source.slice(this.#position, this.#position + raw.length + maxSyntax).indexOf(raw);
+    const start = this.#position + Math.max(found, 0);
+    const since = this.#from + this.#position;
+    this.#position = start + raw.length;
+    return this.#cited.split(this.#from + start, raw, since).map(({ text, cited, marks }, index) => (
       <>
-        {cited ? <span class="cited">{readable(text)}</span> : readable(text)}
+        {cited ? <span class="cited">{decodeEntities(text)}</span> : decodeEntities(text)}
         {marks.map(({ number, citation }) => (
-          <CitationMark key={`${at}-${number}`} number={number} citation={citation} />
+          <CitationMark key={`${index}-${number}`} number={number} citation={citation} />
         ))}
       </>
     ));
@@ -185,7 +185,7 @@ const entities: Readonly<Record<string, string>> = {
   '#39': "'",
   nbsp: '\u00a0',
 };
-const readable = (text: string): string =>
+const decodeEntities = (text: string): string =>
   text.includes('&')
     ? text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (all, name: string) => entities[name] ?? all)
     : text;

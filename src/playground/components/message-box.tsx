@@ -1,4 +1,4 @@
-/** What is wrong with a field, and what stands beside it, for screen readers. */
+/** The description and validity of a field, for screen readers. */
 export interface FieldAria {
   readonly 'aria-describedby': string | undefined;
   readonly 'aria-invalid': true | undefined;
@@ -13,17 +13,17 @@ export interface MessageBoxProps {
   readonly aria?: FieldAria;
 }
 
-/** Lines that it grows to. */
-const tallest = 8;
+/** Maximum height in lines. */
+const maxRows = 8;
 
-/** A text that Enter sends with its form, and that Shift and Enter give another line. */
+/** A text area: Enter submits its form, Shift+Enter starts a new line. */
 export const MessageBox = ({ label, id, placeholder, value, onInput, aria }: MessageBoxProps) => (
   <textarea
     {...aria}
     id={id}
     aria-label={label}
     placeholder={placeholder}
-    rows={Math.min(value.split('\n').length, tallest)}
+    rows={Math.min(value.split('\n').length, maxRows)}
     value={value}
     onInput={({ currentTarget }) => onInput(currentTarget.value)}
     onKeyDown={(event) => {

@@ -1,18 +1,18 @@
 import { useMemo } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
+import type { TrajectoryMetadata } from '../../schema/message.ts';
 import { contentOf } from '../content.ts';
 import { ArtifactView } from './artifact-view.tsx';
 import { Markdown } from './markdown.tsx';
-import { Steps } from './steps.tsx';
 
-/** As much of a message as is shown. */
-interface Shown {
+/** The fields of a message that are shown. */
+interface ShownMessage {
   readonly role: string;
   readonly parts: readonly MessagePart[];
 }
 
-/** A message. What has not changed since the last frame is the same object, and is not made again. */
-export function MessageView({ message }: { message: Shown }) {
+/** A message. It is memoized: an unchanged message is the same object in each frame. */
+export function MessageView({ message }: { message: ShownMessage }) {
   return useMemo(() => {
     const { text, citations, steps, artifacts } = contentOf(message.parts);
     const byUser = message.role === 'user';
@@ -34,3 +34,27 @@ export function MessageView({ message }: { message: Shown }) {
     );
   }, [message]);
 }
+
+/** The steps that led to the output, collapsed. */
+function Steps({ steps }: { steps: readonly TrajectoryMetadata[] }) {
+  return (
+    <details class="steps">
+      <summary>{steps.length === 1 ? 'One step' : `${steps.length} steps`}</summary>
+      <ol>
+        {steps.map(({ message, tool_name, tool_input, tool_output }, index) => (
+          <li key={`${index}`}>
+            {tool_name !== undefined && <code>{tool_name}</code>} {message}
+            {tool_input !== undefined && <Data label="in" value={tool_input} />}
+            {tool_output !== undefined && <Data label="out" value={tool_output} />}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+const Data = ({ label, value }: { label: string; value: object }) => (
+  <pre>
+    <span>{label}</span> {JSON.stringify(value)}
+  </pre>
+);

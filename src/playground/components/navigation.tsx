@@ -1,5 +1,5 @@
-import type { View } from '../place.ts';
 import { usePlayground } from '../playground.ts';
+import type { View } from '../router.ts';
 import { Icon } from './icons.tsx';
 
 const views: readonly { view: View; label: string; icon: 'agents' | 'chat' | 'inspect' | 'runs' }[] = [
@@ -10,8 +10,8 @@ const views: readonly { view: View; label: string; icon: 'agents' | 'chat' | 'in
 ];
 
 export function Navigation() {
-  const { places } = usePlayground();
-  const now = places.now.value.view;
+  const { router } = usePlayground();
+  const current = router.route.value.view;
   return (
     <header class="top">
       <h1 class="brand">
@@ -20,7 +20,12 @@ export function Navigation() {
       </h1>
       <nav class="views" aria-label="Views">
         {views.map(({ view, label, icon }) => (
-          <a key={view} href={places.href({ view })} data-view={view} aria-current={view === now ? 'page' : undefined}>
+          <a
+            key={view}
+            href={router.href({ view })}
+            data-view={view}
+            aria-current={view === current ? 'page' : undefined}
+          >
             <Icon name={icon} />
             {label}
           </a>

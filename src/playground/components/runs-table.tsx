@@ -2,29 +2,29 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { catchError, defer, EMPTY, exhaustMap } from 'rxjs';
 import type { Run, RunStatus } from '../../client/client.ts';
 import { transitions } from '../../core/run-state.ts';
-import { whileSeen } from '../catalog.ts';
-import { clock, duration } from '../measures.ts';
+import { pollWhileVisible } from '../catalog.ts';
+import { formatDuration, formatTime } from '../format.ts';
 import { usePlayground } from '../playground.ts';
 import { ScrollBox } from './scroll-box.tsx';
 import { StatusBadge } from './status-badge.tsx';
 
-const every = 2_000; // milliseconds
+const pollInterval = 2_000; // milliseconds
 const limit = 50;
 const statuses = Object.keys(transitions);
 const isStatus = (text: string): text is RunStatus => statuses.includes(text);
 
-/** The newest runs of the server, by agent and status, as they are now. */
+/** The newest runs of the server, filtered by agent and status, refreshed while the tab is visible. */
 export function RunsTable() {
   const { client, catalog } = usePlayground();
   const [agent, setAgent] = useState('');
   const [status, setStatus] = useState<RunStatus | ''>('');
   const [runs, setRuns] = useState<readonly Run[]>();
   useEffect(() => {
-    const ask = defer(() =>
+    const load = defer(() =>
       client.runs({ limit, ...(agent && { agent_name: agent }), ...(status && { status }) }),
     ).pipe(catchError(() => EMPTY));
-    const polling = whileSeen(every)
-      .pipe(exhaustMap(() => ask))
+    const polling = pollWhileVisible(pollInterval)
+      .pipe(exhaustMap(() => load))
       .subscribe((page) => setRuns(page.runs));
     return () => polling.unsubscribe();
   }, [client, agent, status]);
@@ -45,10 +45,10 @@ export function RunsTable() {
           onChange={(value) => setStatus(isStatus(value) ? value : '')}
         />
       </div>
-      {runs === undefined && <p class="hint">Asking the server…</p>}
+      {runs === undefined && <p class="hint">Loading…</p>}
       {runs?.length === 0 && (
         <div class="empty">
-          <p>{agent || status ? 'No run is like that.' : 'No run yet. The first one you begin is listed here.'}</p>
+          <p>{agent || status ? 'No run matches these filters.' : 'No runs yet.'}</p>
         </div>
       )}
       {runs !== undefined && runs.length > 0 && <Table runs={runs} />}
@@ -79,17 +79,17 @@ function Filter({ label, options, value, onChange }: FilterProps) {
 }
 
 function Table({ runs }: { runs: readonly Run[] }) {
-  const { places } = usePlayground();
+  const { router } = usePlayground();
   return (
-    <ScrollBox class="wide" label="The runs">
+    <ScrollBox class="wide" label="Runs">
       <table>
         <thead>
           <tr>
             <th scope="col">Status</th>
             <th scope="col">Agent</th>
             <th scope="col">Run</th>
-            <th scope="col">Begun</th>
-            <th scope="col">Took</th>
+            <th scope="col">Created</th>
+            <th scope="col">Duration</th>
           </tr>
         </thead>
         <tbody>
@@ -100,14 +100,14 @@ function Table({ runs }: { runs: readonly Run[] }) {
               </td>
               <td>{agent_name}</td>
               <td>
-                <a href={places.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' })}>
+                <a href={router.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' })}>
                   …{run_id.slice(-8)}
                 </a>
               </td>
               <td>
-                <time dateTime={created_at}>{clock(created_at)}</time>
+                <time dateTime={created_at}>{formatTime(created_at)}</time>
               </td>
-              <td>{duration((finished_at ? Date.parse(finished_at) : Date.now()) - Date.parse(created_at))}</td>
+              <td>{formatDuration((finished_at ? Date.parse(finished_at) : Date.now()) - Date.parse(created_at))}</td>
             </tr>
           ))}
         </tbody>

@@ -6,9 +6,9 @@ export interface ScrollBoxProps extends Omit<HTMLAttributes<HTMLElement>, 'label
   readonly children: ComponentChildren;
 }
 
-/** What scrolls by itself: it can be reached, and so be scrolled, by keyboard. */
+/** A scrollable area that the keyboard can focus and scroll. */
 export const ScrollBox = ({ label, box, children, ...rest }: ScrollBoxProps) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: without it, only a pointer could scroll.
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: without it, the keyboard could not scroll.
   <section {...rest} aria-label={label} tabIndex={0} {...(box && { ref: box })}>
     {children}
   </section>

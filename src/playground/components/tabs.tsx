@@ -6,49 +6,49 @@ export interface Tab {
   readonly panel: () => ComponentChildren;
 }
 
-/** Tabs as screen readers and keyboards know them: the arrows go from one to the next, Tab into the panel. */
+/** Tabs after the ARIA pattern: arrow keys switch tabs, Tab moves into the panel. */
 export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   const id = useId();
-  const [chosen, setChosen] = useState(0);
+  const [selected, setSelected] = useState(0);
   const list = useRef<HTMLDivElement>(null);
-  const go = (at: number): void => {
-    const next = (at + tabs.length) % tabs.length;
-    setChosen(next);
+  const select = (index: number): void => {
+    const next = (index + tabs.length) % tabs.length;
+    setSelected(next);
     list.current?.querySelectorAll('button')[next]?.focus();
   };
-  const moves: Readonly<Record<string, () => void>> = {
-    ArrowRight: () => go(chosen + 1),
-    ArrowLeft: () => go(chosen - 1),
-    Home: () => go(0),
-    End: () => go(-1),
+  const keys: Readonly<Record<string, () => void>> = {
+    ArrowRight: () => select(selected + 1),
+    ArrowLeft: () => select(selected - 1),
+    Home: () => select(0),
+    End: () => select(-1),
   };
   return (
     <>
       <div class="tabs" role="tablist" aria-label={label} ref={list}>
-        {tabs.map(({ name }, at) => (
+        {tabs.map(({ name }, index) => (
           <button
             key={name}
             type="button"
             role="tab"
-            id={`${id}-tab-${at}`}
-            aria-selected={at === chosen}
+            id={`${id}-tab-${index}`}
+            aria-selected={index === selected}
             aria-controls={`${id}-panel`}
-            tabIndex={at === chosen ? 0 : -1}
-            onClick={() => setChosen(at)}
+            tabIndex={index === selected ? 0 : -1}
+            onClick={() => setSelected(index)}
             onKeyDown={(event) => {
-              const move = moves[event.key];
-              if (move === undefined) return;
+              const action = keys[event.key];
+              if (action === undefined) return;
               event.preventDefault();
-              move();
+              action();
             }}
           >
             {name}
           </button>
         ))}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the pattern of tabs wants its panel to be reached by keyboard. */}
-      <div class="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`} tabIndex={0}>
-        {tabs[chosen]?.panel()}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the ARIA pattern of tabs has a focusable panel. */}
+      <div class="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${selected}`} tabIndex={0}>
+        {tabs[selected]?.panel()}
       </div>
     </>
   );

@@ -8,8 +8,8 @@ import { inPlayground, picture, say, shows, visit } from './browser.ts';
 const words = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `word${from + at} `);
 const answer = (page: Page): Promise<string | null> => page.locator('.prose').textContent();
 
-/** A page in the middle of a run that the test drives. */
-async function middle() {
+/** A page that follows a run in progress, which the test drives. */
+async function openMidRun() {
   const tap = new Tap();
   const { url } = await serve([tap.agent], { retry: 20 });
   const line = await CuttingProxy.open(url, []);
@@ -24,7 +24,7 @@ async function middle() {
     tap.complete();
     for (const page of pages) {
       await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
-      // To the letter: nothing missed, nothing twice.
+      // No missing or duplicate tokens.
       expect(await answer(page)).toBe(words(0, 100).join(''));
     }
   };
@@ -32,8 +32,8 @@ async function middle() {
 }
 
 inPlayground('a stream', () => {
-  it('goes on where it was when the page is loaded again', async () => {
-    const { page, finish, tap } = await middle();
+  it('continues after a reload of the page', async () => {
+    const { page, finish, tap } = await openMidRun();
     await page.reload();
     await shows(page, /word49/);
     await page.locator('.said', { hasText: 'Go' }).waitFor();
@@ -42,14 +42,14 @@ inPlayground('a stream', () => {
   });
 
   it('is shown in two tabs at the same time', async () => {
-    const { page, context, finish } = await middle();
+    const { page, context, finish } = await openMidRun();
     const second = await context.newPage();
     await second.goto(page.url());
     await shows(second, /word49/);
     await finish([page, second]);
   });
 
-  it('takes what another tab says into the same session', async () => {
+  it('shows messages that another tab sends in the same session', async () => {
     const { url } = await serve([echo]);
     const { page, context } = await visit(url);
     await say(page, 'echo', 'From here');
@@ -62,24 +62,24 @@ inPlayground('a stream', () => {
     await page.locator('.prose', { hasText: 'From there' }).waitFor();
   });
 
-  it('comes back when the network does, and the page says so meanwhile', async () => {
-    const { page, line, finish } = await middle();
+  it('resumes when the network is back, and the page shows that it was lost', async () => {
+    const { page, line, finish } = await openMidRun();
     line.break();
-    await page.getByRole('alert').getByText('The line is down.').waitFor();
+    await page.getByRole('alert').getByText('Connection lost.').waitFor();
     await picture(page, 'offline');
     line.mend();
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await finish([page]);
   });
 
-  it('bears connections that are cut anywhere', async () => {
+  it('survives connections that are cut anywhere', async () => {
     const { url } = await serve([tokens], { retry: 1 });
     const { page: warm } = await visit(url);
     await say(warm, 'tokens', '3000');
     await warm.locator('.turn .badge', { hasText: 'completed' }).waitFor();
     const whole = await answer(warm);
     const hash = new URL(warm.url()).hash;
-    // The page itself comes over the first few; then each is cut in the middle of the stream.
+    // The first connections load the page; each later one is cut in the middle of the stream.
     const cuts = Array.from({ length: 12 }, (_, at) => (at < 6 ? Number.POSITIVE_INFINITY : 20_000));
     const proxy = await CuttingProxy.open(url, cuts);
     onTestFinished(() => proxy.close());
@@ -89,7 +89,7 @@ inPlayground('a stream', () => {
     expect(await answer(page)).toBe(whole);
   });
 
-  it('of twenty thousand tokens leaves the page quick and small', async () => {
+  it('of twenty thousand tokens keeps the page responsive and small', async () => {
     const { url } = await serve([tokens]);
     const { page } = await visit(url);
     await say(page, 'tokens', '20000');
@@ -97,7 +97,7 @@ inPlayground('a stream', () => {
     await shows(page, /t19999/);
     expect(await page.locator('.events li').count()).toBeLessThanOrEqual(150);
     await page.getByText('20,000', { exact: true }).waitFor();
-    // It answers: what is typed is there, and another view is a click away.
+    // The page responds to typing and clicks.
     await page.getByRole('textbox', { name: 'Message to tokens' }).fill('quick');
     await page.getByRole('button', { name: /^Older/ }).click();
     await page.getByRole('button', { name: 'Newest' }).click();

@@ -1,41 +1,38 @@
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { kindOf, type Problem, type Schema } from '../question.ts';
+import { fieldKind, fieldsOf, isObject, type Problem, parseValue, type ReplySchema } from '../../client/reply-form.ts';
 import { type FieldAria, MessageBox } from './message-box.tsx';
 
 export interface FieldProps {
-  readonly schema: Schema;
-  /** Where its value is in the reply, such as `/address/city`; empty for all of it. */
+  readonly schema: ReplySchema;
+  /** JSON Pointer to the value in the reply, such as `/address/city`; empty for the whole reply. */
   readonly path: string;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** What the server has against the reply: shown at the field that it names. */
+  /** The problem that the server has with the reply, shown at the field that it names. */
   readonly problem: Problem;
   readonly required: boolean;
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** A field for a schema, or fields within a frame for an object's. */
-export function SchemaField(props: FieldProps): JSX.Element {
+/** The input for a schema; for an object, a fieldset with one input for each property. */
+export function FormField(props: FieldProps): JSX.Element {
   const { schema, path, value, onChange, problem } = props;
-  if (kindOf(schema) !== 'object') return <Single {...props} />;
-  const known = isRecord(value) ? value : {};
+  if (fieldKind(schema) !== 'object') return <SingleField {...props} />;
+  const object = isObject(value) ? value : {};
   return (
     <fieldset class={path === '' ? 'all' : undefined}>
       {path !== '' && <legend>{labelOf(props)}</legend>}
       {schema.description !== undefined && <p class="hint">{schema.description}</p>}
-      {Object.entries(schema.properties ?? {}).map(([name, inner]) => (
-        <SchemaField
+      {fieldsOf(schema).map(({ name, schema: inner, required }) => (
+        <FormField
           key={name}
           schema={inner}
           path={`${path}/${name}`}
-          value={known[name]}
-          // What is undefined is not sent, so an empty optional field is left out.
-          onChange={(next) => onChange({ ...known, [name]: next })}
+          value={object[name]}
+          // JSON leaves out undefined values, so an empty optional field is not sent.
+          onChange={(next) => onChange({ ...object, [name]: next })}
           problem={problem}
-          required={schema.required?.includes(name) ?? false}
+          required={required}
         />
       ))}
       {problem.path === path && problem.text !== '' && (
@@ -49,24 +46,24 @@ export function SchemaField(props: FieldProps): JSX.Element {
 
 const labelOf = ({ schema, path }: FieldProps): string => schema.title ?? path.split('/').at(-1) ?? '';
 
-function Single(props: FieldProps): JSX.Element {
+function SingleField(props: FieldProps): JSX.Element {
   const { schema, path, problem, required } = props;
   const id = useId();
-  const objects = problem.path === path && problem.text !== '';
-  const described = objects ? `${id}-problem` : schema.description === undefined ? undefined : `${id}-hint`;
+  const invalid = problem.path === path && problem.text !== '';
+  const describedBy = invalid ? `${id}-problem` : schema.description === undefined ? undefined : `${id}-hint`;
   return (
-    <div class="field" data-kind={kindOf(schema)}>
+    <div class="field" data-kind={fieldKind(schema)}>
       <label for={id}>
         {labelOf(props) || 'Your answer'}
         {!required && <span class="optional"> (optional)</span>}
       </label>
-      <Control {...props} id={id} aria={{ 'aria-describedby': described, 'aria-invalid': objects || undefined }} />
+      <Control {...props} id={id} aria={{ 'aria-describedby': describedBy, 'aria-invalid': invalid || undefined }} />
       {schema.description !== undefined && (
         <p class="hint" id={`${id}-hint`}>
           {schema.description}
         </p>
       )}
-      {objects && (
+      {invalid && (
         <p class="problem" id={`${id}-problem`} role="alert">
           {problem.text}
         </p>
@@ -81,7 +78,7 @@ interface ControlProps extends FieldProps {
 }
 
 function Control({ schema, value, onChange, required, id, aria }: ControlProps): JSX.Element {
-  switch (kindOf(schema)) {
+  switch (fieldKind(schema)) {
     case 'boolean':
       return (
         <input
@@ -112,8 +109,8 @@ function Control({ schema, value, onChange, required, id, aria }: ControlProps):
           <option value={-1} selected={value === undefined} disabled={required}>
             Choose…
           </option>
-          {choices.map((choice, at) => (
-            <option key={`${at}`} value={at} selected={choice === value}>
+          {choices.map((choice, index) => (
+            <option key={`${index}`} value={index} selected={choice === value}>
               {String(choice)}
             </option>
           ))}
@@ -121,7 +118,7 @@ function Control({ schema, value, onChange, required, id, aria }: ControlProps):
       );
     }
     case 'list':
-      return <Lines value={value} onChange={onChange} id={id} aria={aria} />;
+      return <LineList value={value} onChange={onChange} id={id} aria={aria} />;
     case 'text':
       return (
         <MessageBox
@@ -132,33 +129,33 @@ function Control({ schema, value, onChange, required, id, aria }: ControlProps):
         />
       );
     default:
-      return <Json value={value} onChange={onChange} id={id} aria={aria} />;
+      return <JsonEditor schema={schema} value={value} onChange={onChange} id={id} aria={aria} />;
   }
 }
 
 type TextProps = Pick<ControlProps, 'value' | 'onChange' | 'id' | 'aria'>;
 
-/** An array of texts: one a line. */
-function Lines({ value, onChange, id, aria }: TextProps) {
+/** An array of strings, one per line. */
+function LineList({ value, onChange, id, aria }: TextProps) {
   const lines = Array.isArray(value) ? value.join('\n') : '';
   return (
     <textarea
       {...aria}
       id={id}
       rows={3}
-      placeholder="One a line"
+      placeholder="One per line"
       value={lines}
       onInput={({ currentTarget: { value: text } }) => onChange(text === '' ? undefined : text.split('\n'))}
     />
   );
 }
 
-/** Whatever no other field is made for. What is not JSON yet is sent as the text that it is, and the server says so. */
-function Json({ value, onChange, id, aria }: TextProps) {
+/** Any value as JSON. Invalid JSON is sent as a string, which the server refuses. */
+function JsonEditor({ schema, value, onChange, id, aria }: TextProps & Pick<ControlProps, 'schema'>) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
   const change = (next: string): void => {
     setText(next);
-    onChange(parsed(next));
+    onChange(next.trim() === '' ? undefined : parseValue(next, schema));
   };
   return (
     <textarea
@@ -171,13 +168,4 @@ function Json({ value, onChange, id, aria }: TextProps) {
       onInput={(e) => change(e.currentTarget.value)}
     />
   );
-}
-
-function parsed(text: string): unknown {
-  if (text.trim() === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,5 +1,5 @@
 /** `12 ms`, `3.4 s`, `2 min 05 s`. */
-export function duration(milliseconds: number): string {
+export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1) return '<1 ms';
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(milliseconds < 10_000 ? 2 : 1)} s`;
@@ -9,17 +9,17 @@ export function duration(milliseconds: number): string {
 }
 
 /** `640 B`, `12 kB`, `3.4 MB`. */
-export function size(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(0)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** `1,234` and `12.3`. */
-export const count = (value: number): string =>
+export const formatNumber = (value: number): string =>
   value.toLocaleString('en', { maximumFractionDigits: value < 100 ? 1 : 0 });
 
-/** `14:05:09`, today; with the date on other days. */
-export function clock(time: string): string {
+/** `14:05:09` for today; with the date for other days. */
+export function formatTime(time: string): string {
   const date = new Date(time);
   const clock = date.toLocaleTimeString('en-GB');
   return date.toDateString() === new Date().toDateString() ? clock : `${date.toISOString().slice(0, 10)} ${clock}`;

@@ -1,0 +1,94 @@
+import { signal } from '@preact/signals';
+import type { ConnectionState } from './connection.ts';
+
+/** A request to the server, with all that is needed to repeat it. */
+export interface LoggedRequest {
+  readonly key: number;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string | undefined;
+  /** Status of the response; undefined while pending, 0 if the request failed. */
+  readonly status: number | undefined;
+  /** Milliseconds until the response headers arrived. */
+  readonly time: number | undefined;
+  /** The run that the request is about, if known. */
+  readonly run_id: string | undefined;
+  /** How often it was sent; a repeated GET is logged once. */
+  readonly count: number;
+}
+
+const maxRequests = 100;
+/** Characters of a body that the curl command includes: enough for typed text, too few for files. */
+const maxBody = 64 * 1024;
+
+/** A `fetch` that logs the page's requests. */
+export class RequestLog {
+  readonly list = signal<readonly LoggedRequest[]>([]);
+  readonly #connection: ConnectionState;
+  #next = 1;
+
+  /** Each response and each failure updates `connection`. */
+  constructor(connection: ConnectionState) {
+    this.#connection = connection;
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const startedAt = performance.now();
+    const key = this.#add(String(input), init);
+    try {
+      const response = await fetch(input, init);
+      this.#connection.onResponse();
+      const run_id = response.headers.get('Run-ID') ?? undefined;
+      this.#change(key, { status: response.status, time: performance.now() - startedAt, ...(run_id && { run_id }) });
+      return response;
+    } catch (error) {
+      if (!init?.signal?.aborted) this.#connection.onFailure();
+      this.#change(key, { status: 0, time: performance.now() - startedAt });
+      throw error;
+    }
+  };
+
+  #add(url: string, { method = 'GET', headers, body }: RequestInit = {}): number {
+    const request = {
+      method,
+      url,
+      headers: [...new Headers(headers)],
+      body: typeof body === 'string' ? body : undefined,
+      status: undefined,
+      time: undefined,
+      run_id: /\/runs\/([0-9a-f-]{36})/.exec(url)?.[1],
+      count: 1,
+    };
+    const repeated = this.list.value.find((logged) => method === 'GET' && toCurl(logged) === toCurl(request));
+    if (repeated !== undefined) {
+      this.#change(repeated.key, { count: repeated.count + 1 });
+      return repeated.key;
+    }
+    const key = this.#next++;
+    this.list.value = [{ key, ...request }, ...this.list.value].slice(0, maxRequests);
+    return key;
+  }
+
+  #change(key: number, change: Partial<LoggedRequest>): void {
+    this.list.value = this.list.value.map((logged) => (logged.key === key ? { ...logged, ...change } : logged));
+  }
+}
+
+const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The request as a curl command for a shell. */
+export function toCurl({
+  method,
+  url,
+  headers,
+  body,
+}: Pick<LoggedRequest, 'method' | 'url' | 'headers' | 'body'>): string {
+  const streams = headers.some(([name, value]) => name === 'accept' && value === 'text/event-stream');
+  const data = body !== undefined && body.length > maxBody ? '@body.json' : body;
+  return [
+    `curl${streams ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} ${quote(url)}`,
+    ...headers.map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
+    ...(data === undefined ? [] : [`--data-binary ${quote(data)}`]),
+  ].join(' \\\n  ');
+}
