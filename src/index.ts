@@ -10,6 +10,7 @@ export type {
 } from './core/agent.ts';
 export { defineAgent } from './core/agent.ts';
 export { AgentError } from './core/errors.ts';
+export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transitions } from './core/run-state.ts';
 export type { Batch, RunRow, Store, Write } from './core/store.ts';
 export * from './schema/agent.ts';

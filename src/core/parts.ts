@@ -1,0 +1,91 @@
+import type { GenericEvent } from '../schema/event.ts';
+import type { CitationMetadata, MessageInput, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
+import type { AgentOutput } from './agent.ts';
+
+/** Says where a stretch of the message's text comes from. Indexes count characters over the message's text parts. */
+export const citation = (source: Omit<CitationMetadata, 'kind'>): MessagePart => ({
+  content_type: 'text/plain',
+  metadata: { ...source, kind: 'citation' },
+});
+
+/** Shows a step that the agent took, such as a tool call, beside the answer. */
+export const trajectory = (step: Omit<TrajectoryMetadata, 'kind'>): MessagePart => ({
+  metadata: { ...step, kind: 'trajectory' },
+});
+
+/**
+ * An artifact: a part with a name. Bytes that are UTF-8 become text, others base64. Without a `content_type` it is
+ * `text/plain` or `application/octet-stream`.
+ */
+export function file(name: string, content: string | Uint8Array, content_type?: string): MessagePart {
+  if (typeof content === 'string') return { name, content_type: content_type ?? 'text/plain', content };
+  const text = decoded(content);
+  if (text !== undefined) return file(name, text, content_type);
+  const type = content_type ?? 'application/octet-stream';
+  return { name, content_type: type, content_encoding: 'base64', content: base64Of(content) };
+}
+
+/** Data as a part of type `application/json`; with a name it is an artifact. */
+export const json = (value: unknown, name?: string): MessagePart => ({
+  ...(name !== undefined && { name }),
+  content_type: 'application/json',
+  content: JSON.stringify(value),
+});
+
+/** How far the work is: an event that readers see while the run goes on. It is no part of the answer. */
+export const progress = (message: string, { done, total }: { done?: number; total?: number } = {}): GenericEvent => ({
+  type: 'generic',
+  generic: { kind: 'progress', message, ...(done !== undefined && { done }), ...(total !== undefined && { total }) },
+});
+
+type Said = AgentOutput | MessageInput;
+
+const isList = (said: Said | readonly Said[]): said is readonly Said[] => Array.isArray(said);
+
+/**
+ * The text of a message, of a part, of anything that an agent emits, or of a list of these, with a blank line between
+ * messages. Text in base64 is decoded; other base64, trajectories and generic events have no text.
+ */
+export function textOf(said: Said | readonly Said[]): string {
+  if (typeof said === 'string') return said;
+  if (isList(said)) return textOfList(said);
+  if ('generic' in said) return '';
+  if ('parts' in said) return said.parts.map(textOfPart).join('');
+  return textOfPart(said);
+}
+
+function textOfList(said: readonly Said[]): string {
+  let all = '';
+  for (const one of said) {
+    const text = textOf(one);
+    const apart = typeof one === 'object' && 'parts' in one && all !== '' && text !== '';
+    all += apart ? `\n\n${text}` : text;
+  }
+  return all;
+}
+
+function textOfPart({ content = '', content_type = 'text/plain', content_encoding, metadata }: MessagePart): string {
+  if (metadata?.kind === 'trajectory') return '';
+  if (content_encoding !== 'base64') return content;
+  if (!/^text\//i.test(content_type)) return '';
+  return new TextDecoder().decode(Uint8Array.from(atob(content), (char) => char.charCodeAt(0)));
+}
+
+/** The text that the bytes are as UTF-8, or undefined; a NUL is a sign of binary data. */
+function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return text.includes('\0') ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Bytes that become characters in one go: a call takes a limited number of arguments. */
+const slice = 8 * 1024;
+
+function base64Of(bytes: Uint8Array): string {
+  let binary = '';
+  for (let at = 0; at < bytes.length; at += slice) binary += String.fromCharCode(...bytes.subarray(at, at + slice));
+  return btoa(binary);
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { citation, file, json, progress, textOf, trajectory } from '../../src/core/parts.ts';
+
+const message = (...contents: string[]) => ({ role: 'user', parts: contents.map((content) => ({ content })) });
+
+describe('textOf', () => {
+  it.each<[string, Parameters<typeof textOf>[0], string]>([
+    ['a text', 'hi', 'hi'],
+    ['a part', { content: 'hi' }, 'hi'],
+    ['a part without content', { content_url: 'https://example.com/a' }, ''],
+    ['a part of JSON', json({ a: 1 }), '{"a":1}'],
+    ['a text in base64', { content: 'aMOp', content_encoding: 'base64' }, 'hé'],
+    ['a picture', { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' }, ''],
+    ['a step', { ...trajectory({ message: 'Looked.' }), content: 'Looking' }, ''],
+    ['a generic event', progress('Reading'), ''],
+    ['a message', message('one ', 'two'), 'one two'],
+    ['messages', [message('one'), message(), message('two')], 'one\n\ntwo'],
+    ['no message', [], ''],
+    ['tokens', ['a', 'b'], 'ab'],
+  ])('is the text of %s', (_, said, text) => {
+    expect(textOf(said)).toBe(text);
+  });
+
+  it('maps a list of messages', () => {
+    expect([message('one'), message('two')].map(textOf)).toEqual(['one', 'two']);
+  });
+});
+
+describe('a maker of parts', () => {
+  it('makes citations and trajectories with the metadata that clients know', () => {
+    expect(citation({ url: 'https://example.com', start_index: 0, end_index: 4 })).toEqual({
+      content_type: 'text/plain',
+      metadata: { kind: 'citation', url: 'https://example.com', start_index: 0, end_index: 4 },
+    });
+    expect(trajectory({ tool_name: 'add', tool_input: { a: 1 }, tool_output: { sum: 1 } })).toEqual({
+      metadata: { kind: 'trajectory', tool_name: 'add', tool_input: { a: 1 }, tool_output: { sum: 1 } },
+    });
+  });
+
+  it('makes JSON, with a name where it is an artifact', () => {
+    expect(json([1])).toEqual({ content_type: 'application/json', content: '[1]' });
+    expect(json(null, 'a.json')).toEqual({ name: 'a.json', content_type: 'application/json', content: 'null' });
+  });
+
+  it('makes events of progress', () => {
+    expect(progress('Reading')).toEqual({ type: 'generic', generic: { kind: 'progress', message: 'Reading' } });
+    expect(progress('Reading', { done: 1, total: 3 }).generic).toEqual({
+      kind: 'progress',
+      message: 'Reading',
+      done: 1,
+      total: 3,
+    });
+  });
+});
+
+describe('a file', () => {
+  it('of UTF-8 bytes is text, byte for byte', () => {
+    const text = '\uFEFFhé 川\n';
+    expect(file('a.md', new TextEncoder().encode(text), 'text/markdown')).toEqual({
+      name: 'a.md',
+      content_type: 'text/markdown',
+      content: text,
+    });
+    expect(file('a.txt', 'hi')).toEqual({ name: 'a.txt', content_type: 'text/plain', content: 'hi' });
+  });
+
+  it.each([
+    ['bytes that are no UTF-8', [0xff, 0xfe, 0x41]],
+    ['a cut character', [0xc3]],
+    ['a NUL', [0x41, 0x00]],
+    ['many bytes', Array.from({ length: 100_000 }, (_, n) => n % 256)],
+  ])('of %s is base64', (_, list) => {
+    const bytes = Uint8Array.from(list);
+    expect(file('a.bin', bytes)).toEqual({
+      name: 'a.bin',
+      content_type: 'application/octet-stream',
+      content_encoding: 'base64',
+      content: Buffer.from(bytes).toString('base64'),
+    });
+  });
+});
