@@ -1,12 +1,17 @@
 export type {
   Agent,
   AgentContext,
+  AgentFunction,
   AgentLog,
   AgentManifestInput,
   AgentOptions,
   AgentOutput,
-  AgentRun,
+  AgentResult,
   AgentSession,
+  Awaitable,
+  AwaitOptions,
+  IfBusy,
+  OnDisconnect,
 } from './core/agent.ts';
 export { defineAgent } from './core/agent.ts';
 export { AgentError } from './core/errors.ts';

@@ -41,8 +41,8 @@ export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
 export interface AwaitOptions {
   /** A JSON Schema for the reply: for its JSON part, or else its text. A reply that does not fit is refused. */
   readonly schema?: Record<string, unknown>;
-  /** Seconds until the run fails with `await_timeout`. Default: the server's. */
-  readonly expires_in?: number;
+  /** Milliseconds until the run fails with `await_timeout`. Default: the server's limit `awaitTimeout`. */
+  readonly expiresIn?: number;
 }
 
 export interface AgentSession {
@@ -64,6 +64,12 @@ export interface AgentLog {
   error(message: string): void;
 }
 
+/**
+ * An Observable that may be awaited as well. It is cold: nothing begins before it is subscribed to or awaited. Awaiting
+ * it twice begins its work once; each subscription begins it again.
+ */
+export interface Awaitable<T, R = T> extends Observable<T>, PromiseLike<R> {}
+
 export interface AgentContext {
   /** uuid */
   readonly run_id: string;
@@ -72,40 +78,46 @@ export interface AgentContext {
   readonly signal: AbortSignal;
   readonly session: AgentSession;
   readonly log: AgentLog;
-  /** Puts the run to `awaiting` when subscribed to; emits the reply once and completes. */
-  await(request: string | Message | AwaitRequest, options?: AwaitOptions): Observable<AwaitResume>;
+  /** Asks: the run is `awaiting` until the reply comes. Emits the reply and completes; resolves to it where it is awaited. */
+  await(request: string | Message | AwaitRequest, options?: AwaitOptions): Awaitable<AwaitResume>;
   /**
    * A named piece of work. In a durable run its values are journaled; when the run is re-entered they come from
    * there, and the work is not done again. Where it was cut short, `again` is called with the values so far
    * and returns what comes after them; without it the work is done once more, and has to say the same.
+   * Where it is awaited, it resolves to its last value, or undefined where it has none.
    */
   step<T>(
     name: string,
     work: () => ObservableInput<T>,
     again?: (before: readonly T[]) => ObservableInput<T>,
-  ): Observable<T>;
-  /** The output of another hosted agent, as part of this run; unsubscribing cancels it. */
-  call(agent: string, input: string | Message | readonly Message[]): Observable<AgentOutput>;
+  ): Awaitable<T>;
+  /**
+   * The output of another hosted agent, as part of this run; unsubscribing cancels it. Its whole messages have the role
+   * `agent/<name>`. Where it is awaited, it resolves to all its parts as one such message, without generic events.
+   */
+  call(agent: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message>;
   /** Adds to what the run used; the agent's average counts these instead of streamed parts. */
   usage(used: { tokens: number }): void;
 }
 
-export type AgentRun = (input: Message[], context: AgentContext) => ObservableInput<AgentOutput>;
+/** What an agent returns: its output as an Observable, a promise or an iterable. A promise may hold one output, or many. */
+export type AgentResult = ObservableInput<AgentOutput> | PromiseLike<AgentOutput | ObservableInput<AgentOutput>>;
+
+export type AgentFunction = (input: Message[], context: AgentContext) => AgentResult;
 
 export interface Agent {
   readonly manifest: AgentManifest;
-  readonly run: AgentRun;
+  readonly run: AgentFunction;
   readonly options: AgentOptions;
 }
 
 let checkManifest: Validator<AgentManifestInput> | undefined;
 
 /**
- * Makes an agent of a manifest and a function.
- * `run` returns an Observable of output, or whatever rxjs' `from` takes; a bare string is one text part.
+ * Makes an agent of a manifest and a function. A string that the function returns is one text part.
  * @throws RivuletError `validation_failed` that names the manifest's field
  */
-export function defineAgent(manifest: AgentManifestInput, run: AgentRun, options: AgentOptions = {}): Agent {
+export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, options: AgentOptions = {}): Agent {
   checkManifest ??= compile(AgentManifestInput, 'manifest');
   const { metadata, ...rest } = checkManifest(plain(manifest));
   return Object.freeze({

@@ -3,7 +3,7 @@ import { GenericEvent } from '../schema/event.ts';
 import { utcOf } from '../schema/formats.ts';
 import { type Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { AwaitRequest } from '../schema/run.ts';
-import type { AwaitOptions } from './agent.ts';
+import type { AgentOutput, AwaitOptions } from './agent.ts';
 import { fail, RivuletError } from './errors.ts';
 import { NotJson, toJson } from './json.ts';
 import { partProblem, receiveMessage, textMessage } from './messages.ts';
@@ -14,8 +14,8 @@ export type Emission = GenericEvent | { readonly part: MessagePart } | { readonl
 
 /** Values and characters of one emission; what a run may emit in all is limited where it is recorded. */
 const limits = { values: 1_000_000, chars: 256 * 1024 * 1024 };
-/** Seconds; longer waits would end after the year 9999. */
-const longestWait = 100 * 366 * 24 * 3600;
+/** Milliseconds: a hundred years. */
+const longestWait = 100 * 366 * 24 * 3_600_000;
 
 const validators = () => ({
   part: compile(MessagePart, 'part'),
@@ -39,9 +39,9 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
     if (!isObject(data)) throw misplaced(kindOf(output, data));
     if ('generic' in data && data.type === 'generic') return checks().generic(data);
     if ('parts' in data) {
-      // Whatever its role is here, it is the agent's message.
-      const { role: _, ...rest } = data;
-      return { whole: { ...receiveMessage(checks().message(rest), 'message', now), role: `agent/${agent}` } };
+      const message = receiveMessage(checks().message(data), 'message', now);
+      // A called agent's message keeps its name. Decided by the message alone, so that a replay decides alike.
+      return { whole: message.role.startsWith('agent/') ? message : { ...message, role: `agent/${agent}` } };
     }
     const part = checks().part(data);
     const problem = isEmpty(data) ? 'an object with no field of a part or message' : partProblem(part);
@@ -50,13 +50,25 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
   });
 
 /**
+ * Output of an agent that another one called: checked, and a message has its name as its role.
+ * @throws RivuletError `output_invalid` that names the called agent
+ */
+export function checkCalled(agent: string, output: AgentOutput, now: string): AgentOutput {
+  // A token, or nothing.
+  if (typeof output === 'string' || output === undefined) return output;
+  const emission = checkOutput(agent, output, now);
+  if ('part' in emission) return emission.part;
+  return 'whole' in emission ? emission.whole : emission;
+}
+
+/**
  * What an agent awaits, as its run shows it. `awaitTimeout`: milliseconds until an await without a reply fails the run, zero for never.
  * @throws RivuletError `await_invalid` that names the field
  */
 export const checkAwait = (
   agent: string,
   request: unknown,
-  { schema, expires_in }: AwaitOptions,
+  { schema, expiresIn }: AwaitOptions,
   { now, awaitTimeout }: { now: string; awaitTimeout: number },
 ): AwaitRequest =>
   named('await_invalid', agent, () => {
@@ -65,7 +77,7 @@ export const checkAwait = (
     const { message, expires_at, schema: own, ...rest } = 'message' in given ? given : { message: given };
     const received = receiveMessage(checks().asked(message), 'await.message', now);
     const wanted = schema === undefined ? own : copyOf(schema, 'await.schema');
-    const ends = endOf(expires_in, expires_at, awaitTimeout);
+    const ends = endOf(expiresIn, expires_at, awaitTimeout);
     return {
       ...rest,
       type: 'message',
@@ -87,20 +99,20 @@ export const checkCall = (agent: string, input: unknown, now: string): Message[]
     return messages.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   });
 
-function endOf(expires_in: number | undefined, expires_at: unknown, awaitTimeout: number): string | undefined {
-  if (expires_in === undefined && typeof expires_at === 'string') {
+function endOf(expiresIn: number | undefined, expires_at: unknown, awaitTimeout: number): string | undefined {
+  if (expiresIn === undefined && typeof expires_at === 'string') {
     const utc = utcOf(expires_at);
     if (utc === undefined) throw fail('validation_failed', 'await.expires_at', 'is no date and time');
     return new Date(utc).toISOString();
   }
-  if (expires_in !== undefined && !(expires_in > 0 && expires_in <= longestWait)) {
+  if (expiresIn !== undefined && !(expiresIn > 0 && expiresIn <= longestWait)) {
     throw fail(
       'validation_failed',
-      'await.expires_in',
-      `expected more than 0 and at most ${longestWait} seconds, got ${expires_in}`,
+      'await.expiresIn',
+      `expected more than 0 and at most ${longestWait} milliseconds, got ${expiresIn}`,
     );
   }
-  const time = expires_in === undefined ? awaitTimeout : expires_in * 1000;
+  const time = expiresIn ?? awaitTimeout;
   return time > 0 ? new Date(Date.now() + time).toISOString() : undefined;
 }
 

@@ -1,4 +1,6 @@
-import { Observable, type ObservableInput, of, type Subscribable } from 'rxjs';
+import { Observable, type ObservableInput, of, type Subscribable, type Subscriber } from 'rxjs';
+import type { AgentOutput, AgentResult } from './agent.ts';
+import { fail } from './errors.ts';
 
 export interface Source {
   /** Asked after each value of an iterable; a promise holds the agent back until it resolves. */
@@ -18,12 +20,34 @@ export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Ob
   if (input instanceof Observable) return input;
   if (isSubscribable<T>(input)) return new Observable((subscriber) => input.subscribe(subscriber));
   if (isAsyncIterable<T>(input)) return fromAsyncIterable(input, source);
-  if (isPromise<T>(input)) return fromPromise(input, source);
+  if (isPromise<T>(input)) return fromPromise(input, source, giveOne);
   if (isIterable<T>(input)) return fromIterable(input, source);
   throw new TypeError(
     `You provided ${input === null ? 'null' : typeof input} where an Observable, a promise or an iterable was expected`,
   );
 }
+
+/**
+ * The output of an agent's function, from what it returned. What a promise resolves to may be one output, or an array,
+ * an iterable or an Observable of output: an `async` function returns a promise of all of these.
+ * @throws RivuletError `output_invalid` that names the agent and says what came
+ */
+export function outputOf(agent: string, returned: AgentResult, source: Source): Observable<AgentOutput> {
+  if (typeof returned === 'string' || isStream(returned)) return fromAgent<AgentOutput>(returned, source);
+  if (!isPromise<AgentOutput | ObservableInput<AgentOutput>>(returned)) {
+    const got = `it returned ${nameOf(returned)}`;
+    throw fail('output_invalid', agent, `${got}, expected a text, a promise, an iterable or an Observable of output`);
+  }
+  return fromPromise(returned, source, (value, subscriber) => {
+    if (isStream<AgentOutput>(value)) fromAgent<AgentOutput>(value, source).subscribe(subscriber);
+    else giveOne(value, subscriber);
+  });
+}
+
+const nameOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null
+    ? `one object (${Object.keys(value).slice(0, 5).join(', ')}), which belongs into an array or of(…)`
+    : String(value === null ? value : typeof value);
 
 const ignore = (): void => {};
 
@@ -35,19 +59,28 @@ const isSubscribable = <T>(value: unknown): value is Subscribable<T> => has(valu
 const isAsyncIterable = <T>(value: unknown): value is AsyncIterable<T> => has(value, Symbol.asyncIterator);
 const isPromise = <T>(value: unknown): value is PromiseLike<T> => has(value, 'then');
 const isIterable = <T>(value: unknown): value is Iterable<T> => has(value, Symbol.iterator);
+/** Whether it has many values; what is a promise only has one. */
+const isStream = <T>(value: unknown): value is Subscribable<T> & ObservableInput<T> =>
+  isSubscribable(value) || isAsyncIterable(value) || (isIterable(value) && !isPromise(value));
 
-function fromPromise<T>(input: PromiseLike<T>, { pending }: Source): Observable<T> {
+/** `give` passes on what the promise resolves to. */
+function fromPromise<V, T>(
+  input: PromiseLike<V>,
+  { pending }: Source,
+  give: (value: V, subscriber: Subscriber<T>) => void,
+): Observable<T> {
   return new Observable<T>((subscriber) => {
     // One promise of our own for the two that need it: the subscriber, and a cancel that waits.
-    const settled = new Promise<T>((resolve) => resolve(input)).then(
-      (value) => {
-        subscriber.next(value);
-        subscriber.complete();
-      },
-      (error) => subscriber.error(error),
-    );
-    pending?.(settled.then(ignore, ignore));
+    const settled = new Promise<V>((resolve) => resolve(input))
+      .then((value) => give(value, subscriber))
+      .catch((error: unknown) => subscriber.error(error));
+    pending?.(settled);
   });
+}
+
+function giveOne<T>(value: T, subscriber: Subscriber<T>): void {
+  subscriber.next(value);
+  subscriber.complete();
 }
 
 /** Milliseconds that an iterable may emit for before other work of the process gets its turn. */

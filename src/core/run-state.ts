@@ -93,7 +93,7 @@ function isPlainText(part: MessagePart): boolean {
  * Adds a part to parts that the caller owns, joining plain text with plain text before it; returns the parts.
  * Constant cost: V8 keeps the joined string as a rope, so a token costs the same at 20,000 as at 20.
  */
-function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
+export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
   const last = parts.at(-1);
   if (last !== undefined && isPlainText(part) && isPlainText(last)) {
     last.content = `${last.content}${part.content}`;

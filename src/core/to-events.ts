@@ -1,9 +1,10 @@
+import type { Observable } from 'rxjs';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
-import { openMessage } from './run-state.ts';
+import { joinPart, openMessage } from './run-state.ts';
 
 /** Takes an event; the caller folds it into the run at once, so that the next decision sees it. */
 export type Emit = (event: Event) => void;
@@ -48,4 +49,19 @@ export function closeMessage(run: Run, emit: Emit, now: () => string): void {
   if (open === undefined) return;
   const { role, ...rest } = open;
   emit({ type: 'message.completed', message: { role, ...rest, completed_at: now() } });
+}
+
+/** All that an agent says, as one message of its own; generic events are not part of it. */
+export function toMessage(agent: string, output: Observable<AgentOutput>, now: () => string): Promise<Message> {
+  const created_at = now();
+  let parts: MessagePart[] = [];
+  const add = (said: AgentOutput): void => {
+    if (typeof said === 'string') parts = joinPart(parts, { content_type: 'text/plain', content: said });
+    else if (said === undefined || 'generic' in said) return;
+    else for (const part of 'parts' in said ? said.parts : [said]) parts = joinPart(parts, part);
+  };
+  const message = (): Message => ({ role: `agent/${agent}`, parts, created_at, completed_at: now() });
+  return new Promise((resolve, reject) => {
+    output.subscribe({ next: add, error: reject, complete: () => resolve(message()) });
+  });
 }

@@ -25,7 +25,7 @@ describe('what an agent awaits', () => {
       awaited(request, options, awaitTimeout).expires_at;
     expect(ends('?')).toBeUndefined();
     expect(Date.parse(ends('?', {}, 60_000) ?? '') - Date.now()).toBeGreaterThan(50_000);
-    expect(Date.parse(ends('?', { expires_in: 1_000 }, 1) ?? '') - Date.now()).toBeGreaterThan(900_000);
+    expect(Date.parse(ends('?', { expiresIn: 1_000_000 }, 1) ?? '') - Date.now()).toBeGreaterThan(900_000);
     expect(ends({ message: text('?'), expires_at: '2030-01-01T02:00:00+02:00' }, {}, 1)).toBe(
       '2030-01-01T00:00:00.000Z',
     );
@@ -48,9 +48,9 @@ describe('what an agent awaits', () => {
       'await.message.created_at: expected an',
     ],
     ['an end that is none', { message: text('a'), expires_at: 'soon' }, {}, 'await.expires_at: is no date and time.'],
-    ['a negative wait', 'a', { expires_in: -1 }, 'await.expires_in: expected more than 0 and at most '],
-    ['a wait of NaN', 'a', { expires_in: Number.NaN }, 'got NaN.'],
-    ['a wait without an end', 'a', { expires_in: Number.POSITIVE_INFINITY }, 'got Infinity.'],
+    ['a negative wait', 'a', { expiresIn: -1 }, 'await.expiresIn: expected more than 0 and at most '],
+    ['a wait of NaN', 'a', { expiresIn: Number.NaN }, 'got NaN.'],
+    ['a wait without an end', 'a', { expiresIn: Number.POSITIVE_INFINITY }, 'got Infinity.'],
     ['a schema that is no object', 'a', { schema: 'x' }, 'await.schema: expected object'],
     ['a schema that JSON cannot say', 'a', { schema: { a: Symbol('s') } }, 'await.schema.a: is a symbol'],
   ])('is refused by name where it is nonsense: %s', (_, request, options, problem) => {

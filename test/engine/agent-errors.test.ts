@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { concat, defer, finalize, map, NEVER, Observable, of, timer } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Agent, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { again, begin, eventsOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 
-const agentOf = (run: AgentRun, name = 'odd', durable = false): Agent =>
+const agentOf = (run: AgentFunction, name = 'odd', durable = false): Agent =>
   defineAgent({ name, description: 'Odd.' }, run, { durable });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
 
@@ -58,7 +58,7 @@ describe('a thenable', () => {
 });
 
 describe('whatever an agent throws, the process lives and the run ends', () => {
-  const cases: [string, AgentRun, 'completed' | 'failed' | 'cancelled'][] = [
+  const cases: [string, AgentFunction, 'completed' | 'failed' | 'cancelled'][] = [
     [
       'in a listener of its signal',
       (_, { signal }) => {

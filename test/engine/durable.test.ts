@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import {
   type Agent,
   AgentError,
+  type AgentFunction,
   type AgentOptions,
-  type AgentRun,
   createServer,
   defineAgent,
   type Run,
@@ -14,7 +14,7 @@ import { echo } from '../support/agents.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
 
-const durable = (name: string, run: AgentRun, options: AgentOptions = {}): Agent =>
+const durable = (name: string, run: AgentFunction, options: AgentOptions = {}): Agent =>
   defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true, ...options });
 
 const reply = (content: string, more: object = {}) => ({
@@ -306,7 +306,7 @@ describe('a run that awaits', () => {
     async (durable) => {
       const agent = defineAgent(
         { name: 'hurried', description: 'a' },
-        (_, context) => context.await('?', { expires_in: 0.03 }).pipe(map(() => 'ok')),
+        (_, context) => context.await('?', { expiresIn: 30 }).pipe(map(() => 'ok')),
         { durable },
       );
       const served = await serve([agent], { limits: { sweepInterval: 2, passivateAfter: 1 } });

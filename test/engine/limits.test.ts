@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { firstValueFrom, ignoreElements, range } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentContext, type AgentOutput, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import { fold } from '../../src/core/run-state.ts';
 import type { Store } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
@@ -10,17 +10,17 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 
-const agentOf = (run: AgentRun, durable = true) =>
+const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'much', description: 'Much.' }, run, { durable });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
 
 describe('the limits of a run', () => {
-  const repeat = (work: (context: AgentContext) => Promise<unknown>): AgentRun => {
+  const repeat = (work: (context: AgentContext) => Promise<unknown>): AgentFunction => {
     return async (_, context) => {
       for (;;) await work(context);
     };
   };
-  it.each<[string, AgentRun]>([
+  it.each<[string, AgentFunction]>([
     ['values of steps', (_, context) => context.step('many', () => range(0, 1_000)).pipe(ignoreElements())],
     [
       'await requests',
@@ -86,7 +86,7 @@ describe('the limits of a run', () => {
 
 describe('an iterable that never waits', () => {
   /** Processor time of a turn of the loop while the run was at work, in milliseconds: the median. */
-  async function turnTime(run: AgentRun, durable: boolean): Promise<number> {
+  async function turnTime(run: AgentFunction, durable: boolean): Promise<number> {
     const engine = await startEngine([agentOf(run, durable)], new MemoryStore());
     const times: number[] = [];
     const run_id = await begin(engine, 'much');
@@ -108,7 +108,7 @@ describe('an iterable that never waits', () => {
   const foreverAsync = async function* (value: unknown): AsyncGenerator<AgentOutput> {
     for (;;) yield value as AgentOutput;
   };
-  const cases: [string, AgentRun, boolean][] = [
+  const cases: [string, AgentFunction, boolean][] = [
     ['yields undefined', () => forever(undefined), false],
     ['yields undefined, asynchronously', () => foreverAsync(undefined), false],
     ['yields tokens', () => forever('x'), false],

@@ -1,6 +1,6 @@
 import { concat, defer, interval, map, merge, NEVER, Observable, of, range, take, throwError, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type Agent, AgentError, type AgentOutput, type AgentRun, type Run } from '../../src/index.ts';
+import { type Agent, AgentError, type AgentFunction, type AgentOutput, type Run } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 import { ask, eventsOf, finished, frames, serve, textOf, types } from '../support/serve.ts';
 
@@ -12,7 +12,7 @@ const run = async (bad: Agent, options = {}): Promise<{ run: Run; types: string[
   return { run: answered, types: types(await eventsOf(served, answered.run_id)) };
 };
 
-const cases: [string, AgentRun, string, string][] = [
+const cases: [string, AgentFunction, string, string][] = [
   [
     'throws at once',
     () => {
@@ -63,8 +63,18 @@ const cases: [string, AgentRun, string, string][] = [
   ],
   ['emits a number', () => of<AgentOutput>(5 as never), 'server_error', 'got number'],
   ['emits null', () => of<AgentOutput>(null as never), 'server_error', 'got null'],
-  ['returns nothing', () => undefined as never, 'server_error', 'You provided'],
-  ['returns an object', () => ({ content: 'a' }) as never, 'server_error', 'You provided'],
+  [
+    'returns nothing',
+    () => undefined as never,
+    'server_error',
+    'Agent bad emitted something that is no output: it returned ',
+  ],
+  [
+    'returns an object',
+    () => ({ content: 'a' }) as never,
+    'server_error',
+    'Agent bad emitted something that is no output: it returned ',
+  ],
 ];
 
 describe('whatever an agent does', () => {

@@ -1,12 +1,12 @@
 import { concat, map, merge, race, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentContext, type AgentOutput, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { AwaitResume, Run } from '../../src/schema/run.ts';
 import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 
-const agentOf = (run: AgentRun, durable = true) =>
+const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'asks', description: 'Asks.' }, run, { durable });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
 const said = ({ message }: AwaitResume): string => `${message.parts[0]?.content};`;
@@ -84,7 +84,7 @@ describe('the ids of questions', () => {
 describe('a question that is raced against a timer in a step', () => {
   const agent = (time: () => number) =>
     agentOf(
-      (_, context): ReturnType<AgentRun> =>
+      (_, context): ReturnType<AgentFunction> =>
         race<AgentOutput[]>(
           context.await('anyone?').pipe(map(said)),
           context.step('timer', () => timer(time()).pipe(map(() => 'nobody.'))),

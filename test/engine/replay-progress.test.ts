@@ -13,31 +13,32 @@ import {
   timer,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Store } from '../../src/core/store.ts';
+import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { again, begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 
-const agentOf = (run: AgentRun, name = 'again') =>
+const agentOf = (run: AgentFunction, name = 'again') =>
   defineAgent({ name, description: 'Lives again.' }, run, { durable: true });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const quick = { sweepInterval: 2, idleTimeout: 30 };
 
 /** A first life that ends without its last commit; the second is another agent's. */
-async function secondLife(first: AgentRun, second: AgentRun, limits: object = quick): Promise<Run> {
+async function secondLife(first: AgentFunction, second: AgentFunction, limits: object = quick): Promise<Run> {
   const { store } = await whole([agentOf(first)]);
   const life = await again([agentOf(second)], store, store.commits.length - 1, undefined, limits);
   if (life === undefined) throw new Error('nothing was kept');
   return life.run;
 }
 
-const pause: AgentRun = (_, context) => context.step('pause', () => timer(5).pipe(map(() => 'end')));
+const pause = (_: Message[], context: AgentContext) => context.step('pause', () => timer(5).pipe(map(() => 'end')));
 
 describe('a re-entered run that does not get on', () => {
-  const first: AgentRun = (input, context) =>
+  const first: AgentFunction = (input, context) =>
     concat(
       context.step('fetch', async () => 'fetched ').pipe(map((value) => value)),
       defer(() => pause(input, context)),
@@ -90,7 +91,7 @@ describe('parallel calls of agents', () => {
     let swapped = false;
     let firstDone = new ReplaySubject<void>(1);
     const inTurn =
-      (text: string, isFirst: boolean): AgentRun =>
+      (text: string, isFirst: boolean): AgentFunction =>
       () => {
         const tokens = timer(1).pipe(switchMap(() => of(`${text}1 `, `${text}2 `)));
         return isFirst

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type AgentRun, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
+import { type AgentFunction, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
 import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
 import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -71,7 +71,7 @@ describe('a schema for a reply', () => {
   });
 });
 
-const asks = (run: AgentRun) => defineAgent({ name: 'asks', description: 'Asks.' }, run);
+const asks = (run: AgentFunction) => defineAgent({ name: 'asks', description: 'Asks.' }, run);
 const asked = (options: AwaitOptions, request: unknown = '?') =>
   asks((_, context) => context.await(request as string, options) as never);
 
@@ -86,9 +86,9 @@ describe('an await that cannot be', () => {
     ],
     ['has a pattern that is none', { schema: { pattern: '(' } }, '?', 'Invalid regular expression'],
     ['has an asynchronous schema', { schema: { $async: true, type: 'string' } }, '?', '$async'],
-    ['expires at once', { expires_in: 0 }, '?', 'seconds, got 0'],
-    ['has expired', { expires_in: -1 }, '?', 'seconds, got -1'],
-    ['expires at no time', { expires_in: Number.NaN }, '?', 'seconds, got NaN'],
+    ['expires at once', { expiresIn: 0 }, '?', 'milliseconds, got 0'],
+    ['has expired', { expiresIn: -1 }, '?', 'milliseconds, got -1'],
+    ['expires at no time', { expiresIn: Number.NaN }, '?', 'milliseconds, got NaN'],
     ['has no message', {}, { type: 'message' }, 'message'],
     ['has a message that JSON cannot express', {}, { role: 'agent', parts: [{ content: 'a', n: 1n }] }, 'bigint'],
     ['expires at a time that is none', {}, { type: 'message', message, expires_at: 'soon' }, 'expires_at'],
@@ -138,7 +138,7 @@ describe('the expiry of an await', () => {
 
   it('is that of the options where both are given', async () => {
     const expires_at = '2099-01-01T00:00:00.000Z';
-    const { await_request } = await awaitingOf({ expires_in: 100 }, { type: 'message', message, expires_at });
+    const { await_request } = await awaitingOf({ expiresIn: 100_000 }, { type: 'message', message, expires_at });
     expect(Date.parse(await_request?.expires_at ?? '')).toBeLessThan(Date.now() + 200_000);
   });
 });

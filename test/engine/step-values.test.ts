@@ -1,11 +1,12 @@
 import { catchError, concat, first, map, of, range, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { again, whole } from '../support/lives.ts';
 import { RecordingStore } from '../support/recording-store.ts';
 
-const durable = (run: AgentRun) => defineAgent({ name: 'steps', description: 'Takes steps.' }, run, { durable: true });
+const durable = (run: AgentFunction) =>
+  defineAgent({ name: 'steps', description: 'Takes steps.' }, run, { durable: true });
 const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
 
 /** What the agent saw of each value, in its first life and in the one after the last commit was lost. */

@@ -11,12 +11,12 @@ import {
   timer,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type Agent, type AgentContext, type AgentRun, defineAgent } from '../../src/core/agent.ts';
+import { type Agent, type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
 
-const agentOf = (run: AgentRun, durable = false): Agent =>
+const agentOf = (run: AgentFunction, durable = false): Agent =>
   defineAgent({ name: 'late', description: 'Comes late.' }, run, { durable });
 const echo = defineAgent({ name: 'echo', description: 'Echoes.' }, () => of('called'));
 

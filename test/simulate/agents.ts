@@ -181,7 +181,7 @@ class Actor {
   }
 
   #ask(context: AgentContext, tag: string, expires: number): Observable<AgentOutput> {
-    return context.await(`question ${tag}`, expires > 0 ? { expires_in: expires } : {}).pipe(
+    return context.await(`question ${tag}`, expires > 0 ? { expiresIn: expires * 1_000 } : {}).pipe(
       map(({ message }) => message.parts[0]?.content ?? ''),
       tap((text) => this.#watch.replied(this.#life, tag, text)),
       map((text) => `[reply ${tag}=${text}]`),

@@ -1,8 +1,8 @@
 import { concat, defer, from, map, NEVER, Observable, of, range } from 'rxjs';
-import { type Agent, type AgentRun, defineAgent } from '../../src/index.ts';
+import { type Agent, type AgentFunction, defineAgent } from '../../src/index.ts';
 
 /** An agent of one function, for a test. */
-export const agent = (name: string, run: AgentRun, more: object = {}): Agent =>
+export const agent = (name: string, run: AgentFunction, more: object = {}): Agent =>
   defineAgent({ name, description: `The test's ${name}.`, ...more }, run);
 
 export const echo = agent('echo', (input) => from(input));

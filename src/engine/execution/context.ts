@@ -1,13 +1,15 @@
-import { defer, finalize, type Observable, type ObservableInput } from 'rxjs';
-import type { AgentContext, AgentLog, AgentOutput, AgentSession, AwaitOptions } from '../../core/agent.ts';
-import { checkAwait, checkCall } from '../../core/check-output.ts';
+import { defer, finalize, firstValueFrom, lastValueFrom, map, type Observable, type ObservableInput } from 'rxjs';
+import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
+import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail } from '../../core/errors.ts';
-import { fromAgent, type Source } from '../../core/from-agent.ts';
+import { fromAgent, outputOf, type Source } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
+import { toMessage } from '../../core/to-events.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { Abort } from './abort.ts';
+import { Lazy, type Unstarted } from './lazy.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import type { Steps } from './steps.ts';
@@ -25,6 +27,7 @@ export interface ContextHost {
   readonly awaitTimeout: number;
   /** Tells calls apart while the run is led through its past. */
   readonly reorderBuffer: ReorderBuffer | undefined;
+  readonly unstarted: Unstarted;
   readonly now: () => string;
   /** The same one each time. */
   session(): AgentSession;
@@ -54,34 +57,34 @@ class Powers {
     return this.#log;
   }
 
-  await(request: string | Message | AwaitRequest, options: AwaitOptions = {}): Observable<AwaitResume> {
-    return defer(() => {
-      this.#open('context.await');
+  await(request: string | Message | AwaitRequest, options: AwaitOptions = {}): Awaitable<AwaitResume> {
+    const begin = (): Observable<AwaitResume> => {
       const { agent_name, host } = this;
       const { awaitTimeout } = host;
       const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
       if (asked.schema !== undefined) checkReplySchema(agent_name, asked.schema);
       return host.ask(asked);
-    });
+    };
+    return this.#lazy('context.await', begin, (replies) => firstValueFrom(replies));
   }
 
   step<T>(
     name: string,
     work: () => ObservableInput<T>,
     again?: (before: readonly T[]) => ObservableInput<T>,
-  ): Observable<T> {
+  ): Awaitable<T> {
     const { steps, source } = this.host;
-    return defer(() => {
-      this.#open(`Step ${name}`);
-      return steps === undefined ? fromAgent(work(), source) : steps.step(name, { work, again });
-    });
+    const begin = (): Observable<T> =>
+      steps === undefined ? fromAgent(work(), source) : steps.step(name, { work, again });
+    // Typed as rxjs types it: what has no value resolves to undefined.
+    const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
+    return this.#lazy(`Step ${name}`, begin, last);
   }
 
   // The callee's output is its caller's: it joins the same run, and unsubscribing is what cancels it.
-  call(name: string, input: string | Message | readonly Message[]): Observable<AgentOutput> {
+  call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host, abort: caller, depth } = this;
-    const called = defer(() => {
-      this.#open(`context.call of ${name}`);
+    const begin = (): Observable<AgentOutput> => {
       if (depth >= maxDepth) throw fail('call_depth', maxDepth);
       const agent = host.registry.get(name);
       const messages = checkCall(this.agent_name, input, host.now());
@@ -91,14 +94,17 @@ class Powers {
       const parent = caller.signal;
       parent.addEventListener('abort', cascade);
       const context = createContext(host, name, abort, depth + 1);
-      return defer(() => fromAgent(agent.run(messages, context), host.source)).pipe(
+      return defer(() => outputOf(name, agent.run(messages, context), host.source)).pipe(
+        map((output) => checkCalled(name, output, host.now())),
         finalize(() => {
           parent.removeEventListener('abort', cascade);
           abort.abort(`the call of ${name} is over`);
         }),
       );
-    });
-    return host.reorderBuffer === undefined ? called : host.reorderBuffer.branch(called);
+    };
+    const { reorderBuffer } = host;
+    const branch = reorderBuffer === undefined ? begin : () => reorderBuffer.branch(defer(begin));
+    return this.#lazy(`context.call of ${name}`, branch, (output) => toMessage(name, output, host.now));
   }
 
   usage({ tokens }: { tokens: number }): void {
@@ -112,9 +118,17 @@ class Powers {
     this.log.warn(`a listener of the signal failed: ${errorOf(error).message}`);
   };
 
-  /** @throws RivuletError `run_not_open` */
-  #open(what: string): void {
-    if (this.abort.reason !== undefined) throw reported(fail('run_not_open', what, this.abort.reason), ignored);
+  /** `begin` runs for each subscription while the run is open; after it the subscriber gets `run_not_open`. */
+  #lazy<T, R>(what: string, begin: () => Observable<T>, collect: (values: Observable<T>) => Promise<R>): Lazy<T, R> {
+    const { abort, agent_name } = this;
+    const { unstarted } = this.host;
+    const made = { agent_name, what };
+    if (abort.reason === undefined) unstarted.add(made);
+    return new Lazy(() => {
+      unstarted.delete(made);
+      if (abort.reason !== undefined) throw reported(fail('run_not_open', what, abort.reason), ignored);
+      return begin();
+    }, collect);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
-import { fromAgent } from '../../core/from-agent.ts';
+import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
@@ -15,8 +15,10 @@ import { Abort } from './abort.ts';
 import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
+import { failureOf } from './failure.ts';
 import { Feed } from './feed.ts';
 import { createHost } from './host.ts';
+import { Unstarted } from './lazy.ts';
 import { PendingWork } from './pending-work.ts';
 import { Recorder, type StatusChange } from './recorder.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
@@ -55,6 +57,7 @@ export class Execution implements Observer<AgentOutput> {
   #awaits: Awaits | undefined;
   #steps: Steps | undefined;
   readonly #pending = new PendingWork();
+  readonly #unstarted = new Unstarted();
   readonly #abort = new Abort((error) => this.#warn('a listener of the signal failed', error));
   #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
@@ -171,6 +174,7 @@ export class Execution implements Observer<AgentOutput> {
       recorder: this.#recorder,
       abort: this.#abort,
       pending: this.#pending,
+      unstarted: this.#unstarted,
       feed: this.#feed,
       reorderBuffer: this.#reorderBuffer,
       fail: this.#fail,
@@ -183,9 +187,8 @@ export class Execution implements Observer<AgentOutput> {
     const subscriber = this.#subscriber;
     try {
       // A copy: what the run was made with is what a later life, the history and other readers get.
-      const input = this.#input.map(copyMessage);
-      const output = this.#agent.run(input, createContext(host, agent_name, this.#abort));
-      fromAgent(output, host.source).subscribe(subscriber);
+      const output = this.#agent.run(this.#input.map(copyMessage), createContext(host, agent_name, this.#abort));
+      outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
       subscriber?.error(error);
     }
@@ -285,7 +288,7 @@ export class Execution implements Observer<AgentOutput> {
   readonly #emit = (event: Event): void => this.#recorder.emit(event);
 
   // Whatever goes wrong in the run's own business ends this run, and no other.
-  readonly #fail = (error: unknown): void => this.#end(errorOf(error));
+  readonly #fail = (error: unknown): void => this.#end(errorOf(error), error);
 
   #guard(work: () => void): void {
     try {
@@ -361,14 +364,17 @@ export class Execution implements Observer<AgentOutput> {
     this.#changeStatus('cancelled');
   }
 
-  #end(error: ErrorBody): void {
-    if (this.#state === 'open') this.#finish('failed', error);
+  #end(error: ErrorBody, thrown?: unknown): void {
+    if (this.#state !== 'open') return;
+    this.#finish('failed', error);
+    this.#log().warn(failureOf(this.run, error, thrown));
   }
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
     this.log.attach({ ended: { tokens: this.#tokens ?? this.#recorder.parts, seconds: this.worked / 1000 } });
     this.#changeStatus(status, error && { error });
     this.#close('final', 'the run is over');
+    this.#unstarted.report(this.run.run_id, () => this.#log());
   }
 
   /** The one end of an execution. From here on nothing of the agent's begins, and nothing that it does counts. */

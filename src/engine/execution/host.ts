@@ -4,6 +4,7 @@ import type { Sessions } from '../sessions.ts';
 import type { Abort } from './abort.ts';
 import type { ContextHost } from './context.ts';
 import type { Feed } from './feed.ts';
+import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
 import type { Recorder } from './recorder.ts';
 import { createAgentSession } from './session-context.ts';
@@ -20,6 +21,7 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'reorderBuffer'> {
   readonly recorder: Recorder;
   readonly abort: Abort;
   readonly pending: PendingWork;
+  readonly unstarted: Unstarted;
   /** Of a durable run. */
   readonly feed: Feed | undefined;
   readonly fail: (error: unknown) => void;
@@ -31,7 +33,7 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'reorderBuffer'> {
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: Shared,
-  { recorder, abort, pending, feed, fail, ask, use, reorderBuffer }: Owner,
+  { recorder, abort, pending, unstarted, feed, fail, ask, use, reorderBuffer }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -49,6 +51,7 @@ export function createHost(
     source,
     steps,
     reorderBuffer,
+    unstarted,
     awaitTimeout: limits.awaitTimeout,
     now,
     session: () => {

@@ -1,16 +1,16 @@
 import { Client } from 'acp-sdk';
 import { of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { AgentError, type AgentOutput, type AgentRun } from '../../../src/index.ts';
+import { AgentError, type AgentFunction, type AgentOutput } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
 import { serve } from '../../support/serve.ts';
 
 const emits =
-  (output: unknown): AgentRun =>
+  (output: unknown): AgentFunction =>
   () =>
     of(output as AgentOutput);
 const throws =
-  (thrown: unknown): AgentRun =>
+  (thrown: unknown): AgentFunction =>
   () =>
     throwError(() => thrown);
 const ring: { self?: unknown } = Object.create(null);
@@ -20,7 +20,7 @@ revoke();
 
 describe('a run that fails', () => {
   // Made when it is needed, since the runner would write the values into titles.
-  it.each<[string, () => AgentRun, object]>([
+  it.each<[string, () => AgentFunction, object]>([
     ['emits a Date', () => emits(new Date()), { reason: 'output_invalid' }],
     ['emits a BigInt', () => emits({ content: 5n }), { reason: 'output_invalid' }],
     ['emits a ring', () => emits({ content: 'a', ring }), { reason: 'output_invalid' }],
@@ -37,7 +37,7 @@ describe('a run that fails', () => {
     ],
     [
       'awaits without an end',
-      () => (_, context) => context.await('?', { expires_in: Number.NaN }) as never,
+      () => (_, context) => context.await('?', { expiresIn: Number.NaN }) as never,
       { reason: 'await_invalid' },
     ],
     ['throws a list as data', () => throws(new AgentError('quota', 'm', [1])), { value: [1], code: 'quota' }],
