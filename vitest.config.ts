@@ -19,6 +19,7 @@ export default defineConfig({
       { find: /^rivulet$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
       { find: /^rivulet\/react$/, replacement: fileURLToPath(new URL('./src/react/use-run.ts', import.meta.url)) },
       { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
+      { find: /^rivulet\/testing$/, replacement: fileURLToPath(new URL('./src/testing/testing.ts', import.meta.url)) },
     ],
   },
   test: {

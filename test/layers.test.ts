@@ -23,6 +23,7 @@ const rooms: Record<string, string[]> = {
   react: ['client', 'schema'],
   playground: ['client', 'core', 'schema'],
   cli: ['client', 'protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema', '.'],
+  testing: ['client', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],
   '.': ['protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],
 };
 

@@ -41,6 +41,8 @@ export interface EngineOptions {
   /** Told of failures of the store that no request is waiting for. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: Partial<Limits>;
+  /** Milliseconds since 1970, for the times of events and messages. Default `Date.now`. */
+  readonly clock?: () => number;
 }
 
 /**
@@ -220,7 +222,7 @@ export class Engine {
 /** The parts of an engine that need each other; of the executor, which needs them all, only two functions. */
 function servicesOf(options: EngineOptions, store: Store, limits: Limits, executor: () => Executor): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
-  const now = clock();
+  const now = clock(options.clock ?? Date.now);
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const commits = new GroupCommit(options.store, {
     requestTimeout: limits.requestTimeout,
@@ -264,11 +266,11 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
 }
 
 /** The time as the wire has it. Many runs ask in the same millisecond, and to write a date costs a microsecond. */
-function clock(): () => string {
+function clock(read: () => number): () => string {
   let last = 0;
   let text = '';
   return () => {
-    const now = Date.now();
+    const now = read();
     if (now !== last) [last, text] = [now, new Date(now).toISOString()];
     return text;
   };

@@ -1,7 +1,7 @@
 import type { Run } from 'rivulet';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import chat from '../../agents/chat.ts';
-import { RecordingStore } from '../support/recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { ask, finished, framesUntil, serve, textOf } from '../support/serve.ts';
 import { startLlm } from './llm.ts';
 

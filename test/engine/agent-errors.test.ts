@@ -5,7 +5,8 @@ import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agen
 import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { again, begin, eventsOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { again, begin, eventsOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, name = 'odd', durable = false): Agent =>
   defineAgent({ name, description: 'Odd.' }, run, { durable });

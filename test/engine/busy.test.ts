@@ -1,7 +1,7 @@
 import { defer, filter, map, Subject, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentOptions, defineAgent, type Run } from '../../src/index.ts';
-import { RecordingStore } from '../support/recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
 
 const session_id = '44444444-4444-4444-8444-444444444444';

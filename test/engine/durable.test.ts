@@ -10,8 +10,8 @@ import {
   type Run,
 } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { echo } from '../support/agents.ts';
-import { RecordingStore } from '../support/recording-store.ts';
 import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
 
 const durable = (name: string, run: AgentFunction, options: AgentOptions = {}): Agent =>

@@ -7,8 +7,9 @@ import type { Store } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
-import { RecordingStore } from '../support/recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'much', description: 'Much.' }, run, { durable });

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { AwaitResume, Run } from '../../src/schema/run.ts';
-import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
-import { RecordingStore } from '../support/recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'asks', description: 'Asks.' }, run, { durable });

@@ -18,8 +18,9 @@ import type { Store } from '../../src/core/store.ts';
 import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { again, begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
-import { RecordingStore } from '../support/recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { again, begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, name = 'again') =>
   defineAgent({ name, description: 'Lives again.' }, run, { durable: true });

@@ -27,7 +27,7 @@ import {
   type Run,
   type Store,
 } from '../../src/index.ts';
-import { RecordingStore } from '../support/recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 
 /** What a durable agent does; whatever may differ from life to life happens in steps. */
 type Act = {

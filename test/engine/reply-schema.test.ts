@@ -3,7 +3,8 @@ import { type AgentFunction, type AwaitOptions, defineAgent } from '../../src/co
 import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
 import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { begin, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { begin, runOf, toTheEnd, whole } from '../support/lives.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 const message = { role: 'agent/asks', parts: [{ content: '?' }], created_at: now, completed_at: now };

@@ -2,8 +2,8 @@ import { catchError, concat, first, map, of, range, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Run } from '../../src/schema/run.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { again, whole } from '../support/lives.ts';
-import { RecordingStore } from '../support/recording-store.ts';
 
 const durable = (run: AgentFunction) =>
   defineAgent({ name: 'steps', description: 'Takes steps.' }, run, { durable: true });

@@ -14,7 +14,8 @@ import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { begin, eventsOf, runOf, startEngine, toTheEnd, whole } from '../support/lives.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, durable = false): Agent =>
   defineAgent({ name: 'late', description: 'Comes late.' }, run, { durable });

@@ -1,37 +1,15 @@
 import type { Agent } from '../../src/core/agent.ts';
-import type { Store } from '../../src/core/store.ts';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
-import { Engine } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
-import { Registry } from '../../src/engine/registry.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
-import { RecordingStore } from './recording-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
+import { startEngine } from '../../src/testing/engine.ts';
 
 /** A run that is over, as a client sees it. */
 export interface Ended {
   readonly run: Run;
   readonly events: Event[];
-}
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
-
-/** An engine without a server before it, started. */
-export async function startEngine(agents: Agent[], store: Store, limits: Partial<Limits> = {}): Promise<Engine> {
-  const engine = new Engine({
-    registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
-    store,
-    dispatcher: new LocalDispatcher(),
-    fetchResource: () => Promise.reject(new Error('nothing is fetched here')),
-    publicUrl: () => 'http://localhost',
-    logFor: () => silent,
-    onFailure: (error) => {
-      throw error;
-    },
-    limits: { shutdownGrace: 0, attempts: 0, ...limits },
-  });
-  await engine.start();
-  return engine;
 }
 
 export const begin = async (engine: Engine, agent_name: string, text = 'go'): Promise<string> =>

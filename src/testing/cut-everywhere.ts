@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Input } from '../client/input.ts';
+import type { Agent } from '../core/agent.ts';
+import { fold } from '../core/run-state.ts';
+import type { Outcome, Store, Write } from '../core/store.ts';
+import type { Event } from '../schema/event.ts';
+import type { Run } from '../schema/run.ts';
+import { MemoryStore } from '../stores/memory/memory-store.ts';
+import { begin, cast, type Followed, follow, openSession, type Scene, startEngine } from './engine.ts';
+
+/** A store that remembers its commits, so that a test can go back to any moment at which a process might have died. */
+export class RecordingStore extends MemoryStore {
+  readonly commits: Write[][] = [];
+
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    this.commits.push(structuredClone([...writes]));
+    return super.commit(writes);
+  }
+
+  /** What a disk would hold after the first `count` commits. */
+  async after(count: number): Promise<Store> {
+    const store = new MemoryStore();
+    for (const writes of this.commits.slice(0, count)) await store.commit(structuredClone(writes));
+    return store;
+  }
+}
+
+export interface CutOptions extends Scene {
+  /** What has to be the same of all ends. Default: the output's roles and parts. Branches side by side may need another. */
+  readonly endOf?: (run: Run) => unknown;
+}
+
+export interface Cuts {
+  readonly run: Run;
+  /** How many times the run was cut off. */
+  readonly cuts: number;
+  /** What differed from the run that was not cut off. */
+  readonly faults: string[];
+}
+
+const saidIn = ({ output }: Run): unknown => output.map(({ role, parts }) => ({ role, parts }));
+
+/**
+ * Runs a durable agent once, and then again from what a disk would hold after each of its commits, as after a crash.
+ * @throws Error that lists the ends that differ from the first, and the events that were lost or changed
+ */
+export async function cutEverywhere(agent: Agent, input: Input, options: CutOptions = {}): Promise<Cuts> {
+  const { name } = agent.manifest;
+  if (agent.options.durable !== true) throw new Error(`agent ${name} is not durable: define it with { durable: true }`);
+  const result = await cutAll(agent, input, options);
+  if (result.faults.length > 0) throw new Error(`agent ${name} ends otherwise:\n${result.faults.join('\n')}`);
+  return result;
+}
+
+/** As `cutEverywhere`, for callers that count the faults. */
+export async function cutAll(agent: Agent, input: Input, options: CutOptions = {}): Promise<Cuts> {
+  const { answers, history, calls, limits, endOf = saidIn } = options;
+  const agents = cast(agent, calls);
+  const store = new RecordingStore();
+  const engine = await startEngine(agents, store, limits);
+  const session_id = await openSession(engine, history);
+  const before = store.commits.length;
+  const run_id = await begin(engine, agent, input, session_id);
+  const first = await follow(engine, run_id, answers);
+  await engine.stop();
+  const faults: string[] = [];
+  const cuts = store.commits.length - before - 1;
+  for (let cut = 1; cut <= cuts; cut += 1) {
+    const disk = await store.after(before + cut);
+    const row = await disk.run(run_id);
+    if (row === undefined) continue;
+    const again = await startEngine(agents, disk, limits);
+    const life = await follow(again, run_id, answers);
+    await again.stop();
+    faults.push(
+      ...[...differences(first, life, row.last, endOf)].map((what) => `cut off after commit ${cut}: ${what}`),
+    );
+  }
+  return { run: first.run, cuts, faults };
+}
+
+function* differences(first: Followed, { run, events }: Followed, kept: number, endOf: (run: Run) => unknown) {
+  const [end, expected] = [endOf(run), endOf(first.run)];
+  if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
+    yield `${run.status} ${JSON.stringify(run.error)}, not ${first.run.status} ${JSON.stringify(first.run.error)}`;
+  else if (!isDeepStrictEqual(end, expected)) yield `${JSON.stringify(end)}, not ${JSON.stringify(expected)}`;
+  if (!isDeepStrictEqual(events.slice(0, kept), first.events.slice(0, kept))) yield 'events were lost or changed';
+  if (!isDeepStrictEqual(folded(events), run)) yield 'the log does not fold into the run';
+}
+
+const folded = (events: readonly Event[]): Run | undefined =>
+  structuredClone([...events]).reduce<Run | undefined>(
+    (run, event) => (run === undefined ? ('run' in event ? event.run : undefined) : fold(run, event)),
+    undefined,
+  );

@@ -1,0 +1,128 @@
+import { type Input, type Reply, toMessages, toReply } from '../client/input.ts';
+import { type Agent, type AgentFunction, type AgentLog, defineAgent } from '../core/agent.ts';
+import { RivuletError } from '../core/errors.ts';
+import type { Store } from '../core/store.ts';
+import { LocalDispatcher } from '../dispatchers/local.ts';
+import { Engine } from '../engine/engine.ts';
+import { newId } from '../engine/ids.ts';
+import type { Limits } from '../engine/limits.ts';
+import { Registry } from '../engine/registry.ts';
+import type { Event } from '../schema/event.ts';
+import type { MessageInput } from '../schema/message.ts';
+import type { AwaitRequest, Run } from '../schema/run.ts';
+
+/** What an agent meets in a test. */
+export interface Scene {
+  readonly answers?: Answers;
+  /** Messages that the session has before the run. */
+  readonly history?: readonly MessageInput[];
+  /** The agents that this one may call, by name: agents, their functions, or the text that each answers with. */
+  readonly calls?: Readonly<Record<string, Agent | AgentFunction | string>>;
+  readonly limits?: Partial<Limits>;
+}
+
+export interface EngineTools {
+  /** Gets the lines of all runs. Default: they are dropped. */
+  readonly log?: AgentLog;
+  /** Milliseconds since 1970, for the times of events and messages. Default `Date.now`. */
+  readonly clock?: () => number;
+}
+
+/**
+ * Replies to what a run asks. A list has one for each question, in their order; where it has none, the run is left
+ * `awaiting`. A function that returns undefined leaves the question open, so that the agent may give up on it.
+ */
+export type Answers = readonly Reply[] | ((question: AwaitRequest) => Reply | undefined | Promise<Reply | undefined>);
+
+/** A run, as far as it was followed. */
+export interface Followed {
+  readonly run: Run;
+  readonly events: Event[];
+  readonly questions: AwaitRequest[];
+}
+
+const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** An engine without a server, started. The caller stops it. */
+export async function startEngine(
+  agents: readonly Agent[],
+  store: Store,
+  limits: Partial<Limits> = {},
+  { log = silent, clock }: EngineTools = {},
+): Promise<Engine> {
+  const engine = new Engine({
+    registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
+    store,
+    dispatcher: new LocalDispatcher(),
+    fetchResource: () => Promise.reject(new Error('a test reads no sessions of other servers')),
+    publicUrl: () => 'http://localhost',
+    logFor: () => log,
+    onFailure: (error) => {
+      throw error;
+    },
+    limits: { shutdownGrace: 0, attempts: 0, ...limits },
+    ...(clock && { clock }),
+  });
+  await engine.start();
+  return engine;
+}
+
+/** Its input is the history of its session. */
+const earlier = defineAgent({ name: 'rivulet-test-history', description: 'Fills a session.' }, () => []);
+
+/** The agent of a test, and the agents that it may call. */
+export const cast = (agent: Agent, calls: Scene['calls'] = {}): Agent[] => [
+  agent,
+  earlier,
+  ...Object.entries(calls).map(([name, called]) =>
+    typeof called === 'object'
+      ? defineAgent({ ...called.manifest, name }, called.run, called.options)
+      : defineAgent(
+          { name, description: 'Stands in for another.' },
+          typeof called === 'string' ? () => called : called,
+        ),
+  ),
+];
+
+/** Fills the session, where there is a history. Answers the session's id. */
+export async function openSession(engine: Engine, history: Scene['history'] = []): Promise<string> {
+  const session_id = newId();
+  if (history.length === 0) return session_id;
+  const { run_id } = await engine.create({ agent_name: earlier.manifest.name, session_id, input: [...history] });
+  await follow(engine, run_id);
+  return session_id;
+}
+
+export async function begin(engine: Engine, agent: Agent, input: Input, session_id: string): Promise<string> {
+  const { run_id } = await engine.create({ agent_name: agent.manifest.name, session_id, input: toMessages(input) });
+  return run_id;
+}
+
+/** Reads a run to its end, or to the question that a list of answers has no reply to. */
+export async function follow(engine: Engine, run_id: string, answers: Answers = []): Promise<Followed> {
+  const events: Event[] = [];
+  const questions: AwaitRequest[] = [];
+  for await (const { lines } of await engine.openCursor(run_id)) {
+    const batch = lines.map((line): Event => JSON.parse(line));
+    events.push(...batch);
+    const turns = batch.filter((event) => 'run' in event);
+    for (const { run } of turns) if (run.await_request !== undefined) questions.push(run.await_request);
+    // Only the last one: what comes after a question shows that it is not open any more.
+    const asked = turns.at(-1)?.run.await_request;
+    if (asked === undefined) continue;
+    const reply = typeof answers === 'function' ? await answers(asked) : answers[questions.length - 1];
+    if (reply !== undefined) await resume(engine, run_id, asked, reply);
+    else if (typeof answers !== 'function') break;
+  }
+  return { run: JSON.parse(await engine.run(run_id)), events, questions };
+}
+
+async function resume(engine: Engine, run_id: string, { id }: AwaitRequest, reply: Reply): Promise<void> {
+  try {
+    await engine.resume(run_id, { type: 'message', message: toReply(reply), ...(id !== undefined && { id }) });
+  } catch (error) {
+    // A run that was cut off may have got this reply before, and an agent may have given up on the question.
+    const late = error instanceof RivuletError && ['not_awaiting', 'question_mismatch'].includes(error.kind);
+    if (!late) throw error;
+  }
+}

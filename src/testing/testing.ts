@@ -1,0 +1,3 @@
+export { type CutOptions, type Cuts, cutEverywhere } from './cut-everywhere.ts';
+export type { Answers, EngineTools, Followed, Scene } from './engine.ts';
+export { type RanAgent, type RunAgentOptions, runAgent } from './run-agent.ts';
