@@ -1,4 +1,14 @@
-import { type AgentContext, type AgentOutput, type AwaitResume, defineAgent, type MessagePart } from 'rivulet';
+import {
+  type AgentContext,
+  type AgentOutput,
+  type AwaitResume,
+  citation,
+  defineAgent,
+  file,
+  progress,
+  textOf,
+  trajectory,
+} from 'rivulet';
 import {
   concat,
   concatMap,
@@ -77,10 +87,10 @@ export const createDemo = (pace = 25) =>
           return concat(
             tokens(greeting, pace),
             tokens(`${fact}; it depends on where one starts to measure.\n\n`, pace),
-            of(citation(greeting.length)),
-            working(context, 'compare lengths', { rivers: rivers.length }, { longest: 'Nile', km: 6_650 }, pace * 30),
+            of(cited(greeting.length)),
+            compared(context, pace),
             tokens(table(), pace),
-            of<MessagePart>({ name: 'rivers.svg', content_type: 'image/svg+xml', content: chart() }),
+            of(file('rivers.svg', chart(), 'image/svg+xml')),
             ask.pipe(concatMap((answer) => planned(context, memory, tripOf(answer), pace))),
           );
         }),
@@ -102,28 +112,37 @@ function greetingOf({ trips }: Memory): string {
     : `## Welcome back\n\nThis is trip ${trips.length + 1}; the last one was **${last.days} days** on the ${last.river}. `;
 }
 
-/** Where the fact comes from; positions count the characters of the message's text. */
-const citation = (start_index: number): MessagePart => ({
-  metadata: {
-    kind: 'citation',
+/** The source of the fact; positions count the characters of the message's text. */
+const cited = (start_index: number): AgentOutput =>
+  citation({
     start_index,
     end_index: start_index + fact.length,
     url: source,
     title: 'River systems by length',
     description: 'A list with the methods of measurement.',
-  },
-});
+  });
 
-/** A step that takes a while: its result is journaled, and shown as a trajectory. */
-function working(
-  context: AgentContext,
-  tool_name: string,
-  tool_input: Record<string, unknown>,
-  tool_output: Record<string, unknown>,
-  time: number,
-): Observable<AgentOutput> {
-  const part = { metadata: { kind: 'trajectory' as const, message: 'Compared.', tool_name, tool_input, tool_output } };
-  return context.step(tool_name, () => timer(time).pipe(map(() => part)));
+/** A step that takes a while. Its progress is an event beside the message, its result a part of the message. */
+function compared(context: AgentContext, pace: number): Observable<AgentOutput> {
+  const looking = from(rivers).pipe(
+    concatMap(({ name }, index) =>
+      of(progress(`Measuring the ${name}`, { done: index + 1, total: rivers.length })).pipe(delay(pace * 8)),
+    ),
+  );
+  const longest = context.step('compare lengths', () => timer(pace).pipe(map(() => rivers[0])));
+  return concat(
+    looking,
+    longest.pipe(
+      map((river) =>
+        trajectory({
+          message: 'Compared the lengths of five rivers.',
+          tool_name: 'compare_lengths',
+          tool_input: { rivers: rivers.map(({ name }) => name) },
+          tool_output: { longest: river?.name, kilometres: river?.length },
+        }),
+      ),
+    ),
+  );
 }
 
 const km = (length: number): string => length.toLocaleString('en');
@@ -140,9 +159,7 @@ function chart(): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 180" width="500" height="180" font-family="sans-serif" font-size="14" fill="#55646f">${bars.join('')}</svg>`;
 }
 
-function tripOf({ message }: AwaitResume): Trip {
-  return JSON.parse(message.parts.map(({ content = '' }) => content).join(''));
-}
+const tripOf = ({ message }: AwaitResume): Trip => JSON.parse(textOf(message));
 
 /** The answer to the form: a text, a file, and what the next run of the session knows. */
 function planned(context: AgentContext, { trips }: Memory, trip: Trip, pace: number): Observable<AgentOutput> {
@@ -153,7 +170,7 @@ function planned(context: AgentContext, { trips }: Memory, trip: Trip, pace: num
   const plan = `# ${trip.river}\n\n- ${km(length)} km in ${trip.days} days, ${how}\n- ${km(daily)} km a day\n`;
   return concat(
     tokens(text, pace),
-    of<MessagePart>({ name: 'plan.md', content_type: 'text/markdown', content: plan }),
+    of(file('plan.md', plan, 'text/markdown')),
     defer(() => context.session.setState({ trips: [...trips, trip] })).pipe(ignoreElements()),
   );
 }

@@ -1,50 +1,37 @@
-import type { Run } from 'rivulet';
+import { type Run, textOf } from 'rivulet';
+import { runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 import { createDemo } from '../../agents/demo.ts';
-import { ask, serve, textOf } from '../support/serve.ts';
+import { ask, serve } from '../support/serve.ts';
 
-const trip = { river: 'Danube', days: 20, boat: true };
-
-/** The tour in a session, to its end. */
-async function tour(session_id?: string): Promise<{ asked: Run; done: Run; again: () => Promise<Run> }> {
-  const served = await serve([createDemo(0)]);
-  const asked: Run = await (await served.post('/runs', ask('demo', 'hi', { session_id }))).json();
-  const await_resume = { type: 'message', message: { parts: [{ content: JSON.stringify(trip) }] } };
-  const done: Run = await (await served.post(`/runs/${asked.run_id}`, { mode: 'sync', await_resume })).json();
-  return {
-    asked,
-    done,
-    again: async () => (await served.post('/runs', ask('demo', 'hi', { session_id: asked.session_id }))).json(),
-  };
-}
+const demo = createDemo(0);
+const trip = JSON.stringify({ river: 'Danube', days: 20, boat: true });
 
 describe('demo', () => {
-  it('streams text, a step, a chart and a citation of words that are there, and asks with a form', async () => {
-    const { asked } = await tour();
-    const parts = asked.output.flatMap((message) => message.parts);
+  it('streams text, a step, a chart and a citation of its text, and asks with a form', async () => {
+    const { text, parts, events, questions, run } = await runAgent(demo, 'hi');
+    expect(run.status).toBe('awaiting');
     const [cited] = parts.flatMap(({ metadata }) => (metadata?.kind === 'citation' ? [metadata] : []));
-    expect(textOf(asked).slice(Number(cited?.start_index), Number(cited?.end_index))).toMatch(
-      /^The \*\*Nile\*\*.*once$/,
-    );
-    expect(parts.map(({ name, metadata }) => name ?? metadata?.kind).filter(Boolean)).toEqual([
-      'citation',
-      'trajectory',
-      'rivers.svg',
-    ]);
-    expect(asked.await_request?.schema).toMatchObject({ required: ['river', 'days'] });
+    expect(text.slice(cited?.start_index, cited?.end_index)).toMatch(/^The \*\*Nile\*\*.*once$/);
+    const shown = parts.flatMap(({ name, metadata }) => name ?? metadata?.kind ?? []);
+    expect(shown).toEqual(['citation', 'trajectory', 'rivers.svg']);
+    expect(events.filter(({ type }) => type === 'generic')).toHaveLength(5);
+    expect(questions[0]?.schema).toMatchObject({ required: ['river', 'days'] });
   });
 
   it('answers the form with a text and a file', async () => {
-    const { done } = await tour();
-    expect(done.status).toBe('completed');
-    expect(textOf(done)).toContain('**143 km a day** by boat');
-    expect(done.output.flatMap(({ parts }) => parts).find(({ name }) => name === 'plan.md')?.content).toContain(
-      '# Danube',
-    );
+    const { text, parts, run } = await runAgent(demo, 'hi', { answers: [trip] });
+    expect(run.status).toBe('completed');
+    expect(text).toContain('**143 km a day** by boat');
+    expect(textOf(parts.filter(({ name }) => name === 'plan.md'))).toContain('# Danube');
   });
 
   it('remembers the last trip of its session', async () => {
-    const { again } = await tour();
-    expect(textOf(await again())).toContain('This is trip 2; the last one was **20 days** on the Danube.');
+    const { post } = await serve([demo]);
+    const asked: Run = await (await post('/runs', ask('demo'))).json();
+    const await_resume = { message: { parts: [{ content: trip }] } };
+    await (await post(`/runs/${asked.run_id}`, { mode: 'sync', await_resume })).json();
+    const again: Run = await (await post('/runs', ask('demo', 'hi', { session_id: asked.session_id }))).json();
+    expect(textOf(again.output)).toContain('This is trip 2; the last one was **20 days** on the Danube.');
   });
 });
