@@ -56,13 +56,8 @@ export class Sessions {
   readonly #checkMessage: Validator<MessageInput> = compile(MessageInput, 'message');
 
   /** `publicUrl` is asked late, since a server on port 0 knows its own address only once it listens. */
-  constructor(
-    messageExtras: Store,
-    fetch: FetchResource,
-    publicUrl: () => string,
-    logFor: (run_id: string) => AgentLog,
-  ) {
-    this.#store = messageExtras;
+  constructor(store: Store, fetch: FetchResource, publicUrl: () => string, logFor: (run_id: string) => AgentLog) {
+    this.#store = store;
     this.#fetch = fetch;
     this.#publicUrl = publicUrl;
     this.#logFor = logFor;
@@ -80,8 +75,8 @@ export class Sessions {
   }
 
   /**
-   * A client's descriptor, in which URLs of resources that are kept here are paths: moving house is free, and nodes that
-   * share a store under several addresses do not double its history.
+   * A client's descriptor, in which URLs of resources that are kept here are paths: moving house is free, and nodes
+   * that share a store under several addresses do not double its history.
    * @throws RivuletError `validation_failed` where the session would have too many URLs of other servers
    */
   async receiveDescriptor({ history = [], state, ...rest }: SessionInput, session_id: string): Promise<SessionInput> {
@@ -101,8 +96,8 @@ export class Sessions {
   }
 
   /**
-   * What a descriptor adds to its session. The history that it has, if any, is what this run reads, whatever the session
-   * has besides; it is kept with the run, under the run's id.
+   * What a descriptor adds to its session. The history that it has, if any, is what this run reads, whatever the
+   * session has besides; it is kept with the run, under the run's id.
    */
   descriptorExtras({ history = [], state }: SessionInput, { session_id, run_id }: RunKey): Extras {
     const body = JSON.stringify(history);
@@ -111,7 +106,7 @@ export class Sessions {
   }
 
   /** Messages as resources, and the history entries that point to them. */
-  store(session_id: string, run_id: string, messages: readonly Message[]): Extras {
+  messageExtras(session_id: string, run_id: string, messages: readonly Message[]): Extras {
     const resources = messages.map((message) => resourceOf(session_id, run_id, message));
     return { resources, history: resources.map(({ resource_id }) => `${resourcePath}${resource_id}`) };
   }
@@ -122,7 +117,9 @@ export class Sessions {
     return { resources: [resource], state: `${resourcePath}${resource.resource_id}` };
   }
 
-  /** The messages that a run finds in its session, oldest first; read in pages, when their turn comes. See `historyAt`. */
+  /**
+   * The messages that a run finds in its session, oldest first; read in pages, when their turn comes. See `historyAt`.
+   */
   history(place: RunKey, signal: AbortSignal): Observable<Message> {
     return defer(() => this.#historyOf(place)).pipe(
       concatMap((reading) =>
@@ -133,9 +130,9 @@ export class Sessions {
   }
 
   /**
-   * The messages that a run finds in its session as they are now, or with a mark, as they were when it was made: a history
-   * only grows. A message that cannot be read fails the run that brought its URL, and is left out for all others, with a
-   * warning in the log.
+   * The messages that a run finds in its session as they are now, or with a mark, as they were when it was made: a
+   * history only grows. A message that cannot be read fails the run that brought its URL, and is left out for all
+   * others, with a warning in the log.
    * @throws RivuletError `resource_refused`
    */
   async historyAt(place: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {

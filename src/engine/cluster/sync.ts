@@ -7,25 +7,25 @@ import { type AcceptedReply, type ForwardedReply, forwardedReplies } from '../ru
 import type { RunServices } from '../runs/run-services.ts';
 
 const page = 1000;
-/** Runs that are looked at together. */
+/** Runs that are checked at once. */
 const concurrentChecks = 16;
-/** The statuses of runs that a node has to execute, or that wait for their turn. */
+/** The statuses of runs that a node has to execute, or that are queued. */
 const executableStatuses: readonly RunStatus[] = ['created', 'in-progress', 'cancelling'];
 
 /**
- * The other nodes of the same store: listens for notifications of what they write, and polls for missed notifications
- * and for runs without a node.
+ * Keeps this node in step with the other nodes of a shared store: it listens for notifications of their writes, and
+ * polls for missed notifications and for runs that no node executes.
  */
 export class Sync {
   readonly #services: RunServices;
   readonly #executor: Executor;
   readonly #onFailure: (error: unknown) => void;
   readonly #polls: readonly PeriodicTask[];
-  /** The last event of each run at the last poll: one that has written since then has learnt whose it is. */
+  /** By run, its last event at the last poll. A run that has written since then would have been fenced. */
   #seen = new Map<string, number>();
   #unsubscribe: (() => Promise<void>) | undefined;
 
-  /** `onFailure` is told of a store that does not answer. */
+  /** `onFailure` receives the errors of the store. */
   constructor(services: RunServices, executor: Executor, onFailure: (error: unknown) => void) {
     const { pollInterval, lease } = services.executions.limits;
     this.#services = services;
@@ -37,13 +37,13 @@ export class Sync {
     ];
   }
 
-  /** Resolves when it listens. @throws where the store cannot be watched */
+  /** Resolves when notifications arrive. @throws any error of the store */
   async start(): Promise<void> {
     this.#unsubscribe = await this.#services.store.watch?.((moves) => this.#onNotifications(moves));
     for (const poll of this.#polls) poll.start();
   }
 
-  /** Resolves when no poll is under way. */
+  /** Resolves when no poll is in progress. */
   async stop(): Promise<void> {
     await this.#unsubscribe?.();
     await Promise.all(this.#polls.map((poll) => poll.stop()));
@@ -60,12 +60,14 @@ export class Sync {
     }
   }
 
-  /** Another node may have left a reply for a run that awaits here. */
+  /** Another node may have forwarded a reply to a run that awaits here. */
   #acceptReply(execution: Execution): Promise<void> {
     return acceptForwardedReply(this.#services.store, execution);
   }
 
-  /** Whether the runs that said nothing since the last poll are still this node's, and whether they were answered. */
+  /**
+   * Checks the runs that appended nothing since the last poll: this node may have lost them, or have missed a reply.
+   */
   async #poll(): Promise<void> {
     const { active } = this.#services;
     active.notifyAll();
@@ -87,14 +89,14 @@ export class Sync {
     if (execution !== undefined) await this.#acceptReply(execution);
   }
 
-  /** Runs whose dispatch was lost, or that wait for a turn which a dead node was to give them. Every node looks. */
+  /** Offers runs whose dispatch was lost, and starts queues that a dead node looked after. Every node does so. */
   async #offerUnexecuted(): Promise<void> {
     const { store, active, queue, executions } = this.#services;
-    const young = new Date(Date.now() - executions.limits.lease).toISOString();
+    const newest = new Date(Date.now() - executions.limits.lease).toISOString();
     for (const status of executableStatuses) {
       for (let before: string | undefined; ; ) {
         const rows: RunRow[] = await store.runs({ status }, before, page);
-        const found = rows.filter((row) => row.created_at < young && active.local(row.run_id) === undefined);
+        const found = rows.filter((row) => row.created_at < newest && active.local(row.run_id) === undefined);
         await this.#executor.offerAll(found.filter(needsExecution));
         for (const row of found) if (row.queued_at !== null) await queue.add(row.session_id);
         before = rows.at(-1)?.run_id;
@@ -104,17 +106,17 @@ export class Sync {
   }
 }
 
-/** Gives a run that awaits in the memory of this node the reply that another node has left for it, where there is one. */
+/** Delivers the reply that another node has forwarded to a run of this node, if there is one for its open question. */
 async function acceptForwardedReply(store: Store, execution: Execution): Promise<void> {
   const { durable, run, log } = execution;
   if (durable || run.status !== 'awaiting' || log.outcome !== undefined) return;
   const { run_id, snapshot } = log.row;
-  const left = (await forwardedReplies(store, run_id)).find(
+  const forwarded = (await forwardedReplies(store, run_id)).find(
     (entry): entry is ForwardedReply => 'at' in entry && entry.at === snapshot,
   );
-  // It may have gone on, or left, while the mailbox was read.
-  const same = execution.run.status === 'awaiting' && log.row.snapshot === snapshot && log.outcome === undefined;
-  if (left === undefined || !same) return;
-  const taken: AcceptedReply = { taken: left.left };
-  execution.resume(left.reply, { ...left.extras, journal: [JSON.stringify(taken)] });
+  // The run may have gone on, or been released, while the journal was read.
+  const unchanged = execution.run.status === 'awaiting' && log.row.snapshot === snapshot && log.outcome === undefined;
+  if (forwarded === undefined || !unchanged) return;
+  const accepted: AcceptedReply = { taken: forwarded.left };
+  execution.resume(forwarded.reply, { ...forwarded.extras, journal: [JSON.stringify(accepted)] });
 }

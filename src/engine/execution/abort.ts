@@ -1,6 +1,6 @@
 /**
- * Whether an execution, or a call within it, is open; and the AbortSignal that tells its agent when it is not. The
- * signal is made when the agent asks for it: to make one, and to abort it at the end, costs as much as a short run.
+ * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it ends. The signal is made
+ * when the agent first reads it: making one, and aborting it at the end, costs as much as a short run.
  */
 export class Abort {
   readonly #report: (error: unknown) => void;
@@ -8,7 +8,7 @@ export class Abort {
   #reason: string | undefined;
   #fired = false;
 
-  /** `report` is told what the signal's listeners throw. */
+  /** `report` receives what the signal's listeners throw. */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
@@ -16,18 +16,18 @@ export class Abort {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      guard(this.#controller.signal, this.#report);
+      guardListeners(this.#controller.signal, this.#report);
       if (this.#fired) this.#controller.abort(new Error(this.#reason));
     }
     return this.#controller.signal;
   }
 
-  /** Why nothing begins any more; undefined while it is open. */
+  /** Why the execution or call ended; undefined while it is open. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** Nothing begins any more. The first reason counts. */
+  /** From now on no new work may begin. The first reason is kept. */
   close(reason: string): void {
     this.#reason ??= reason;
   }
@@ -41,8 +41,8 @@ export class Abort {
   }
 }
 
-/** Node ends the process where a listener of a signal throws, or rejects; here that is reported. */
-function guard(signal: AbortSignal, report: (error: unknown) => void): void {
+/** Reports what a listener of the signal throws or rejects with; Node would end the process. */
+function guardListeners(signal: AbortSignal, report: (error: unknown) => void): void {
   type Listener = EventListenerOrEventListenerObject;
   const guards = new WeakMap<Listener, EventListener>();
   const add = signal.addEventListener.bind(signal);
@@ -51,10 +51,10 @@ function guard(signal: AbortSignal, report: (error: unknown) => void): void {
     const known = guards.get(listener);
     if (known !== undefined) return known;
     const call = (event: Event): void => {
-      // Of its rejection too, which an `async` listener hides behind the type `void`.
-      const heard = async (): Promise<unknown> =>
+      // `async`, so that the rejection of an `async` listener is caught as well.
+      const called = async (): Promise<unknown> =>
         typeof listener === 'function' ? listener.call(signal, event) : listener.handleEvent(event);
-      heard().catch(report);
+      called().catch(report);
     };
     guards.set(listener, call);
     return call;

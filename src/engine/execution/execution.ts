@@ -28,20 +28,21 @@ import type { Steps } from './steps.ts';
 import { ignored, reported } from './unhandled.ts';
 
 /**
- * `open` runs the agent, and takes what it does; in every other state nothing of the agent begins or counts.
- * `cancelling` waits for the agent to stop, `final` has its last event, `left` goes on elsewhere, `lost` cannot write.
+ * `open`: the agent runs, and its output is recorded. In every other state its output is ignored, and it can start no
+ * work. `cancelling`: waits for the agent to stop. `final`: has its last event. `released`: handed back to the store.
+ * `abandoned`: cannot write, because the store failed or the execution is fenced.
  */
 type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
 
-/** Output that waits for its turn in a replay; more shows that the agent does something else. */
+/** Outputs that a replay may buffer; more of them show that the agent has diverged. */
 const maxReordered = 1_000;
-/** Milliseconds without progress after which early output shows the same. */
+/** Milliseconds without progress after which buffered output shows the same. */
 const reorderTimeout = 1_000;
 
 /**
- * One live run: subscribes to its agent once, and sees to it that of all the ways to end (completion, error,
- * cancel, a time that is over, the server's stop) the first one wins. It is the observer of what its agent says:
- * a chain of operators and callbacks costs each run, and each that waits, a dozen objects.
+ * One live run. It subscribes to its agent once. Of all the ways to end (completion, error, cancel, time-out, the
+ * server's stop) the first one wins. It is itself the observer of the agent's output, because a chain of operators
+ * would cost each run a dozen objects.
  */
 export class Execution implements Observer<AgentOutput> {
   readonly log: RunLog;
@@ -52,7 +53,7 @@ export class Execution implements Observer<AgentOutput> {
   readonly #recorder: Recorder;
   /** Of a durable run. */
   readonly #feed: Feed | undefined;
-  /** While the run is led through its past. */
+  /** During a replay. */
   #reorderBuffer: ReorderBuffer | undefined;
   #awaits: Awaits | undefined;
   #steps: Steps | undefined;
@@ -64,24 +65,31 @@ export class Execution implements Observer<AgentOutput> {
   #tokens: number | undefined;
   #since = performance.now();
   #worked = 0;
-  /** What the recorder had heard when `silentFor` was last called, and since when it is that. */
+  /** The recorder's progress when `idleFor` last saw it change, and the time of that call. */
   #lastProgress = 0;
   #lastProgressAt = performance.now();
 
-  /** With a past, the agent is led through it before the run goes on. */
-  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, services: ExecutionServices, past?: Recording) {
+  /** With a recording, the agent replays it before the run goes on. */
+  constructor(
+    agent: Agent,
+    run: Run,
+    input: Message[],
+    log: RunLog,
+    services: ExecutionServices,
+    recording?: Recording,
+  ) {
     this.#agent = agent;
     this.#input = input;
     this.log = log;
     this.durable = log.row.tier === 'durable';
     this.#services = services;
-    // A pinned run is executed once: what there is of it is its creation.
-    const replay = this.durable && past !== undefined ? new Replay(1, past) : undefined;
+    // A run that is not durable has only one execution: its log has no more than the first event.
+    const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
     this.#recorder = new Recorder(run, log, services.limits, services.now, replay);
     if (!this.durable) return;
-    if (past !== undefined) {
+    if (recording !== undefined) {
       this.#reorderBuffer = new ReorderBuffer();
-      for (const { ms = 0 } of past.journal) if (ms > this.#worked) this.#worked = ms;
+      for (const { ms = 0 } of recording.journal) if (ms > this.#worked) this.#worked = ms;
     }
     this.#feed = new Feed(
       {
@@ -91,13 +99,13 @@ export class Execution implements Observer<AgentOutput> {
         fail: this.#fail,
         recordReordered: () => this.#recordReordered(),
       },
-      past?.journal,
+      recording?.journal,
     );
   }
 
   /**
-   * Writes down that the run is new and in progress: one commit for both, and the next one is the agent's. Of a durable
-   * run only the first, since it may yet be left to another process. Answers the line of the first event.
+   * Records that the run is created and in progress, in one commit. A durable run is only created here, because another
+   * process may still take it. Returns the line of the first event.
    */
   recordCreation(): string {
     const line = this.#recorder.recordCreated();
@@ -109,22 +117,22 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.run;
   }
 
-  /** Whether the Run is not yet again what its log says. */
+  /** Whether the run is still replaying its recording. */
   get replaying(): boolean {
     return this.#recorder.replay !== undefined;
   }
 
-  /** Whether the run only waits for a reply: a process that holds it does nothing. */
+  /** Whether the run only waits for a reply, so that it can leave memory. */
   get onlyAwaits(): boolean {
     return this.run.status === 'awaiting' && !this.replaying && this.#feed?.hasSteps !== true;
   }
 
-  /** Resolves when the run is no longer led through its past. */
+  /** Resolves when the replay is over. */
   async whenLive(): Promise<void> {
     while (this.replaying && this.#state === 'open') await this.#feed?.whenDelivered();
   }
 
-  /** Milliseconds since the run last got on, as far as calls of this can tell. */
+  /** Milliseconds without progress, as seen by the calls of this method. */
   idleFor(): number {
     const { progress } = this.#recorder;
     const now = performance.now();
@@ -132,37 +140,36 @@ export class Execution implements Observer<AgentOutput> {
     return now - this.#lastProgressAt;
   }
 
-  /** Milliseconds at work in all lives of the run: what a person takes to answer an await is not the agent's. */
+  /** Milliseconds that the run has worked, in all of its executions. The time of its awaits does not count. */
   get worked(): number {
     return this.#worked + (this.run.status === 'in-progress' ? performance.now() - this.#since : 0);
   }
 
-  /** The error that ends the run now, where one of its times is over; to be asked now and then. `now` is a date-time. */
+  /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
   timeoutError(now: string): ErrorBody | undefined {
     if (this.#state !== 'open') return undefined;
     const { runTimeout, idleTimeout } = this.#services.limits;
     const { status, await_request } = this.run;
-    const replaying = this.replaying;
-    const silent = this.idleFor();
+    const idle = this.idleFor();
     if (runTimeout > 0 && status === 'in-progress' && this.worked > runTimeout)
       return fail('run_timeout', runTimeout / 1000).toJSON();
-    if (replaying) {
-      const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && silent > reorderTimeout;
-      return waits || (idleTimeout > 0 && silent > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
+    if (this.replaying) {
+      const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && idle > reorderTimeout;
+      return waits || (idleTimeout > 0 && idle > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
     }
-    if (status === 'in-progress' && idleTimeout > 0 && silent > idleTimeout)
+    if (status === 'in-progress' && idleTimeout > 0 && idle > idleTimeout)
       return fail('idle_timeout', idleTimeout / 1000).toJSON();
     const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
     return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;
   }
 
-  /** Runs the agent, once. Called when the run is durable, so that no work is done for a run that a crash could still undo. */
+  /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
     if (this.run.status === 'created') this.#guard(() => this.#changeStatus('in-progress'));
-    // It may have been cancelled, or the server have begun to stop, while the run was written down.
+    // The run may have been cancelled, or released by a stopping server, while its creation was committed.
     if (this.run.status !== 'in-progress') return;
-    // At once, so that a source which emits all it has while it is being subscribed to can be ended too.
+    // Before the subscription, so that a source that emits synchronously can be unsubscribed as well.
     this.#subscriber = new AgentSubscriber(this, this.#onTeardownError);
     this.#services.outside(() => this.#subscribe());
     this.#feed?.agentActed();
@@ -186,7 +193,7 @@ export class Execution implements Observer<AgentOutput> {
     this.#steps = host.steps;
     const subscriber = this.#subscriber;
     try {
-      // A copy: what the run was made with is what a later life, the history and other readers get.
+      // A copy: a replay, the history and other readers get the input as the client sent it.
       const output = this.#agent.run(this.#input.map(copyMessage), createContext(host, agent_name, this.#abort));
       outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
@@ -217,15 +224,15 @@ export class Execution implements Observer<AgentOutput> {
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
       for (const event of this.#closing()) this.#emit(event);
-      const said = [...this.#input, ...this.run.output];
-      this.log.attach(this.#services.sessions.store(this.log.row.session_id, this.run.run_id, said));
+      const messages = [...this.#input, ...this.run.output];
+      this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
       this.#finish('completed');
     });
   }
 
   /**
-   * Takes the reply that the run awaits; with an `id`, only where it is that of the open question. The agent gets it when
-   * it is durable. Returns the id of the event before `run.in-progress`, where a reader of what follows begins.
+   * Accepts the reply to the open question; a reply with an `id` has to name that question. The agent gets the reply
+   * when it is durable. Returns the id of the event before `run.in-progress`: the cursor for the events that follow.
    * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   resume(reply: AwaitResume, extras: Extras): number {
@@ -236,8 +243,8 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   /**
-   * Cancels: unsubscribes, tells the agent through its signal, and ends the run when the agent has
-   * stopped, at the latest after the deadline.
+   * Cancels the run: unsubscribes from the agent and fires its signal. The run ends when the agent has stopped, at the
+   * latest after `cancelGrace`.
    * @throws RivuletError `already_final`, `conflict`
    */
   cancel(): void {
@@ -249,13 +256,13 @@ export class Execution implements Observer<AgentOutput> {
     void this.#pending.stopped(this.#services.limits.cancelGrace).then(() => this.#cancelled());
   }
 
-  /** Ends the run with an error that is not the agent's: a time is over, or the server stops. */
+  /** Ends the run with an error that is not the agent's: a time-out, or the server's stop. */
   failWith(error: ErrorBody): void {
     if (this.#state === 'cancelling') this.#cancelled();
     else this.#end(error);
   }
 
-  /** Lets go of the agent and leaves the run as it is: it stays in the store, to be re-entered. */
+  /** Unsubscribes from the agent and hands the run back to the store, to be re-entered later. */
   release(): void {
     // A clean hand-over does not count as a recovery attempt.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
@@ -263,15 +270,15 @@ export class Execution implements Observer<AgentOutput> {
     this.log.release();
   }
 
-  /** The store failed, or the run is another process's: nothing can be written any more, so nothing may go on. */
+  /** Stops the agent: the store failed or the execution is fenced, so nothing can be written any more. */
   abandon(error: Error): void {
-    const left = this.log.goesOnElsewhere;
-    if (left) this.#log().info('the run is no longer in the hands of this process');
+    const fenced = this.log.outcome === 'fenced';
+    if (fenced) this.#log().info('this process no longer owns the run');
     else this.#log().error(`stopped: ${error.message}`);
-    this.#close('abandoned', left ? 'the run is no longer in the hands of this process' : 'the store failed');
+    this.#close('abandoned', fenced ? 'this process no longer owns the run' : 'the store failed');
   }
 
-  // Most agents never ask.
+  // Made for the first question: most agents ask none.
   #lazyAwaits(): Awaits {
     this.#awaits ??= new Awaits({
       recorder: this.#recorder,
@@ -287,7 +294,7 @@ export class Execution implements Observer<AgentOutput> {
 
   readonly #emit = (event: Event): void => this.#recorder.emit(event);
 
-  // Whatever goes wrong in the run's own business ends this run, and no other.
+  // An error in the handling of a run ends that run and no other.
   readonly #fail = (error: unknown): void => this.#end(errorOf(error), error);
 
   #guard(work: () => void): void {
@@ -304,17 +311,17 @@ export class Execution implements Observer<AgentOutput> {
     this.#recorder.changeStatus(status, change);
   }
 
-  /** What the agent emits while it is led through its past: it is recorded when the log has it next. */
-  #replayOutput(early: ReorderBuffer, output: AgentOutput): void {
-    early.offer(output, this.#tryRecord);
+  /** Matches the agent's output with the log during a replay; output that comes too early is buffered. */
+  #replayOutput(buffer: ReorderBuffer, output: AgentOutput): void {
+    buffer.offer(output, this.#tryRecord);
     this.#feed?.agentActed();
-    if (early.size === 0) return;
-    // Where no other branch is known, there is none that the log's next event could come from.
-    const alone = !early.hasOpenCalls && this.#feed?.hasSteps !== true && this.#awaits?.waiting !== true;
-    if (alone || early.size > maxReordered) throw this.#diverged('nothing');
+    if (buffer.size === 0) return;
+    // Without another branch, nothing could emit the event that the log has next.
+    const alone = !buffer.hasOpenCalls && this.#feed?.hasSteps !== true && this.#awaits?.waiting !== true;
+    if (alone || buffer.size > maxReordered) throw this.#diverged('nothing');
   }
 
-  /** Records what came early, as far as it is its turn now. */
+  /** Records buffered output that is next in the log. */
   #recordReordered(): void {
     this.#reorderBuffer?.retry(this.#tryRecord);
     this.#awaits?.next();
@@ -334,10 +341,10 @@ export class Execution implements Observer<AgentOutput> {
     return events;
   }
 
-  /** The agent does something else than it did: `did` says what, where it is not output that came too early. */
+  /** The error of an agent that diverged from its recording. `did` names what it did, unless output is buffered. */
   #diverged(did: string): RivuletError {
-    const early = this.#reorderBuffer?.firstOutput;
-    const got = early === undefined ? did : this.#eventsOf(early);
+    const buffered = this.#reorderBuffer?.firstOutput;
+    const got = buffered === undefined ? did : this.#eventsOf(buffered);
     return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
   }
 
@@ -377,19 +384,19 @@ export class Execution implements Observer<AgentOutput> {
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }
 
-  /** The one end of an execution. From here on nothing of the agent's begins, and nothing that it does counts. */
+  /** Every end of an execution comes here. From now on the agent's output is ignored, and it can start no work. */
   #close(state: Exclude<State, 'open'>, reason: string): void {
     const before = this.#state;
-    // What is final stays so; of two other ends the last one counts, since a run that leaves cannot be cancelled here.
+    // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
     if (before !== 'final') this.#state = state;
     if (before !== 'open') return;
     this.#abort.close(reason);
     this.#feed?.close();
     this.#awaits?.close();
-    // Before the signal: errors caused by the abort are ignored.
+    // Before the signal, so that errors caused by the abort are ignored.
     this.#subscriber?.unsubscribe();
     if (this.#awaits !== undefined || this.#steps !== undefined) {
-      // Most runs wait for nothing, and an error is the dearest object there is.
+      // Only where something waits: making an Error is expensive.
       const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
       this.#awaits?.refuse(refused);
       this.#steps?.close(refused);

@@ -6,26 +6,26 @@ export type StepDelivery = Extract<Delivery, { step: string }>;
 
 /** A step that the agent is subscribed to. */
 interface StepReceiver {
-  deliver(gift: StepDelivery): void;
-  /** Reads what the journal only names, before it is given. */
+  deliver(delivery: StepDelivery): void;
+  /** Loads a value that the journal only refers to. */
   readonly load?: ((value: unknown) => Promise<unknown>) | undefined;
-  /** Does the work; called when the run is live. */
+  /** Starts the step's work; called when the run is live. */
   begin(): void;
 }
 
-/** What takes replies, and gives them to the agent. */
+/** Accepts replies, and delivers them to the agent. */
 interface ReplyReceiver {
-  /** Whether a question is open. */
+  /** Whether the run awaits a reply. */
   readonly hasQuestion: boolean;
-  /** Takes a reply of the journal. */
+  /** Accepts a reply of the journal. */
   acceptJournaled(reply: AwaitResume): void;
-  /** Gives the agent the reply that was taken first. */
+  /** Delivers the oldest accepted reply to the agent. */
   deliverReply(): void;
-  /** The run is live: what was taken, and not given, is put into the feed. */
+  /** The run is live: accepted replies that are not delivered yet are enqueued. */
   goLive(): void;
 }
 
-/** Something for the agent, and how the journal has it. */
+/** A delivery, and its JSON for the journal. */
 interface QueuedDelivery {
   readonly delivery: Delivery;
   readonly text: string;
@@ -33,31 +33,31 @@ interface QueuedDelivery {
 
 interface FeedHost {
   readonly recorder: Recorder;
-  /** Milliseconds at work. */
+  /** Milliseconds that the run has worked. */
   readonly worked: () => number;
   /** Runs work outside of any agent's async context. */
   readonly outside: (work: () => void) => void;
   /** Ends the run. */
   readonly fail: (error: unknown) => void;
-  /** Records what was held back, as far as it can be recorded now. */
+  /** Records buffered output that is next in the log. */
   readonly recordReordered: () => void;
 }
 
-/** Characters of the journal that are given in one go. */
+/** Characters of the journal after which the next turn delivers the rest. */
 const maxDeliveredChars = 64 * 1024;
-/** Turns of the event loop that an agent may go on for, before it is given something all the same. */
+/** Turns of the event loop in which an agent may stay active before the next delivery. */
 const maxActiveTurns = 4;
 
 /**
- * Whatever a durable run's agent is given from outside, in the first life as in a later one: the values of steps, and
- * replies. All that has come is given in one go, and the next only when the agent is quiet, which means that its
- * microtasks and immediates are done. So what the agent does follows from the order of the journal alone; it does not
- * depend on how many microtasks one branch of it needs and how many another. One turn of the event loop is the cost.
+ * Delivers the values of steps and the replies to a durable run's agent, in the first execution and in replays. It
+ * delivers everything that is queued together, and the next lot only when the agent is quiet: when its microtasks and
+ * immediates are done. So the agent's behaviour depends on the order of the journal alone, and not on the number of
+ * microtasks that each of its branches needs. The cost is one turn of the event loop for each lot.
  */
 export class Feed {
   readonly #host: FeedHost;
   readonly #steps = new Map<string, StepReceiver>();
-  /** Steps whose work has begun, and is not at its end. */
+  /** Steps whose work has begun and not ended. */
   readonly #openSteps: Set<string>;
   #replyReceiver: ReplyReceiver | undefined;
   #queue: QueuedDelivery[] = [];
@@ -65,14 +65,14 @@ export class Feed {
   #next = 0;
   #scheduled = false;
   #closed = false;
-  /** What shows that the agent did something since the last turn; and for how many turns it went on. */
+  /** Counts the agent's actions; with the recorder's progress, that shows whether it was active in the last turn. */
   #activity = 0;
   #seenActivity = -1;
   #activeTurns = 0;
   #waiters: (() => void)[] = [];
   #loading = false;
 
-  /** `journal` is that of an earlier life. */
+  /** `journal` is that of earlier executions. */
   constructor(host: FeedHost, journal: readonly JournalEntry[] = []) {
     this.#host = host;
     this.#openSteps = openSteps(journal);
@@ -82,7 +82,7 @@ export class Feed {
     this.#replyReceiver = replies;
   }
 
-  /** Characters that wait for the agent. */
+  /** Characters that are queued for the agent. */
   get backlog(): number {
     return this.#queuedChars;
   }
@@ -92,20 +92,22 @@ export class Feed {
     return this.#steps.size > 0;
   }
 
-  /** Resolves when something was given; undefined where nothing waits that the agent could take now. */
+  /** Resolves at the next delivery; undefined where the agent is not ready for the journal's next entry. */
   get dueDelivery(): Promise<void> | undefined {
     const entry = this.#host.recorder.replay?.dueEntry();
     if (entry === undefined || !this.#canDeliver(entry)) return undefined;
     return this.whenDelivered();
   }
 
-  /** Resolves when something was given, or the run is over. */
+  /** Resolves at the next delivery, or when the run ends. */
   whenDelivered(): Promise<void> {
     if (this.#closed) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** A step was subscribed to; its work begins when the run is live. Returns how to leave. */
+  /**
+   * Adds a step that the agent subscribed to; its work begins when the run is live. Returns an unsubscribe function.
+   */
   join(step: string, receiver: StepReceiver): () => void {
     this.#steps.set(step, receiver);
     this.#activity += 1;
@@ -116,7 +118,7 @@ export class Feed {
     };
   }
 
-  /** Has something given to the agent, when its turn comes. */
+  /** Queues a delivery. */
   enqueue(delivery: Delivery, text: string): void {
     if (this.#closed) return;
     this.#queue.push({ delivery, text });
@@ -124,7 +126,7 @@ export class Feed {
     this.#schedule();
   }
 
-  /** The agent did something, so that more may be due. */
+  /** The agent did something, so the next delivery may be due. */
   agentActed(): void {
     this.#activity += 1;
     this.#schedule();
@@ -164,7 +166,7 @@ export class Feed {
     }
   };
 
-  /** Gives the journal's next line; when there is none left, the run is live. */
+  /** Delivers the journal's next entry; after the last one, the run is live. */
   #repeat(replay: Replay): void {
     this.#host.recordReordered();
     if (this.#closed) return;
@@ -187,86 +189,86 @@ export class Feed {
   }
 
   #canDeliver(entry: JournalEntry): boolean {
-    if ('give' in entry) return entry.give.every((gift) => !('step' in gift) || this.#steps.has(gift.step));
+    if ('give' in entry) return entry.give.every((delivery) => !('step' in delivery) || this.#steps.has(delivery.step));
     return this.#replyReceiver?.hasQuestion === true;
   }
 
-  #redeliver(gifts: readonly Delivery[]): void {
-    const loading = gifts.map((gift) => this.#load(gift));
+  #redeliver(deliveries: readonly Delivery[]): void {
+    const loading = deliveries.map((delivery) => this.#load(delivery));
     if (loading.every((one) => one === undefined)) {
-      for (const gift of gifts) this.#deliver(gift);
+      for (const delivery of deliveries) this.#deliver(delivery);
       return;
     }
     this.#loading = true;
-    Promise.all(loading.map((one, index) => one ?? gifts[index])).then(
+    Promise.all(loading.map((one, index) => one ?? deliveries[index])).then(
       (loaded) => {
         this.#loading = false;
-        for (const gift of loaded) if (gift !== undefined) this.#deliver(gift);
+        for (const delivery of loaded) if (delivery !== undefined) this.#deliver(delivery);
         this.agentActed();
       },
       (error) => this.#host.fail(error),
     );
   }
 
-  #load(gift: Delivery): Promise<Delivery> | undefined {
-    if (!('value' in gift)) return undefined;
-    const load = this.#steps.get(gift.step)?.load;
-    return load?.(gift.value[0]).then((value) => ({ step: gift.step, value: [value] }));
+  #load(delivery: Delivery): Promise<Delivery> | undefined {
+    if (!('value' in delivery)) return undefined;
+    const load = this.#steps.get(delivery.step)?.load;
+    return load?.(delivery.value[0]).then((value) => ({ step: delivery.step, value: [value] }));
   }
 
   #deliverNew(): void {
-    const gifts: Delivery[] = [];
+    const deliveries: Delivery[] = [];
     const texts: string[] = [];
     let chars = 0;
     while (this.#next < this.#queue.length && chars < maxDeliveredChars) {
-      const put = this.#queue[this.#next];
+      const queued = this.#queue[this.#next];
       this.#next += 1;
-      if (put === undefined) break;
-      this.#queuedChars -= put.text.length;
-      // The agent has left that step since.
-      if ('step' in put.delivery && !this.#steps.has(put.delivery.step)) continue;
-      chars += put.text.length;
-      gifts.push(put.delivery);
-      texts.push(put.text);
+      if (queued === undefined) break;
+      this.#queuedChars -= queued.text.length;
+      // The agent has unsubscribed from that step meanwhile.
+      if ('step' in queued.delivery && !this.#steps.has(queued.delivery.step)) continue;
+      chars += queued.text.length;
+      deliveries.push(queued.delivery);
+      texts.push(queued.text);
     }
     if (this.#next >= this.#queue.length) [this.#queue, this.#next] = [[], 0];
-    if (gifts.length > 0) {
+    if (deliveries.length > 0) {
       this.#writeJournal(`"give":[${texts.join(',')}]`);
       this.#host.recorder.noteProgress();
     }
-    for (const gift of gifts) this.#deliver(gift);
+    for (const delivery of deliveries) this.#deliver(delivery);
     this.#resolveWaiters();
     this.agentActed();
   }
 
-  /** Writes a line of the journal; `rest` is what comes after its place and time. */
+  /** Appends a line to the journal; `rest` is what follows its position and time. */
   #writeJournal(rest: string): void {
     const { recorder, worked } = this.#host;
     recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(worked())},${rest}}`);
   }
 
-  /** A step's work begins: should the process die, the journal shows that it was under way. */
+  /** A step's work begins: after a crash, the journal shows that it was under way. */
   stepBegan(step: string): void {
     if (this.#closed || this.#openSteps.has(step)) return;
     this.#openSteps.add(step);
     this.#writeJournal(`"begun":${JSON.stringify(step)}`);
   }
 
-  /** The agent has left a step before its end. */
+  /** The agent has unsubscribed from a step before its end. */
   stepLeft(step: string): void {
     if (!this.#closed && this.#openSteps.delete(step)) this.#writeJournal(`"left":${JSON.stringify(step)}`);
   }
 
-  #deliver(gift: Delivery): void {
+  #deliver(delivery: Delivery): void {
     if (this.#closed) return;
-    if ('done' in gift || 'error' in gift) this.#openSteps.delete(gift.step);
-    if ('step' in gift) this.#steps.get(gift.step)?.deliver(gift);
+    if ('done' in delivery || 'error' in delivery) this.#openSteps.delete(delivery.step);
+    if ('step' in delivery) this.#steps.get(delivery.step)?.deliver(delivery);
     else this.#replyReceiver?.deliverReply();
   }
 
   #resolveWaiters(): void {
-    const waiting = this.#waiters;
+    const waiters = this.#waiters;
     this.#waiters = [];
-    for (const resolve of waiting) resolve();
+    for (const resolve of waiters) resolve();
   }
 }

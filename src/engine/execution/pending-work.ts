@@ -1,6 +1,8 @@
-/** Work of an agent that unsubscribing cannot stop at once: promises, generators in the middle of an await. */
+import { within } from '../../core/timing.ts';
+
+/** Work of an agent that goes on after it is unsubscribed: promises, and async generators that await one. */
 export class PendingWork {
-  /** Made with the first: most agents have none. */
+  /** Made for the first promise: most agents have none. */
   #work: Set<Promise<unknown>> | undefined;
 
   track(work: Promise<unknown>): void {
@@ -9,14 +11,9 @@ export class PendingWork {
     void work.finally(() => all.delete(work));
   }
 
-  /** Resolves when all of it has stopped, or the time is over, in milliseconds. */
-  async stopped(deadline: number): Promise<void> {
+  /** Resolves when all of it has stopped, or after so many milliseconds. */
+  async stopped(milliseconds: number): Promise<void> {
     if (this.#work === undefined || this.#work.size === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, deadline);
-    });
-    await Promise.race([Promise.all(this.#work), over]);
-    clearTimeout(timer);
+    await within(milliseconds, Promise.all(this.#work)).catch(() => undefined);
   }
 }

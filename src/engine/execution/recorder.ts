@@ -7,12 +7,12 @@ import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
 import type { Replay } from './replay.ts';
 
-/** What comes with a change of status. */
+/** The fields of the Run that come with a change of status. */
 export type StatusChange = Pick<Run, 'error' | 'await_request'>;
 
 /**
- * Writes down what a run does: the Run as it is now, and the log that it is folded from. While the run is
- * replayed, the same calls match what is there already.
+ * Records what a run does: it appends events to the log, and folds them into the Run. During a replay the same calls
+ * match the events that the log has already.
  */
 export class Recorder {
   readonly log: RunLog;
@@ -22,12 +22,12 @@ export class Recorder {
   #replay: Replay | undefined;
   #events = 0;
   #chars = 0;
-  /** Grows whenever the run gets on. To ask for the time instead costs 50 ns a token. */
+  /** Counts the run's progress, to detect a run without any. Reading the clock instead costs 50 ns a token. */
   progress = 0;
-  /** Parts streamed: the tokens of an agent that does not count them itself. */
+  /** Parts emitted: the tokens of an agent that does not report its usage. */
   parts = 0;
 
-  /** With a replay, what is recorded repeats what was, until the replay is at its end. */
+  /** With a replay, events are matched with the log until the replay ends. */
   constructor(run: Run, log: RunLog, limits: Limits, now: () => string, replay?: Replay) {
     this.#run = run;
     this.log = log;
@@ -40,27 +40,27 @@ export class Recorder {
     return this.#run;
   }
 
-  /** While there is a past to repeat. */
+  /** The replay, until the run is live. */
   get replay(): Replay | undefined {
     return this.#replay;
   }
 
-  /** The past is repeated: it is not needed any more. */
+  /** Ends the replay: everything is repeated. */
   goLive(): void {
     this.#replay = undefined;
   }
 
-  /** The first event of the log; answers its line. */
+  /** Appends the first event of the log; returns its line. */
   recordCreated(): string {
     return this.#append({ type: 'run.created', run: this.#run });
   }
 
-  /** Whether these could be recorded now; while a log is repeated, only what it has next. */
+  /** Whether these events can be recorded now: always, or during a replay, if they are next in the log. */
   fits(events: readonly Event[]): boolean {
     return this.#replay?.fits(events) ?? true;
   }
 
-  /** An event of the agent's. @throws RivuletError `output_limit`, `replay_diverged` */
+  /** Records an event of the agent. @throws RivuletError `output_limit`, `replay_diverged` */
   emit(event: Event): void {
     const line = encode(event);
     this.progress += 1;
@@ -74,11 +74,11 @@ export class Recorder {
     }
   }
 
-  /** The event of a change of status, which carries the output only where it is the last one. */
+  /** Makes the event of a change of status. Only the final event carries the output. */
   statusEvent(status: Exclude<RunStatus, 'cancelling'>, change: StatusChange = {}): RunEvent {
     const { run_id, await_request: _, ...rest } = this.#run;
     const type: RunEvent['type'] = `run.${status}`;
-    // A literal's key first: what is added to a mere copy costs V8 ten times as much.
+    // A key of the literal first: adding keys to a spread copy costs V8 ten times as much.
     if (!isFinal(status)) return { type, run: { run_id, ...rest, output: [], ...change, status } };
     return { type, run: { run_id, ...rest, ...change, finished_at: this.#now(), status } };
   }
@@ -106,18 +106,18 @@ export class Recorder {
     }
   }
 
-  /** A line of the journal, in the same commit as what the agent makes of it. */
+  /** Appends a line to the journal, in the same commit as the events that follow from it. */
   journal(line: string): void {
     this.log.attach({ journal: [line] });
   }
 
-  /** The agent was given something new: whatever was wrong before is no longer counted. */
+  /** The agent received something new: recovery attempts count from zero. */
   noteProgress(): void {
     this.progress += 1;
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
   }
 
-  /** Counts what the run writes beside events. @throws RivuletError `output_limit` */
+  /** Counts one more entry and its characters against the limits of the run. @throws RivuletError `output_limit` */
   count(chars: number): void {
     const { events, chars: most } = this.#limits;
     this.#events += 1;
@@ -126,7 +126,7 @@ export class Recorder {
     if (most > 0 && this.#chars > most) throw fail('output_limit', 'characters', most);
   }
 
-  /** Where a replay ends early: what the log has, the Run has. */
+  /** Ends a replay early: folds the rest of the log into the Run. */
   #endReplay(): void {
     for (const logged of this.#replay?.rest() ?? []) {
       if (logged.type === 'message.part') this.parts += 1;

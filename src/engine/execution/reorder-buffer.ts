@@ -3,15 +3,15 @@ import type { AgentOutput } from '../../core/agent.ts';
 
 interface BufferedOutput {
   readonly output: AgentOutput;
-  /** The call that it came from, where that is known. */
+  /** The number of the call that emitted it, where that is known. */
   readonly branch: number | undefined;
-  /** Outputs of one burst were emitted synchronously, so their order is the agent's. */
+  /** Outputs of one burst were emitted synchronously, so their order is fixed. */
   readonly burst: number;
 }
 
 /**
- * Output of an agent that is led through its past, and that is not what the log has next: of two branches, the other one
- * was faster then. It waits for its turn. What one branch emits keeps its order.
+ * Holds output that an agent emits too early during a replay: in the log, output of another branch comes first. Outputs
+ * of one branch keep their order.
  */
 export class ReorderBuffer {
   #buffered: BufferedOutput[] = [];
@@ -21,7 +21,7 @@ export class ReorderBuffer {
   #burst = 0;
   #bursting = false;
 
-  /** The first output that waits. */
+  /** The first buffered output. */
   get firstOutput(): AgentOutput | undefined {
     return this.#buffered[0]?.output;
   }
@@ -30,12 +30,15 @@ export class ReorderBuffer {
     return this.#buffered.length;
   }
 
-  /** Whether agents that were called are under way. */
+  /** Whether calls of other agents are open. */
   get hasOpenCalls(): boolean {
     return this.#calls > 0;
   }
 
-  /** Offers an output; `take` answers whether it is its turn. What has to wait is offered again with what follows. */
+  /**
+   * Offers an output to `accept`, which returns whether it is next in the log. Otherwise it is buffered, and offered
+   * again later.
+   */
   offer(output: AgentOutput, accept: (output: AgentOutput) => boolean): void {
     if (!this.#bursting) {
       this.#bursting = true;
@@ -50,32 +53,32 @@ export class ReorderBuffer {
     else this.#buffered.push(one);
   }
 
-  /** Offers what waits again. */
+  /** Offers the buffered outputs again. */
   retry(accept: (output: AgentOutput) => boolean): void {
-    for (let taken = true; taken && this.#buffered.length > 0; ) {
-      taken = false;
+    for (let accepted = true; accepted && this.#buffered.length > 0; ) {
+      accepted = false;
       const waiting: BufferedOutput[] = [];
       for (const one of this.#buffered) {
-        if (!waiting.some((held) => isBehind(one, held)) && accept(one.output)) taken = true;
+        if (!waiting.some((held) => isBehind(one, held)) && accept(one.output)) accepted = true;
         else waiting.push(one);
       }
       this.#buffered = waiting;
     }
   }
 
-  /** Knows what comes from one call as a branch. */
+  /** Marks the output of one call as a branch. */
   branch<T>(source: Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
       this.#branches += 1;
       this.#calls += 1;
-      const mine = this.#branches;
+      const branch = this.#branches;
       subscriber.add(() => {
         this.#calls -= 1;
       });
       return source.subscribe({
         next: (value) => {
           const before = this.#branch;
-          this.#branch = mine;
+          this.#branch = branch;
           try {
             subscriber.next(value);
           } finally {

@@ -4,7 +4,9 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 
-/** What a durable run's agent is given: something of a step's, or the reply that the run took. */
+/**
+ * What a durable run's agent receives: a value, the end or the error of a step, or the reply that the run has accepted.
+ */
 export type Delivery =
   | { readonly step: string; readonly value: readonly [] | readonly [unknown] } // `undefined` is a value as well
   | { readonly step: string; readonly done: true }
@@ -12,8 +14,9 @@ export type Delivery =
   | { readonly answered: true };
 
 /**
- * A line of a durable run's journal. `at` is the id of the last event before it, `ms` how long the run had been at work.
- * What is in one `give` was given in one go; between two lines the agent did all that it could do without the second.
+ * A line of a durable run's journal. `at` is the id of the last event before it, `ms` the time that the run had worked.
+ * Everything in one `give` was delivered together. Between two lines the agent did all that it could do without the
+ * second. `begun` and `left` name steps whose work began, and that the agent unsubscribed from.
  */
 export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly give: readonly Delivery[] }
@@ -22,20 +25,20 @@ export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly left: string }
 );
 
-/** An earlier life of the run: its events after the first one, and its journal. */
+/** What earlier executions of a run have recorded: its events after the first one, and its journal. */
 export interface Recording {
   readonly lines: readonly string[];
   readonly journal: readonly JournalEntry[];
 }
 
 /**
- * A past that a run is led through: what its agent emits is matched with the log, and what it asks for comes from the
- * journal. When both are used up, the run is live.
+ * The replay of a recording: the agent's output is matched with the log, and the values of steps and the replies come
+ * from the journal. When both are used up, the run is live.
  */
 export class Replay {
   readonly #lines: readonly string[];
   readonly #entries: readonly JournalEntry[];
-  /** Id of the event before the first line. */
+  /** The id of the event before the first line. */
   readonly #base: number;
   #matched = 0;
   #delivered = 0;
@@ -55,7 +58,7 @@ export class Replay {
     return this.#matched < this.#lines.length;
   }
 
-  /** Whether these could be the next events; those after the end of the log are new. */
+  /** Whether these are the next events of the log; events after its end are new. */
   fits(events: readonly Event[]): boolean {
     return events.every((event, index) => {
       const line = this.#lines[this.#matched + index];
@@ -64,7 +67,7 @@ export class Replay {
   }
 
   /**
-   * The event of the log that this one repeats; times are the log's.
+   * Matches an event with the next one of the log, and returns that one, which has the original times.
    * @throws RivuletError `replay_diverged`
    */
   match(event: Event): Event {
@@ -75,25 +78,28 @@ export class Replay {
     return logged;
   }
 
-  /** The events that were not repeated: where a replay ends early, the Run has them all the same. */
+  /** Takes the events that are not matched yet, for a replay that ends early. */
   rest(): Event[] {
     const rest = this.#lines.slice(this.#matched).map((line): Event => JSON.parse(line));
     this.#matched = this.#lines.length;
     return rest;
   }
 
-  /** The journal's next entry, where all events before it were matched. */
+  /** The journal's next entry, if all events before it are matched. */
   dueEntry(): JournalEntry | undefined {
     const entry = this.#entries[this.#delivered];
     return entry !== undefined && entry.at <= this.#base + this.#matched ? entry : undefined;
   }
 
-  /** What is due was given. */
+  /** The entry that was due is delivered. */
   markDelivered(): void {
     this.#delivered += 1;
   }
 
-  /** The error that says where the replay stands. `got` is what the agent emitted, or did, instead of what comes next. */
+  /**
+   * The error that names the position of the replay. `got` is what the agent emitted, or did, instead of the expected
+   * entry.
+   */
   diverged(got: readonly Event[] | string): RivuletError {
     const entry = this.dueEntry();
     if (typeof got === 'string' && entry !== undefined)
@@ -107,33 +113,34 @@ export class Replay {
   }
 }
 
-/** The steps that had begun, and were not at their end, when a run left its process. */
+/** The steps that had begun, and had not ended, when the last execution stopped. */
 export function openSteps(journal: readonly JournalEntry[]): Set<string> {
   const open = new Set<string>();
   for (const entry of journal) {
     if ('begun' in entry) open.add(entry.begun);
     if ('left' in entry) open.delete(entry.left);
-    if ('give' in entry) for (const gift of entry.give) if ('done' in gift || 'error' in gift) open.delete(gift.step);
+    if ('give' in entry)
+      for (const delivery of entry.give) if ('done' in delivery || 'error' in delivery) open.delete(delivery.step);
   }
   return open;
 }
 
 function describeEntry(entry: JournalEntry): string {
   if ('reply' in entry) return 'a question that the run awaits the reply to';
-  const [gift] = 'give' in entry ? entry.give : [];
-  return gift !== undefined && 'step' in gift ? `step ${gift.step} to begin` : 'a question that is open';
+  const [delivery] = 'give' in entry ? entry.give : [];
+  return delivery !== undefined && 'step' in delivery ? `step ${delivery.step} to begin` : 'a question that is open';
 }
 
-/** The logged event, where the other one is the same but for its times; undefined where it is not. */
+/** The logged event, if the other one differs in its times only; otherwise undefined. */
 function matchLine(event: Event, line: string): Event | undefined {
-  // Parts are most of a log, and no time is in them.
+  // Most events are parts, which have no times.
   if (encode(event) === line) return event;
   if (event.type === 'message.part') return undefined;
   const logged: Event = JSON.parse(line);
   return encode(comparable(event, logged)) === encode(comparable(logged, logged)) ? logged : undefined;
 }
 
-/** An event without what may differ from life to life: times, and what of a Run follows from the events before. */
+/** An event without the fields that may differ in a replay: times, and the output that follows from earlier events. */
 function comparable(event: Event, logged: Event): Event {
   if ('message' in event && 'message' in logged) {
     const { created_at, completed_at } = logged.message;

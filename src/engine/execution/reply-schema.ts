@@ -11,18 +11,18 @@ import { receiveMessage } from '../../core/messages.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput } from '../../schema/run.ts';
 
-/** Answers what is wrong with a value, or undefined. */
+/** Returns the first error of a value, or undefined. */
 type Check = (value: unknown) => ErrorObject | undefined;
 type Schema = Record<string, unknown>;
 
-/** Characters of a reply that are checked against a schema; a longer one does not fit. */
+/** Characters of a reply that may be checked against a schema; a longer reply is refused. */
 const maxReplyChars = 1024 * 1024;
-/** Characters of a schema's JSON; compiling one of that size takes some 100 ms. */
+/** Characters of a schema's JSON. Compiling one of this size takes about 100 ms. */
 const maxSchemaChars = 64 * 1024;
-/** Milliseconds that the check of a reply may take: a pattern may backtrack for ever. */
+/** Milliseconds that the check of a reply may take: a pattern may backtrack without end. */
 const maxCheckTime = 250;
 
-// `strict` and `logger` off: schemas come from other programs, which use keywords of their own.
+// `strict` and `logger` off: schemas come from other programs, which may use keywords of their own.
 const options: Options = { strict: false, logger: false, allErrors: false, addUsedSchema: false };
 
 const ajvMakers: Record<string, () => Ajv> = {
@@ -33,7 +33,7 @@ const ajvMakers: Record<string, () => Ajv> = {
 };
 const ajvs = new Map<string, Ajv>();
 
-/** The Ajv that knows the dialect of a schema; without `$schema` it is draft 7. One each: to make one takes 10 ms. */
+/** The Ajv for the dialect of a schema; without `$schema`, draft 7. One for each dialect: making one takes 10 ms. */
 function ajvFor({ $schema }: Schema): Ajv {
   const named = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : '';
   const dialect = named in ajvMakers ? named : '';
@@ -45,7 +45,7 @@ function ajvFor({ $schema }: Schema): Ajv {
   return ajv;
 }
 
-/** Schemas come from agents. An agent may make one for each run, so what is kept of them is bounded. */
+/** Compiled schemas. Bounded, because an agent may make a new schema for each run. */
 const compiled = new LRUCache<string, Check>({
   max: 100,
   maxSize: 1024 * 1024,
@@ -53,7 +53,7 @@ const compiled = new LRUCache<string, Check>({
 });
 
 /**
- * Compiles the JSON Schema that an agent asks replies to fit: draft 4 to 2020-12, with the formats of ajv-formats.
+ * Compiles the JSON Schema of a question's reply: draft 4 to 2020-12, with the formats of ajv-formats.
  * @throws Error that says what is wrong with the schema
  */
 function compileReply(schema: Schema): Check {
@@ -64,7 +64,7 @@ function compileReply(schema: Schema): Check {
   if (schema.$async !== undefined) throw new Error('has $async, which is not supported');
   const ajv = ajvFor(schema);
   const validate = ajv.compile(schema);
-  // What is kept of it is here; and another schema may have the same id.
+  // The cache is above; and another schema may have the same id.
   ajv.removeSchema(schema);
   const check: Check = (value) => (validate(value) === true ? undefined : (validate.errors?.[0] ?? undefined));
   compiled.set(key, check);
@@ -72,8 +72,8 @@ function compileReply(schema: Schema): Check {
 }
 
 /**
- * Called when the agent asks, so that a schema that is none is its error, and not that of the client that replies.
- * @throws RivuletError `await_invalid` that names the agent and says what is wrong with the schema
+ * Called when the agent asks, so that an invalid schema is an error of the agent, and not of the client that replies.
+ * @throws RivuletError `await_invalid` that names the agent and the problem of its schema
  */
 export function checkReplySchema(agent: string, schema: Schema): void {
   try {
@@ -101,10 +101,10 @@ export function receiveReply(request: AwaitRequest, input: AwaitResumeInput, now
 function checkReply(schema: Schema, message: Message): void {
   const { path, value } = replyValue(message);
   const check = compileReply(schema);
-  const answer = runWithVmTimeout(() => ({ problem: check(value) }));
-  if (answer === undefined)
+  const result = runWithVmTimeout(() => ({ problem: check(value) }));
+  if (result === undefined)
     throw fail('validation_failed', path, `takes more than ${maxCheckTime} ms to check; send something shorter`);
-  const { problem } = answer;
+  const { problem } = result;
   if (problem === undefined) return;
   throw fail(
     'validation_failed',
@@ -115,7 +115,10 @@ function checkReply(schema: Schema, message: Message): void {
 
 const context = createContext({ work: (): void => {} });
 
-/** Does work that is stopped after a time; undefined where it was. Node's watchdog, at some 50 µs, stops even a RegExp. */
+/**
+ * Runs work for at most `maxCheckTime`; undefined after that. Node's watchdog stops even a RegExp, and costs about 50
+ * µs.
+ */
 function runWithVmTimeout<T>(work: () => T): T | undefined {
   let result: T | undefined;
   context.work = () => {
@@ -130,7 +133,7 @@ function runWithVmTimeout<T>(work: () => T): T | undefined {
   return result;
 }
 
-/** What a schema speaks of: the reply's JSON part, or else all of its text, as JSON where it is that. */
+/** The value that a schema applies to: the reply's JSON part, or else all of its text, parsed if it is JSON. */
 function replyValue({ parts }: Message): { path: string; value: unknown } {
   const index = parts.findIndex(({ content_type }) => /^application\/([\w.-]+\+)?json\b/i.test(content_type ?? ''));
   const path = index < 0 ? 'await_resume.message.parts' : `await_resume.message.parts[${index}].content`;

@@ -4,18 +4,18 @@ import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
 
-/** What all executions of an engine share. */
+/** The parts of an engine that all of its executions share. */
 export interface ExecutionServices {
   readonly registry: Registry;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;
   readonly limits: Limits;
   readonly now: () => string;
-  /** A logger that knows the run. */
+  /** A logger that adds the run's id. */
   readonly logFor: (run_id: string) => AgentLog;
   /**
-   * Runs work in the async context of the engine: `AsyncLocalStorage.snapshot()`, taken once. Agents begin there:
-   * what starts a run is often another client's request, or the end of another run.
+   * Runs work in the async context of the engine: `AsyncLocalStorage.snapshot()`, taken once. Agents start there,
+   * because the code that starts a run often belongs to the request of another client, or to the end of another run.
    */
   readonly outside: <T>(work: () => T) => T;
 }

@@ -8,8 +8,8 @@ import type { Journaled, Steps } from './steps.ts';
 import { ignored, reported } from './unhandled.ts';
 
 /**
- * The session as a run's agent sees it. In a durable run each look at it is a step: another run may have
- * changed the session before this one is re-entered, and the agent has to see what it saw.
+ * The session as a run's agent sees it. In a durable run each access is a step: another run may have changed the
+ * session before this one is re-entered, and a replay has to return the same values.
  */
 export function createAgentSession(
   sessions: Sessions,
@@ -19,27 +19,27 @@ export function createAgentSession(
 ): AgentSession {
   const { log } = recorder;
   const { session_id, run_id } = log.row;
-  const place = { session_id, run_id };
+  const key = { session_id, run_id };
   const step = <T>(name: string, work: () => ObservableInput<T>, journaled?: Journaled<T>): Observable<T> =>
     defer(() => {
       if (abort.reason !== undefined) throw reported(fail('run_not_open', `session.${name}`, abort.reason), ignored);
       return steps === undefined ? defer(work) : steps.step(`session.${name}`, { work, journaled });
     });
-  // The messages are kept in the store: the journal has how many they were, and the last one's URL.
+  // The journal keeps no messages, which are in the store, but their number and the last one's URL.
   const journaled: Journaled<History> = {
     save: ({ mark }) => mark,
-    // As `save` left it in the journal.
-    load: (mark) => sessions.historyAt(place, mark as HistoryMark, abort.signal),
+    // The value that `save` wrote to the journal.
+    load: (mark) => sessions.historyAt(key, mark as HistoryMark, abort.signal),
   };
   return {
     id: session_id,
     history:
       steps === undefined
-        ? step('history', () => sessions.history(place, abort.signal))
-        : step('history', () => sessions.historyAt(place, undefined, abort.signal), journaled).pipe(
+        ? step('history', () => sessions.history(key, abort.signal))
+        : step('history', () => sessions.historyAt(key, undefined, abort.signal), journaled).pipe(
             concatMap(({ messages }) => messages),
           ),
-    // The caller knows what it stored; that is what the type parameter is for.
+    // The agent names the type of the state that it stored.
     state: <T>() =>
       withHandledRejection(
         step('state', async () => (await sessions.state(session_id, abort.signal)) as T | undefined),
@@ -56,7 +56,7 @@ export function createAgentSession(
   };
 }
 
-/** The one value. Where the agent does not wait for it, a failure must not end the process. */
+/** The only value. Where the agent does not await the promise, its rejection must not end the process. */
 function withHandledRejection<T>(value: Observable<T>): Promise<T> {
   const promise = firstValueFrom(value);
   promise.catch(() => undefined);

@@ -6,15 +6,18 @@ import type { Readers, RunFinder, Source } from './source.ts';
 import type { Reader } from './tail.ts';
 
 export interface CursorOptions {
-  /** Id of the last event already seen. Default 0: from the beginning. */
+  /** The id of the last event that the reader has. Default 0: from the beginning. */
   readonly after?: number;
-  /** Where to stop: at what is there now, at the next final event or await, or at the final one (default). */
+  /**
+   * Where to stop: at the last event that is durable now, at the next event that settles the run, or at the final event
+   * (default).
+   */
   readonly until?: 'now' | 'settled' | 'final';
 }
 
 /**
- * What a cursor does: `reading` what is at hand, `asking` the store for a page or for where the run is now, `held` until
- * something changes because the store is unavailable, or at its end.
+ * `reading`: events are in memory, or the reader waits for them. `loading`: the store is read for a page or for the
+ * run's row. `retrying`: the store is unavailable, and the cursor tries again after a pause or a notification.
  */
 type State =
   | { readonly kind: 'reading' | 'loading' | 'closed' }
@@ -25,17 +28,18 @@ const reading: State = { kind: 'reading' };
 const loading: State = { kind: 'loading' };
 const closed: State = { kind: 'closed' };
 const noBatches: readonly Batch[] = [];
-/** Milliseconds until a store that was unavailable is asked again, if nothing was heard of it before. */
+/** Milliseconds until the cursor tries a store again that was unavailable, unless a notification comes first. */
 const retryPause = 500;
 
 /**
- * A reader's position in a log. Replay and live are one: what is durable after the position is read, from the log's tail
- * or the store; where there is nothing, the reader is called when the log moves. Nothing is queued for a reader, so
- * a slow one costs no memory. It calls back instead of promising, because a token that is read as soon as it is
- * durable is most of what a server does, and each promise on its way costs as much as its frame.
+ * A reader's position in a log. History and live events take the same path: the cursor reads what is durable after its
+ * position, from the log's tail or from the store. When there is nothing, it calls the reader back once the log has
+ * grown. Nothing is queued for a reader, so a slow reader costs no memory. It uses callbacks because most of a server's
+ * work is to pass on a token as soon as it is durable, and one promise for each token costs as much as the token's
+ * frame.
  */
 export class Cursor implements Reader {
-  /** The run is final and there is nothing after the cursor, nor will there be. */
+  /** The run was final when the cursor was made, and the log has no event after it. */
   readonly exhausted: boolean;
   readonly #pages: PageCache;
   readonly #runs: RunFinder;
@@ -46,10 +50,10 @@ export class Cursor implements Reader {
   #after: number;
   #page: readonly Batch[] = noBatches;
   #next = 0;
-  /** Told when the log of this process grows, or when a run that is not here changes. */
+  /** Where the cursor is registered: with a log of this process, or for changes of a run that is not in memory. */
   #joinedReaders: Readers | undefined;
   #unsubscribe: (() => void) | undefined;
-  /** Whether a run that is not here may have changed since it was looked up. */
+  /** Whether a run that is not in memory may have changed since its row was read. */
   #stale = false;
   #onReady: (() => void) | undefined;
   #readerWaits = false;
@@ -65,7 +69,7 @@ export class Cursor implements Reader {
     this.#end = until === 'now' ? last : Number.POSITIVE_INFINITY;
     this.#untilSettled = until === 'settled';
     this.exhausted = source.final && after === last;
-    // Joined here, not at the first read: a run that is done in one turn would be gone from the tail.
+    // Registered here, not at the first read: by then the tail may have dropped the events of a short run.
     if (until !== 'now') this.#setSource(source);
   }
 
@@ -73,15 +77,15 @@ export class Cursor implements Reader {
     return this.#after;
   }
 
-  /** Has a callback made each time there may be more, after a read that answered `later`. */
+  /** Sets the callback for when there may be more, after a read that returned `later`. */
   onReady(callback: () => void): void {
     this.#onReady = callback;
   }
 
   /**
-   * The next events, with no missing or duplicate ones; `later` where they are still to come, `over` after the last one
+   * The next events, with no missing or duplicate ones. `later` when no event is ready, `end` after the last event
    * or when the cursor is closed.
-   * @throws RivuletError `log_removed`, and what the store throws
+   * @throws RivuletError `log_removed`, and any error of the store
    */
   read(): Batch | 'later' | 'end' {
     const read = this.#read();
@@ -89,7 +93,7 @@ export class Cursor implements Reader {
     return read;
   }
 
-  /** Reads no more. The caller that opened a cursor closes it; iterating to its end, or leaving the loop, does so too. */
+  /** Stops reading. The caller that opened a cursor closes it; the end of an iteration closes it as well. */
   close(): void {
     if (this.#state === closed) return;
     if (this.#state.kind === 'retrying') this.#state.release();
@@ -99,7 +103,7 @@ export class Cursor implements Reader {
     this.wake();
   }
 
-  /** Calls its reader back, if that waits. */
+  /** Calls the reader back if it waits. */
   wake(): void {
     if (!this.#readerWaits) return;
     this.#readerWaits = false;
@@ -151,7 +155,7 @@ export class Cursor implements Reader {
       const batch = this.#page[this.#next];
       const end = Math.min(this.#end, this.#source.durable);
       if (batch !== undefined && lastIdOf(batch) > this.#after) {
-        // A page may have more than the source knew of when it was looked up.
+        // A page may have events that are newer than the run's row.
         if (batch.first > end || this.#after >= end) break;
         const fresh = sliceOf(batch, this.#after, this.#untilSettled ? settlingIdIn(batch, this.#after, end) : end);
         this.#after = lastIdOf(fresh);
@@ -160,7 +164,7 @@ export class Cursor implements Reader {
       }
       this.#next += 1;
     }
-    // A reader that waits for the next token holds nothing of the last one.
+    // Frees the page: a reader that waits keeps no events in memory.
     if (this.#next >= this.#page.length) this.#page = noBatches;
     return undefined;
   }
@@ -180,7 +184,7 @@ export class Cursor implements Reader {
       readers.add(this);
     } else if (this.#unsubscribe === undefined && this.#state !== closed && !final) {
       this.#unsubscribeAll();
-      // What happened between the look at the run and this is not told.
+      // The run may have changed between the read of its row and this registration.
       this.#stale = true;
       this.#unsubscribe = this.#runs.onChange(run_id, this.#onRunChange);
     }
@@ -203,7 +207,7 @@ export class Cursor implements Reader {
   }
 
   #refreshSource(): void {
-    // Listens before it looks: what happens in between is not missed.
+    // Registers before it reads the row, so that no change in between is missed.
     this.#setSource(this.#source);
     this.#stale = false;
     this.#load(this.#runs.find(this.#source.run_id, this.#after).then((source) => this.#setSource(source)));
@@ -226,17 +230,17 @@ export class Cursor implements Reader {
     if (this.#state !== closed) this.#state = state;
   }
 
-  /** The store is unavailable: the stream stays open, and it is asked again when it may be back. */
+  /** The store is unavailable: the stream stays open, and the cursor reads again later. */
   #retryLater(): void {
     if (this.#state === closed) return;
     this.#stale = true;
-    const again = (): void => {
+    const retry = (): void => {
       release();
       this.#setState(reading);
       this.wake();
     };
-    const timer = setTimeout(again, retryPause);
-    const unsubscribe = this.#runs.onChange(this.#source.run_id, again);
+    const timer = setTimeout(retry, retryPause);
+    const unsubscribe = this.#runs.onChange(this.#source.run_id, retry);
     const release = (): void => {
       clearTimeout(timer);
       unsubscribe();
@@ -245,7 +249,7 @@ export class Cursor implements Reader {
   }
 }
 
-/** The id of the first event of a batch, after one and up to another, that settles the run; or else the last id. */
+/** The id of the first event after `after` that settles the run; if there is none, the last id up to `end`. */
 function settlingIdIn(batch: Batch, after: number, end: number): number {
   const last = Math.min(lastIdOf(batch), end);
   for (let id = Math.max(batch.first, after + 1); id < last; id += 1) {
@@ -254,7 +258,7 @@ function settlingIdIn(batch: Batch, after: number, end: number): number {
   return last;
 }
 
-// Whole batches are the rule, and go on as they are: what was made of them once serves every reader.
+// Most batches are passed on whole and unchanged, so that all readers share what was derived from them.
 function sliceOf(batch: Batch, after: number, end: number): Batch {
   if (batch.first > after && lastIdOf(batch) <= end) return batch;
   const skip = Math.max(0, after + 1 - batch.first);

@@ -3,17 +3,17 @@ import type { Outcome, Store, Write } from '../../core/store.ts';
 import { delay } from '../../core/timing.ts';
 import { orUnavailable } from '../store-access.ts';
 
-/** A log that has something to be kept, as the group commit sees it. */
+/** A log with writes to commit, as the group commit sees it. */
 export interface UncommittedLog {
-  /** Characters of what is pending. */
+  /** Characters of the pending writes. */
   readonly backlog: number;
-  /** What is pending; from now on it is in flight, until it is settled or broke. */
+  /** Takes the pending writes. They are in flight until `onCommitted` or `onCommitFailed`. */
   takePending(): Write[];
-  /** What became of the writes in flight: one outcome each, from `at` on. */
+  /** Receives the outcomes of the writes in flight: one each, from index `at` on. */
   onCommitted(outcomes: readonly Outcome[], at: number): void;
-  /** The store did not take them within the time that it has. */
+  /** The store did not commit the writes in flight within `storeTimeout`. */
   onCommitFailed(cause: unknown): void;
-  /** Resolves when all that was appended is durable. */
+  /** Resolves when everything appended so far is durable. */
   flushed(): Promise<void>;
 }
 
@@ -29,37 +29,37 @@ interface WriteGroup {
 export interface GroupCommitOptions {
   /** Milliseconds that a request waits for a store that does not answer. */
   readonly requestTimeout: number;
-  /** Milliseconds for which a commit that fails is tried again, before its runs fail. */
+  /** Milliseconds for which a failed commit is retried, before its runs fail. */
   readonly storeTimeout: number;
-  /** Told of a commit that fails for the first time since one succeeded, and of what a log throws. */
+  /** Receives the error of the first failed commit after a successful one, and errors that a log throws. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** One commit has at most so many writes, and so many characters unless one log alone has more. */
+/** Limits of one commit. A single log may exceed the characters. */
 const maxCommitWrites = 500;
 const maxCommitChars = 4 * 1024 * 1024;
-/** Failed rounds after which logs are tried one by one, so that what one of them wrote does not stop the others. */
+/** Failed rounds after which each log gets a commit of its own, so that one log's writes cannot block the others. */
 const maxCombinedRounds = 2;
-/** Failures in one such round after which it is the store that fails. */
+/** Failures in one such round that show that the store itself fails: the rest of the round is skipped. */
 const maxFailuresPerRound = 20;
 
 /**
- * Group commit: what all runs append in one turn of the event loop goes to the store as one commit,
- * and what they append while it is under way goes with the next. A reader is shown nothing before.
- * A commit that the store fails to take is tried again, after pauses of 50 ms to 2 s, until `storeTimeout`.
+ * Group commit: the store gets everything that all runs append in one turn of the event loop as one commit.
+ * What they append while a commit is under way goes into the next one. Readers see events only when they are durable.
+ * A failed commit is retried after pauses of 50 ms to 2 s, for at most `storeTimeout`.
  */
 export class GroupCommit {
   readonly #store: Store;
   readonly #options: GroupCommitOptions;
   #dirty: UncommittedLog[] = [];
-  /** What the store has not taken yet, oldest first. */
+  /** Groups whose commit failed, oldest first. */
   #failed: WriteGroup[] = [];
   #rounds = 0;
-  /** What the store said against the last commit that it did not take; undefined while it takes them. */
+  /** The error of the last failed commit; undefined after a commit that succeeded. */
   #lastError: unknown;
   #running = false;
   readonly #drainWaiters: (() => void)[] = [];
-  /** Since when a commit is under way or failing, in milliseconds of `performance.now`. */
+  /** When the commit that is under way, or the first of several failed ones, began: `performance.now`. */
   #busySince: number | undefined;
 
   constructor(store: Store, options: GroupCommitOptions) {
@@ -73,7 +73,7 @@ export class GroupCommit {
   }
 
   /**
-   * What a request asks before it begins something: runs can wait for a store that is unavailable, people cannot.
+   * Called before a request changes anything: a run may wait for a store that is unavailable, a request may not.
    * @throws RivuletError `store_unavailable`
    */
   checkAvailable(): void {
@@ -81,12 +81,15 @@ export class GroupCommit {
       throw fail('store_unavailable');
   }
 
-  /** Resolves when all of a log is durable. What is given up may become durable all the same. @throws as above */
+  /**
+   * Resolves when everything appended to a log is durable. After an error, it may still become durable later.
+   * @throws RivuletError `store_unavailable`
+   */
   whenDurable(log: UncommittedLog): Promise<void> {
     return orUnavailable(log.flushed(), this.#options.requestTimeout);
   }
 
-  /** Has the log's pending events committed at the end of this turn; called once before each `take`. */
+  /** Schedules the log's pending writes for the end of this turn. Called once before each `takePending`. */
   schedule(log: UncommittedLog): void {
     this.#dirty.push(log);
     if (this.#running) return;
@@ -96,12 +99,12 @@ export class GroupCommit {
     setImmediate(this.#run);
   }
 
-  /** Resolves when nothing is waiting to be kept, or the store has failed to take it. */
+  /** Resolves when no writes are pending; those that the store did not commit in time are dropped. */
   async drained(): Promise<void> {
     if (this.#running) await new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
   }
 
-  // Never rejects: what goes wrong is told to the logs that it concerns.
+  // Never rejects: each log receives its own errors.
   readonly #run = (): void => {
     void this.#commitRound().then(() => {
       if (this.#dirty.length > 0 || this.#failed.length > 0) return void setImmediate(this.#run);
@@ -116,7 +119,7 @@ export class GroupCommit {
     const dirty = this.#dirty;
     this.#dirty = [];
     for (const log of dirty) {
-      // Its earlier writes come first; it stays dirty until they are settled.
+      // Its earlier writes come first; its new ones wait for the next round.
       if (inFlight.has(log)) this.#dirty.push(log);
       else groups.push(groupOf(log));
     }
@@ -151,11 +154,11 @@ export class GroupCommit {
       if (failures >= maxFailuresPerRound) this.#failed.push(...slice);
       else if (!(await this.#commit(slice))) failures += 1;
     }
-    // Those that were not tried come first the next time.
+    // Groups that were skipped come first in the next round.
     if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
   }
 
-  /** Answers whether the store took part; what it did not take is tried again. */
+  /** Returns false where the commit failed; its groups are retried. */
   async #commit(groups: readonly WriteGroup[]): Promise<boolean> {
     const [first] = groups;
     const writes = groups.length === 1 && first !== undefined ? first.writes : groups.flatMap((one) => one.writes);
@@ -168,7 +171,7 @@ export class GroupCommit {
     }
     let at = 0;
     for (const { log, writes } of groups) {
-      // A reader that throws must not keep the logs after this one from being told.
+      // An error of one log must not keep the outcomes from the others.
       try {
         log.onCommitted(outcomes, at);
       } catch (error) {

@@ -3,15 +3,14 @@ import { fail } from '../../core/errors.ts';
 import type { Batch, Store } from '../../core/store.ts';
 import { charsOf } from './batch.ts';
 
-/** Events that are read at a time; a store ends a page earlier where the events are long. */
+/** A store returns fewer events where they are long. */
 const eventsPerPage = 1000;
-/** Characters of all kept pages; as much as a few sockets take before they are full. */
+/** Characters of all cached pages. */
 const maxCachedChars = 8 * 1024 * 1024;
 
 /**
- * Reads logs from the store, a page at a time. Readers at the same place get the same page: of 500 who come for
- * one long run each would otherwise fill memory with a copy of its own. A page may end before its log does, so
- * one that is kept is never wrong, only short.
+ * Reads logs from the store, a page at a time. Readers at the same position share one page: without that, 500 readers
+ * of one long run would keep 500 copies in memory. A cached page is never wrong, only short, because logs only grow.
  */
 export class PageCache {
   readonly #store: Store;
@@ -25,12 +24,12 @@ export class PageCache {
     this.#store = store;
   }
 
-  /** The batches after an event that the log has, oldest first. @throws RivuletError `log_removed` */
+  /** The batches after an event, oldest first. @throws RivuletError `log_removed` */
   async after(run_id: string, after: number): Promise<readonly Batch[]> {
     const key = `${run_id} ${after}`;
     const known = this.#cached.get(key) ?? this.#reading.get(key);
     if (known !== undefined) return known;
-    // The cache could do this as well, but with an AbortController for each page.
+    // The cache's own `fetch` would make an AbortController for each page.
     const reading = readPage(this.#store, run_id, after);
     this.#reading.set(key, reading);
     try {
@@ -43,10 +42,10 @@ export class PageCache {
   }
 }
 
-/** One page, as the store has it; the first batch may begin before the cursor. @throws RivuletError `log_removed` */
+/** One page of the store; its first batch may begin before the cursor. @throws RivuletError `log_removed` */
 export async function readPage(store: Store, run_id: string, after: number): Promise<readonly Batch[]> {
   const page = await store.events(run_id, after, eventsPerPage);
-  // A log is cleared from its beginning, bit by bit, while somebody may be reading it.
+  // A removed log is cleared from its beginning, in steps, while readers may still be reading it.
   if (page[0] === undefined || page[0].first > after + 1) throw fail('log_removed', run_id);
   return page;
 }

@@ -10,19 +10,20 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 type Lists = 'resources' | 'history' | 'journal';
 
-/** A write that is still added to; `chars` counts its lines, and one that is `settled` ends with an answer. */
+/** A write that still grows. `chars` counts its events and journal; nothing is added once it is `complete`. */
 type PendingWrite = Mutable<Omit<Write, 'lines' | Lists>> & {
   lines: string[];
   chars: number;
   complete?: boolean;
 } & { [List in Lists]?: NonNullable<Write[List]>[number][] };
 
-/** What of a run's row may change without an event. */
+/** The columns of a run's row that may change without an event. */
 export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts'>>;
 
 /**
- * How a log ends in this process; set once. `final`: its final event is appended. `left`: the run is handed back to the
- * store, unfinished. `moved`: another execution writes to it. `failed`: the store did not take what was appended.
+ * How a log ends in this process; set once. `final`: its final event is appended. `released`: the run is handed back to
+ * the store, unfinished. `fenced`: another execution writes to it. `failed`: the store did not commit what was
+ * appended.
  */
 export type LogOutcome = 'final' | 'released' | 'fenced' | 'failed';
 
@@ -34,36 +35,39 @@ interface Waiter {
 type Callback = () => void;
 
 const noLines: string[] = [];
-/** A batch is what a reader has in its hands for as long as it does not read, so a burst is cut into several. */
+/** A reader keeps one batch in memory while its client is slow, so a long burst is cut into several batches. */
 const maxBatchChars = 16 * 1024;
 
 /**
- * The log of one live run. The execution appends; readers hold cursors and are woken when more is durable.
- * Its tail has what readers that keep up have yet to read; all other readers ask the store. Only the tail and the
- * pending events cost memory. What is appended after its outcome is set is ignored.
+ * The log of one live run. The execution appends events; readers hold cursors and are woken when more is durable.
+ * Readers that keep up read from the tail, all others from the store. Only the tail and the pending events cost memory.
+ * Events that are appended after the outcome is set are ignored.
  */
 export class RunLog implements UncommittedLog, Source {
   readonly #commits: GroupCommit;
   #closeListeners: Callback[] = [];
   #statusListeners: Callback[] = [];
-  /** As after everything appended; changed in place, since a copy for each token costs more than the rest of it. */
+  /**
+   * The row after everything appended. Changed in place: a copy for each token would cost more than all other work for
+   * it.
+   */
   readonly #row: Mutable<RunRow>;
   #durable: RunRow;
   #pending: PendingWrite[] = [];
   #pendingChars = 0;
   #inFlight: Write[] = [];
-  /** Writes that go to the store once more, before the pending ones. */
+  /** Writes that are committed once more, before the pending ones. */
   #toRecommit: Write[] = [];
   #flushWaiters: Waiter[] = [];
   #inFlightWaiters: Waiter[] = [];
   readonly #tail = new Tail();
-  /** Whether the row differs in more than `last` from the one that was sealed before. */
+  /** Whether the row differs in more than `last` from the row of the write before. */
   #changed = true;
   #outcome: LogOutcome | undefined;
   #failure: Error | undefined;
 
   /**
-   * Continues the log where `row` says that it ends. With `input`, the first write makes the run;
+   * Continues the log after `row.last`. With `input`, the first write creates the run;
    * with `from`, it takes the run over from that epoch.
    */
   constructor(commits: GroupCommit, row: RunRow, first: Pick<Write, 'input' | 'from' | 'when'> = {}) {
@@ -96,27 +100,22 @@ export class RunLog implements UncommittedLog, Source {
     return isFinal(this.#durable.status);
   }
 
-  /** Undefined where readers no longer find the run here; the store knows what became of it. */
+  /** Undefined once readers have to look for the run in the store. */
   get readers(): Readers | undefined {
     return this.#outcome === undefined || this.#outcome === 'final' ? this.#tail : undefined;
   }
 
-  /** Whether the run has left this process, unfinished. */
-  get goesOnElsewhere(): boolean {
-    return this.#outcome === 'released' || this.#outcome === 'fenced';
-  }
-
-  /** Why the store did not take what was appended; nothing follows. */
+  /** The error of a log that is `fenced` or `failed`. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Characters appended but not yet durable, journal and all: what holds a fast agent back. */
+  /** Characters of events and journal that are appended and not yet in flight: the measure for backpressure. */
   get backlog(): number {
     return this.#pendingChars;
   }
 
-  /** Appends the JSON of the next event. A run event brings the status and time that the row then has. */
+  /** Appends the JSON of the next event. With a run event comes the row's new status and times. */
   append(line: string, run?: Pick<RunRow, 'status' | 'finished_at' | 'due'>): void {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite();
@@ -138,20 +137,20 @@ export class RunLog implements UncommittedLog, Source {
   }
 
   /**
-   * Changes the row without an event. A new status raises the epoch: a process that has read the row before, this one too,
-   * can change it no more.
+   * Changes the row without an event. A new status raises the epoch, so that any process that has read the row before
+   * is fenced.
    */
   change(row: RowChange): void {
     if (this.#outcome !== undefined) return;
     if (row.status !== undefined) this.#raiseEpoch();
     else this.#openWrite();
     this.#changed = true;
-    // What is awaited no longer counts.
+    // A run that is no longer awaiting has no due time.
     Object.assign(this.#row, row, row.status !== undefined && { due: null });
     callAll(this.#statusListeners);
   }
 
-  /** Adds to what the next commit keeps together with the events. */
+  /** Adds data that is committed together with the next events. */
   attach(extras: Extras): void {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite();
@@ -164,14 +163,16 @@ export class RunLog implements UncommittedLog, Source {
     }
   }
 
-  /** The run leaves this process: readers are woken, and look elsewhere once all of it is durable. */
+  /** Hands the run back to the store. Readers are woken, and read from the store once everything is durable. */
   release(): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = 'released';
     this.#tail.wake();
   }
 
-  /** Resolves when everything appended so far is durable; rejects `store_failed`, or `conflict` where it was refused. */
+  /**
+   * Resolves when everything appended so far is durable. Rejects `store_failed`, or `conflict` when the log is fenced.
+   */
   flushed(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#pending.length + this.#inFlight.length + this.#toRecommit.length === 0) return Promise.resolve();
@@ -182,18 +183,18 @@ export class RunLog implements UncommittedLog, Source {
     });
   }
 
-  /** Calls back once: when the final event is durable, or the log has moved or failed. */
+  /** Calls back once: when the final event is durable, or the log is fenced or failed. */
   onClosed(callback: Callback): void {
     if (this.final || this.#failure !== undefined) callback();
     else this.#closeListeners = append(this.#closeListeners, callback);
   }
 
-  /** Calls back whenever the run's status changes, durable or not. */
+  /** Calls back whenever the run's status changes, before the change is durable. */
   onStatusChange(callback: Callback): void {
     this.#statusListeners = append(this.#statusListeners, callback);
   }
 
-  /** The events after an id that are in memory; undefined where the store has to be asked. */
+  /** The events after an id; undefined where the store has to be read. */
   eventsInMemory(id: number): Batch[] | undefined {
     return this.#tail.after(id);
   }
@@ -209,7 +210,7 @@ export class RunLog implements UncommittedLog, Source {
     return this.#inFlight;
   }
 
-  /** What became of the writes in flight: those before the first that was not taken are durable. */
+  /** Writes before the first one that was not taken are durable. */
   onCommitted(outcomes: readonly Outcome[], at: number): void {
     const writes = this.#inFlight;
     let count = 0;
@@ -230,21 +231,21 @@ export class RunLog implements UncommittedLog, Source {
     if (this.final) this.#callCloseListeners();
   }
 
-  /** The store did not take what was appended, within the time that it has. */
+  /** Ends the log: the store did not commit its writes within `storeTimeout`, or never can. */
   onCommitFailed(cause: unknown): void {
     const failure = fail('store_failed');
     failure.cause = cause;
     this.#endWithFailure('failed', failure);
   }
 
-  /** Another execution has the run now: readers look for it in the store. */
+  /** Ends the log: another execution has the run now. Readers look for it in the store. */
   fence(): void {
     this.#endWithFailure('fenced', fail('conflict', this.#row.run_id));
   }
 
   #onRefused(outcome: Outcome, [first, ...rest]: readonly Write[]): void {
     if (typeof outcome === 'object') this.onCommitFailed(outcome.rejected);
-    // A reply whose key an earlier request of this run has used: the run goes on, the key stays with the earlier one.
+    // An earlier request of this run has used the reply's key and keeps it. The run goes on.
     else if (outcome === 'key_used' && first !== undefined && first.expect > 0) this.#commitAgain(first, rest);
     else this.fence();
   }
@@ -266,29 +267,29 @@ export class RunLog implements UncommittedLog, Source {
     this.#pending = [];
     this.#pendingChars = 0;
     for (const waiter of [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters.splice(0)]) waiter.reject(failure);
-    // First: readers who are woken may look for the run at once, and must not find this log again.
+    // Before readers are woken: they look for the run at once, and must not find this log again.
     this.#callCloseListeners();
     this.#tail.wake();
   }
 
   #callCloseListeners(): void {
-    const told = this.#closeListeners;
+    const listeners = this.#closeListeners;
     this.#closeListeners = [];
-    callAll(told);
+    callAll(listeners);
   }
 
-  // Whatever was wrong before is no longer counted.
+  // The run makes progress: recovery attempts count from zero.
   #resetAttempts(): void {
     if (this.#row.attempts === 0) return;
     this.#row.attempts = 0;
     this.#changed = true;
   }
 
-  // A write of its own: what was appended before belongs to the epoch before.
+  // Starts a new write: events that were appended before belong to the epoch before.
   #raiseEpoch(): void {
     const { epoch } = this.#row;
     const current = this.#pending.at(-1);
-    // The first write, which makes the run or takes it over, is not in the store yet.
+    // The first write, which creates the run or takes it over, is not in the store yet.
     if (current !== undefined && current.lines.length === 0 && (current.input ?? current.from) !== undefined) return;
     if (current !== undefined) current.complete = true;
     const draft = this.#openWrite();
@@ -296,8 +297,7 @@ export class RunLog implements UncommittedLog, Source {
     this.#row.epoch = epoch + 1;
   }
 
-  // A write ends where a request may be answered (a final event, an await), so that no reader
-  // has to look for that place inside a batch.
+  // A write ends with the event that settles the run, so that no reader has to search a batch for it.
   #openWrite(): PendingWrite {
     const current = this.#pending.at(-1);
     if (current !== undefined && current.chars < maxBatchChars && current.complete !== true) return current;
@@ -308,7 +308,7 @@ export class RunLog implements UncommittedLog, Source {
     return draft;
   }
 
-  /** What was appended so far is a write of its own: its row is the run as of now. */
+  /** Gives the last pending write its row: the run's row as of now. */
   #seal(): void {
     const draft = this.#pending.at(-1);
     if (draft === undefined || draft.row !== this.#row) return;
@@ -318,17 +318,16 @@ export class RunLog implements UncommittedLog, Source {
   }
 }
 
-// Those who come meanwhile may be told too, and look in vain; who leaves makes a new list.
 function callAll(callbacks: readonly Callback[]): void {
   for (const callback of callbacks) callback();
 }
 
 /**
- * Adds to what a write keeps together with its events: lists grow in place, so that thousands of journal entries in
- * one turn cost linear time; of the rest, the last value counts.
+ * Adds the data that a write keeps beside its events. Lists grow in place, so that thousands of journal entries in
+ * one turn cost linear time. Of the other fields, the last value counts.
  */
 function addExtras(draft: PendingWrite, { resources, history, state, ended, journal, key }: Extras): void {
-  // A state that another one follows in the same write is never read, and no store would remove it.
+  // A state that is replaced within the same write is never read, and no store would remove its resource.
   const superseded = state === undefined ? undefined : draft.state;
   if (superseded !== undefined && draft.resources !== undefined)
     draft.resources = draft.resources.filter(({ resource_id }) => !superseded.endsWith(`/${resource_id}`));
@@ -340,7 +339,7 @@ function addExtras(draft: PendingWrite, { resources, history, state, ended, jour
   if (key) draft.key = key;
 }
 
-// One by one: to spread a long list into `push` overflows the stack.
+// One by one: spreading a long list into `push` overflows the stack.
 function extended<T>(list: T[] | undefined, more: readonly T[]): T[] {
   const all = list ?? [];
   for (const one of more) all.push(one);

@@ -3,10 +3,10 @@ import type { Batch } from '../../core/store.ts';
 import type { Cursor } from './cursor.ts';
 
 /**
- * The run stream: the Observable of a run's numbered events, history first, then live, by one code path. Cold: each
- * subscription reads on its own, from its own position, and unsubscribing closes it. The same stream is an async
- * iterable, which holds back (the next batch is read when it is asked for), and gives out the cursor itself to
- * writers that count each promise. Emits batches, because what was committed together is sent together.
+ * The run stream: the Observable of a run's numbered events, history first, then live. It is cold: each subscription
+ * has a cursor of its own, and unsubscribing closes that cursor. It is also an async iterable, which reads the next
+ * batch on demand. Writers on the hot path use the cursor itself, which needs no promises. It emits batches, because
+ * events that were committed together are sent together.
  */
 export class RunStream extends Observable<Batch> implements AsyncIterable<Batch> {
   readonly #open: () => Cursor;

@@ -2,35 +2,38 @@ import { isFinal } from '../../core/run-state.ts';
 import type { Batch, RunRow } from '../../core/store.ts';
 import type { Reader } from './tail.ts';
 
-/** Where a cursor reads: the log of a live run, or what the store has of one that this process does not execute. */
+/** Where a cursor reads: the log of a live run, or the store for a run that this process does not execute. */
 export interface Source {
   readonly run_id: string;
-  /** Id of the last event that readers may see. */
+  /** The id of the last event that readers may see. */
   readonly durable: number;
   /** Whether no event follows the durable ones. */
   readonly final: boolean;
-  /** The log's readers, while it grows in this process; undefined where the run has to be looked up again. */
+  /** The log's readers, while it grows in this process; undefined where the run's row has to be read again. */
   readonly readers: Readers | undefined;
-  /** The events after an id that are in memory; undefined where the store has to be asked. */
+  /** The events after an id, if they are in memory; undefined where the store has to be read. */
   eventsInMemory(id: number): readonly Batch[] | undefined;
 }
 
-/** Those who are woken when a log has grown, moved or failed. */
+/** The readers that a log wakes when it has grown or ended. */
 export interface Readers {
   add(reader: Reader): void;
   remove(reader: Reader): void;
 }
 
-/** How runs are found by those who read them. */
+/** How a cursor finds the run that it reads. */
 export interface RunFinder {
-  /** `seen` is the id of the last event that the reader has: a log that does not reach it is not the newest. */
+  /** `seen` is the id of the last event that the reader has: a log that ends before it is out of date. */
   find(run_id: string, seen?: number): Promise<Source>;
-  /** Calls back whenever a run may have changed hands or got on elsewhere, and when the server stops. */
+  /**
+   * Calls back when the run may have changed in another process or moved to one, and when the server stops. Returns an
+   * unsubscribe function.
+   */
   onChange(run_id: string, callback: () => void): () => void;
   readonly stopping: boolean;
 }
 
-/** A run as its row says, at the time when it was read. */
+/** A run that is not in memory, as of the time when its row was read. */
 export const storedSource = ({ run_id, last, status }: RunRow): Source => ({
   run_id,
   durable: last,

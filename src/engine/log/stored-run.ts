@@ -7,7 +7,7 @@ import type { Event } from '../../schema/event.ts';
 import type { Run } from '../../schema/run.ts';
 import { readPage } from './page-cache.ts';
 
-/** The lines of a log after an event, up to the row's last, a page at a time. @throws RivuletError `log_removed` */
+/** The lines of a log after an event, up to `row.last`, a page at a time. @throws RivuletError `log_removed` */
 async function* readPages(store: Store, row: RunRow, after: number): AsyncGenerator<string[], void, undefined> {
   for (let seen = after; seen < row.last; ) {
     const lines: string[] = [];
@@ -21,7 +21,7 @@ async function* readPages(store: Store, row: RunRow, after: number): AsyncGenera
   }
 }
 
-/** The lines of a log after an event, up to the row's last. @throws RivuletError `log_removed` */
+/** The lines of a log after an event, up to `row.last`. @throws RivuletError `log_removed` */
 export async function readLines(store: Store, row: RunRow, after: number): Promise<string[]> {
   const found: string[] = [];
   for await (const lines of readPages(store, row, after)) for (const line of lines) found.push(line);
@@ -29,7 +29,7 @@ export async function readLines(store: Store, row: RunRow, after: number): Promi
 }
 
 /**
- * The Run that a log folds into. That of a final run is in its last event; any other is folded from the beginning,
+ * The Run of a stored log. A final run's last event carries it; any other is folded from the first event on,
  * a page at a time. @throws RivuletError `log_removed`, `log_damaged`
  */
 export async function foldStored(store: Store, row: RunRow): Promise<Run> {
@@ -48,8 +48,8 @@ export async function foldStored(store: Store, row: RunRow): Promise<Run> {
 }
 
 /**
- * A run as lists have it: without its output. At most one event is read for it; of a run that was removed meanwhile, or
- * whose log is damaged, what its row says has to do.
+ * A run for a list: without its output. It reads at most one event. A run that was removed meanwhile, or
+ * whose log is damaged, is described by its row alone.
  */
 export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
   const { run_id, agent_name, session_id, status, created_at, finished_at } = row;
@@ -75,7 +75,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
   }
 }
 
-/** An event of a log. @throws RivuletError `log_damaged` */
+/** Parses an event of a log. @throws RivuletError `log_damaged` */
 export function parseEvent(run_id: string, line: string): Event {
   try {
     return JSON.parse(line);
@@ -87,9 +87,9 @@ export function parseEvent(run_id: string, line: string): Event {
 }
 
 /**
- * The write that ends a run which no execution here has: failed with an error, or else cancelled; a run that is
- * `cancelling` ends cancelled in any case. It raises the epoch, so that an execution elsewhere can write no more.
- * `run` is what the log folds into.
+ * The write that ends a run that has no execution in this process: failed with an error, or else cancelled. A run that
+ * is `cancelling` always ends cancelled. The write raises the epoch, so that an execution in another process is fenced.
+ * `run` is the Run of the log so far.
  */
 export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: ErrorBody): Write {
   const { await_request: _, ...rest } = run;
@@ -116,7 +116,10 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
   };
 }
 
-/** As `foldRow`; of a run whose log cannot be read, what its row says, without output. @throws what the store throws */
+/**
+ * As `foldStored`; where the log cannot be read, the Run of the row alone, without output.
+ * @throws any error of the store
+ */
 export async function readRun(store: Store, row: RunRow): Promise<Run> {
   try {
     return await foldStored(store, row);

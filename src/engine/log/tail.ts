@@ -2,39 +2,42 @@ import { append } from '../../core/collections.ts';
 import type { Batch } from '../../core/store.ts';
 import { charsOf, lastIdOf } from './batch.ts';
 
-/** A reader who keeps up with a log. */
+/** A reader of a live log. */
 export interface Reader {
-  /** Id of the last event that it has. */
+  /** The id of the last event that it has. */
   readonly seen: number;
-  /** There may be more. Told of each commit, of a failure, and when the run leaves. */
+  /** There may be more to read. Called after each commit, and when the log ends. */
   wake(): void;
 }
 
-/** What a reader who falls behind finds here, before it has to ask the store. */
+/** Characters that are kept for readers that fall behind, before they have to read from the store. */
 const maxTailChars = 32 * 1024;
-/** What a log without a reader keeps: enough for the beginning of a run, whose reader is on its way. */
+/**
+ * Characters that are kept while there is no reader: enough for the first events of a run whose reader is about to
+ * connect.
+ */
 const maxUnreadChars = 4 * 1024;
 
 /**
- * The newest batches of a live log, and who reads them: readers who keep up never ask the store; everybody else
- * reads there. What all of them have is let go of at once. Kept for longer, it would outlive V8's nursery, and
- * each token be copied twice and collected with the old.
+ * The newest batches of a live log, and its readers. Readers that keep up never read from the store; all others do.
+ * Batches that every reader has are dropped at once. V8 would promote them to the old generation, where collecting one
+ * costs twice as much.
  */
 export class Tail {
   #batches: Batch[] = [];
   #chars = 0;
-  /** A list, not an emitter, which is six objects for each run. */
+  /** A list: an event emitter would be six objects for each run. */
   #readers: Reader[] = [];
 
-  /** From now on it is woken. It looks first: of what happened before, it is not told. */
+  /** From now on the reader is woken. It has to read once by itself: earlier commits do not wake it. */
   add(reader: Reader): void {
     this.#readers = append(this.#readers, reader);
   }
 
-  /** Changes nothing for a reader that has left. */
+  /** Does nothing for a reader that is removed already. */
   remove(reader: Reader): void {
     if (!this.#readers.includes(reader)) return;
-    // A new list: the old one may be on its way through `wake`.
+    // A new list: `wake` may be iterating over the old one.
     this.#readers = this.#readers.filter((one) => one !== reader);
     if (this.#readers.length === 0) this.#trim(maxUnreadChars, 0);
   }
@@ -42,12 +45,12 @@ export class Tail {
   push(batch: Batch): void {
     this.#batches = append(this.#batches, batch);
     this.#chars += charsOf(batch);
-    // A reader who keeps up has the newest batch, however long it is.
+    // Keeps the newest batch, however long it is, for readers that keep up.
     if (this.#readers.length > 0) this.#trim(maxTailChars, 1);
     else this.#trim(maxUnreadChars, 0);
   }
 
-  /** Wakes everybody. Those who come meanwhile may be woken too, and look in vain. */
+  /** Wakes all readers. A reader that is added meanwhile may be woken for nothing. */
   wake(): void {
     const readers = this.#readers;
     for (const reader of readers) reader.wake();
@@ -57,11 +60,11 @@ export class Tail {
     while (this.#batches.length > 0 && lastIdOf(this.#batches[0]) <= seen) this.#drop();
   }
 
-  /** The batches after an event; undefined where they are not kept any more. */
+  /** The batches after an event; undefined where the tail no longer has them all. */
   after(id: number): Batch[] | undefined {
     const [oldest] = this.#batches;
     if (oldest === undefined || oldest.first > id + 1) return undefined;
-    // From the end: a reader that keeps up wants the last batch.
+    // From the end: most readers need the last batch only.
     let from = this.#batches.length;
     while (from > 0 && lastIdOf(this.#batches[from - 1]) > id) from -= 1;
     return this.#batches.slice(from);

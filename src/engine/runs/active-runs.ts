@@ -13,7 +13,7 @@ import { PageCache } from '../log/page-cache.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored } from '../log/stored-run.ts';
 
-/** A lease of a run, and how it is given back. */
+/** The lease of a run, and the function that returns it to the dispatcher. */
 interface HeldLease {
   readonly lease: Lease;
   readonly release: () => void;
@@ -23,20 +23,20 @@ export interface ActiveRunsOptions {
   readonly limits: Limits;
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
-  /** Told of each run that has ended in this process. */
+  /** Called for each run that ends in this process. */
   readonly onFinal: (run_id: string) => void;
-  /** Told of each run that this process lost because the store failed. */
+  /** Called for each run that this process dropped because the store failed. */
   readonly onFailed: (run_id: string) => void;
 }
 
-/** The runs that this process executes, and the door to all others for those who read them. */
+/** The runs that this process executes. Readers find all other runs of the store through it as well. */
 export class ActiveRuns implements RunFinder {
   readonly #store: Store;
   readonly #commits: GroupCommit;
   readonly #options: ActiveRunsOptions;
   readonly #pages: PageCache;
   readonly #executions = new BoxedMap<Execution>();
-  /** Those of them that are at work, and do not await. */
+  /** The ids of the runs that work, and do not await. */
   readonly #working = new Set<string>();
   readonly #changes = new EventEmitter<Record<string, []>>();
   #listenerCount = 0;
@@ -54,27 +54,27 @@ export class ActiveRuns implements RunFinder {
     return this.#stopping;
   }
 
-  /** How many runs are at work. */
+  /** The number of runs that work, and do not await. */
   get working(): number {
     return this.#working.size;
   }
 
   /**
-   * The run's execution; waits for one that is just leaving, so that the store has all of it. Of many processes, asks
-   * the store whether the run is still this one's: a notification that it is not may be on its way.
+   * The run's execution in this process. Waits for one that is being released, so that the store has all of its events.
+   * With a shared store, it also checks the row's epoch: a notification of another execution may still be on its way.
    */
   async get(run_id: string): Promise<Execution | undefined> {
     const execution = this.#executions.get(run_id);
     if (execution === undefined) return undefined;
     const { log } = execution;
     if (log.outcome === 'released') {
-      // A failure is told by the store, which is asked next.
+      // Where the store fails, the next read of it rejects.
       await log.flushed().catch(() => undefined);
     } else if (this.#options.shared) this.onWritten(await this.row(run_id));
     return log.readers === undefined ? undefined : execution;
   }
 
-  /** The run's execution, as far as this process knows. */
+  /** The run's execution in this process, without a check of the store. */
   local(run_id: string): Execution | undefined {
     return this.#executions.get(run_id);
   }
@@ -84,7 +84,7 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * A cursor on a run's log, whether the run is live or long over; the caller closes it.
+   * A cursor on the log of any run, live or stored; the caller closes it.
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_unavailable`
    */
   async openCursor(run_id: string, options: CursorOptions): Promise<Cursor> {
@@ -102,7 +102,7 @@ export class ActiveRuns implements RunFinder {
     if (log?.readers !== undefined && seen <= log.durable) return log;
     const execution = await this.get(run_id);
     if (execution !== undefined) {
-      // A reader that has seen more has seen it on another node: that it was taken is on its way to this one.
+      // A reader with more events has read them on another node: this execution may be fenced without knowing it yet.
       const isHere = seen <= execution.log.durable || (await this.whenDurable(execution));
       if (isHere && execution.log.readers !== undefined) return execution.log;
     }
@@ -114,13 +114,16 @@ export class ActiveRuns implements RunFinder {
     const row = await this.#store.run(run_id);
     if (row !== undefined) return row;
     const { runTtl } = this.#options.limits;
-    // Ids carry the time of their making, so no list of what is gone has to be kept.
+    // Ids carry their creation time, so that no list of removed runs has to be kept.
     throw runTtl > 0 && madeAt(run_id) < Date.now() - runTtl
       ? fail('log_removed', run_id)
       : fail('run_unknown', run_id);
   }
 
-  /** The Run as JSON; durable. @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
+  /**
+   * The Run as JSON; everything in it is durable.
+   * @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable`
+   */
   async json(run_id: string): Promise<string> {
     const execution = await this.get(run_id);
     if (execution !== undefined && !execution.replaying) {
@@ -131,8 +134,8 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Waits until all that an execution has appended is durable. Answers false where the run has moved or its log has
-   * failed meanwhile: the store knows what became of it. @throws RivuletError `store_unavailable`
+   * Waits until everything that an execution has appended is durable. Returns false where its log was fenced or failed
+   * meanwhile, so that the run has to be read from the store. @throws RivuletError `store_unavailable`
    */
   async whenDurable({ log }: Execution): Promise<boolean> {
     try {
@@ -144,7 +147,7 @@ export class ActiveRuns implements RunFinder {
     }
   }
 
-  /** The Run as JSON, as it was after an event that awaits, whatever has followed. @throws as `json` */
+  /** The Run as JSON, as of the event with which it began to await. @throws as `json` */
   async jsonAt(run_id: string, last: number): Promise<string> {
     const execution = this.#executions.get(run_id);
     if (execution?.log.row.last === last && !execution.replaying) return JSON.stringify(execution.run);
@@ -163,19 +166,19 @@ export class ActiveRuns implements RunFinder {
     };
   }
 
-  /** A run was written to, here or elsewhere. Where its execution here did not do that, the run has moved. */
+  /** A run was written to, in this or another process. Fences its execution here if that did not write. */
   onWritten({ run_id, epoch, last }: Pick<RunNotification, 'run_id' | 'epoch' | 'last'>): void {
     const log = this.#executions.get(run_id)?.log;
     if (log === undefined) this.#notify(run_id);
     else if (epoch > log.row.epoch || last > log.row.last) log.fence();
   }
 
-  /** Any run may have changed: all readers that wait for another process look again. */
+  /** Any run may have changed: all readers of runs of other processes read again. */
   notifyAll(): void {
     for (const run_id of this.#changes.eventNames()) this.#changes.emit(String(run_id));
   }
 
-  /** The lease of a run that is here; resolves when the run is not here any more. */
+  /** Holds the lease of a run; resolves when the run has left this process. */
   holdLease(run_id: string, lease: Lease): Promise<void> {
     return new Promise((release) => {
       this.#leases.set(run_id, [...(this.#leases.get(run_id) ?? []), { lease, release }]);
@@ -185,7 +188,7 @@ export class ActiveRuns implements RunFinder {
     });
   }
 
-  /** Takes a run in hand; resolves when what it has written is durable. Rejects `store_failed`, `conflict`. */
+  /** Adds an execution; resolves when its first write is durable. Rejects `store_failed`, `conflict`. */
   async add(execution: Execution): Promise<void> {
     const { log } = execution;
     const { run_id } = log;
@@ -202,14 +205,14 @@ export class ActiveRuns implements RunFinder {
     log.onClosed(() => this.#onLogClosed(execution));
   }
 
-  /** Lets a durable run out of memory; its readers go on when it is back. */
+  /** Releases a durable run from memory; its readers go on when it is re-entered. */
   async release(execution: Execution): Promise<void> {
     const { log } = execution;
     execution.release();
-    // Where it fails, the log is closed, which is told below.
+    // Where it fails, `#onLogClosed` handles it.
     await log.flushed().catch(() => undefined);
     this.#remove(execution);
-    // What was flushed only now is new to readers that have looked already.
+    // Readers that read the row before the flush have to read it again.
     this.#notify(log.run_id);
   }
 
@@ -225,11 +228,11 @@ export class ActiveRuns implements RunFinder {
   #updateStatus(execution: Execution): void {
     const { run_id, status } = execution.log.row;
     if (this.#executions.get(run_id) !== execution) return;
-    const rests = status === 'awaiting';
-    if (rests) this.#working.delete(run_id);
+    const awaits = status === 'awaiting';
+    if (awaits) this.#working.delete(run_id);
     else this.#working.add(run_id);
     for (const { lease } of this.#leases.get(run_id) ?? [])
-      if (rests) lease.rest();
+      if (awaits) lease.rest();
       else lease.wake();
   }
 
@@ -247,15 +250,15 @@ export class ActiveRuns implements RunFinder {
     for (const { release } of held ?? []) release();
   }
 
-  /** Tells readers that a run which is in no process has changed. */
+  /** Notifies the readers of a run that is not in memory here. */
   #notify(run_id: string): void {
-    // V8 keeps a list of all names that were ever looked up: 1.5 µs for one without listeners.
+    // Emitting an event without listeners costs 1.5 µs: V8 keeps every name that was ever looked up.
     if (this.#listenerCount > 0) this.#changes.emit(run_id);
   }
 
   /**
-   * Ends what is going on: durable runs stay for the next process, pinned ones get their time and then fail. Where the
-   * store fails, it is not waited for any longer than a request would.
+   * Stops all runs: durable ones are released for the next process, others get `shutdownGrace` and then fail. It waits
+   * for a store that fails no longer than a request does.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -267,14 +270,14 @@ export class ActiveRuns implements RunFinder {
     const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.onClosed(resolve)));
     await this.#waitAtMost(shutdownGrace, Promise.all(ended));
     for (const one of this.all()) if (!one.durable) one.failWith(fail('run_interrupted').toJSON());
-    // A durable one that is here now came while the others left.
+    // Durable runs may have been added while the others were released.
     await this.#waitAtMost(
       shutdownGrace,
       this.#releaseDurable().then(() => this.#commits.drained()),
     );
   }
 
-  // Until there is none: more may come in while the store takes down that these leave.
+  // In a loop: more durable runs may be added while these are being flushed.
   async #releaseDurable(): Promise<void> {
     const durable = (): Execution[] => this.all().filter((one) => one.durable);
     for (let some = durable(); some.length > 0; some = durable()) {
@@ -283,7 +286,7 @@ export class ActiveRuns implements RunFinder {
   }
 
   async #waitAtMost(milliseconds: number, done: Promise<unknown>): Promise<void> {
-    // What is late goes on; nothing waits for it any more.
+    // The work may go on after that; nothing waits for it.
     await within(milliseconds, done).catch(() => undefined);
   }
 }

@@ -4,12 +4,12 @@ import { endingWrite, readRun } from '../log/stored-run.ts';
 import { onStoredRunEnded } from './end-stored.ts';
 import type { RunServices } from './run-services.ts';
 
-/** How often a run is tried to be ended while its execution elsewhere writes to it. */
-const attempts = 100;
+/** Attempts to end a run in the store while another process writes to it. */
+const maxAttempts = 100;
 
 /**
- * Cancels a run; answers its Run, `cancelling`, as JSON. An execution in this process gives its agent time to stop. Any
- * other run is ended in the store, in one write that raises its epoch: an execution elsewhere can write no more.
+ * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution in this process gives its agent
+ * time to stop. Any other run is ended in the store, by one write that raises its epoch and so fences its execution.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_unavailable`
  */
 export async function cancelRun(services: RunServices, run_id: string): Promise<string> {
@@ -19,10 +19,10 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     commits.checkAvailable();
     execution.cancel();
     const run = JSON.stringify(execution.run);
-    // Otherwise the run has moved, and goes on elsewhere.
+    // Otherwise the log is fenced or failed, and the run has to be cancelled in the store.
     if (await active.whenDurable(execution)) return run;
   }
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     const run = await readRun(store, row);

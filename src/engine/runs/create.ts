@@ -15,8 +15,8 @@ import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 import type { Admission } from './session-queue.ts';
 
-/** How often a run that has a condition on its session is tried again, when another one was faster. */
-const attempts = 10;
+/** Attempts to store a run with a condition on its session, while other runs of the session are created. */
+const maxAttempts = 10;
 
 /** What a request says about how its run is made, beside the run itself. */
 export interface RunOptions {
@@ -34,7 +34,7 @@ export interface AcceptedRun {
   readonly after: number;
 }
 
-/** What a run is made of, once its request has been checked. */
+/** A request for a run, after its validation. */
 interface Plan {
   readonly agent: Agent;
   readonly input: Message[];
@@ -42,15 +42,15 @@ interface Plan {
   readonly if_busy: IfBusy;
   readonly now: string;
   readonly key: IdempotentRequest | undefined;
-  /** Of the session, where the request has one: URLs of this server's resources are paths in it. */
+  /** The request's session, if it has one, in which URLs of this server's resources are paths. */
   readonly descriptor: SessionInput | undefined;
   readonly runOptions: RunOptions;
 }
 
 /**
- * Makes a run and starts it, now or when its turn comes.
- * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`, `session_busy`, `queue_full`,
- * `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
+ * Creates a run and starts it, now or after the earlier runs of its session.
+ * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`,
+ * `session_busy`, `queue_full`, `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
  */
 export async function createRun(
   services: RunServices,
@@ -79,7 +79,7 @@ function planOf(
   key: IdempotentRequest | undefined,
 ): Plan {
   const { running } = executions.limits;
-  // Of many processes each takes what it has slots for; what is more waits with the dispatcher.
+  // With a shared dispatcher, runs wait in its queue until a node has a free slot.
   if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
   commits.checkAvailable();
   const agent = executions.registry.get(request.agent_name);
@@ -98,12 +98,12 @@ async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun>
       return await storeRun(services, plan, place);
     } catch (error) {
       const refused = error instanceof RivuletError && error.kind === 'conflict';
-      if (!refused || place.when === undefined || attempt === attempts) throw error;
+      if (!refused || place.when === undefined || attempt === maxAttempts) throw error;
     }
   }
 }
 
-/** The newest run of the session may be of a node whose clock is ahead: what waits for it gets a larger id. */
+/** Makes the next id larger than that of the session's newest run, which may be of a node whose clock is ahead. */
 async function passNewest({ store }: RunServices, session_id: string): Promise<void> {
   const [newest] = await store.runs({ session_id }, undefined, 1);
   if (newest !== undefined) passId(newest.run_id);
@@ -115,10 +115,10 @@ async function storeRun(services: RunServices, plan: Plan, { queued, when }: Adm
   const row = newRow(plan, queued);
   const log = new RunLog(commits, row, when === undefined ? { input } : { input, when });
   if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
-  if (key !== undefined) log.attach(services.idempotency.keep(key, row.run_id, 0, now));
+  if (key !== undefined) log.attach(services.idempotency.keyExtras(key, row.run_id, 0, now));
   const run = newRun(row);
   if (dispatcher.shared || queued) {
-    // Whichever process takes it when its turn has come finds it in the store.
+    // The process that executes the run later reads it from the store.
     log.append(encode({ type: 'run.created', run }), { status: 'created', finished_at: null, due: null });
     await startWhenDurable(services, plan, row, log.flushed());
     return { run_id: row.run_id, run: JSON.stringify(run), after: 0 };
@@ -130,43 +130,43 @@ async function storeRun(services: RunServices, plan: Plan, { queued, when }: Adm
 }
 
 /**
- * Begins the run when it is durable, and waits for that as long as a request may. A run whose request is told that there
- * is none is cancelled, should the store take it in the end; one with an Idempotency-Key goes on, for the retry to find.
+ * Starts the run when it is durable, and waits for that for at most `requestTimeout`. After that the request fails, and
+ * the run is cancelled if it becomes durable later. A run with an Idempotency-Key goes on, and a retry finds it.
  */
 async function startWhenDurable(
   services: RunServices,
   { key, if_busy }: Plan,
   row: RunRow,
-  kept: Promise<void>,
+  durable: Promise<void>,
 ): Promise<void> {
   const { queue, offer, executions, cancel } = services;
   const { run_id, session_id } = row;
   let withdrawn = false;
-  const go = async (): Promise<void> => {
+  const afterCommit = async (): Promise<void> => {
     if (withdrawn) return void (await cancel(run_id));
     if (if_busy === 'interrupt') await cancelOlder(services, row);
     await queue.add(session_id);
   };
-  const begun = kept
+  const started = durable
     .then(() => {
       if (row.queued_at === null && !withdrawn) offer(run_id);
-      else return retryUntilAvailable(executions.limits.storeTimeout, go);
+      else return retryUntilAvailable(executions.limits.storeTimeout, afterCommit);
     })
     .catch((error: unknown) => {
-      // A refused run has no begin.
+      // A run that the store refused is not started.
       if (!(error instanceof RivuletError && error.kind === 'conflict'))
-        executions.logFor(run_id).warn(`could not begin: ${String(error)}`);
+        executions.logFor(run_id).warn(`could not start: ${String(error)}`);
     });
   try {
-    await orUnavailable(kept, executions.limits.requestTimeout);
-    if (row.queued_at !== null) await orUnavailable(begun, executions.limits.requestTimeout);
+    await orUnavailable(durable, executions.limits.requestTimeout);
+    if (row.queued_at !== null) await orUnavailable(started, executions.limits.requestTimeout);
   } catch (error) {
     withdrawn = key === undefined && error instanceof RivuletError && error.kind === 'store_unavailable';
     throw error;
   }
 }
 
-/** Cancels the runs of the session that were made before this one; those that end meanwhile need no cancelling. */
+/** Cancels the session's runs that were created before this one. Errors of runs that end meanwhile are ignored. */
 async function cancelOlder({ store, cancel }: RunServices, { session_id, run_id }: RunRow): Promise<void> {
   const page = 100;
   for (let after = ''; ; ) {

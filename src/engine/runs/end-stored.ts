@@ -3,14 +3,15 @@ import type { ErrorBody } from '../../schema/error.ts';
 import { endingWrite, readRun } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
-/** What follows from the end of a run that no execution here has: its readers are woken, its session goes on. */
+/** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */
 export function onStoredRunEnded({ active, queue }: RunServices, row: RunRow): void {
   active.onWritten(row);
   queue.onRunFinal(row.run_id);
 }
 
 /**
- * Ends a run that no execution here has: failed with an error, or else cancelled. Does nothing where it has moved.
+ * Ends a run without an execution in this process: failed with an error, or else cancelled. Does nothing if the run
+ * was written to meanwhile.
  * @throws RivuletError `store_unavailable`
  */
 export async function endStoredRun(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {

@@ -12,29 +12,29 @@ import type { RunServices } from './run-services.ts';
 
 const page = 1000;
 
-/** Takes runs in hand that this process is to execute: new ones, and those that another process had. */
+/** Executes runs in this process: new ones, and those that an earlier process left unfinished. */
 export class Executor {
   readonly #services: RunServices;
-  /** Runs that are being looked at: to execute one twice at once would be one execution too many. */
+  /** Runs that are being entered, so that none is entered twice at once. */
   readonly #entering = new Map<string, Promise<void>>();
-  /** Runs that this process has let go of before their end, because the store failed; offered again by `retry`. */
+  /** Unfinished runs that this process dropped or could not offer because the store failed; see `offerAgain`. */
   readonly #toOffer = new Set<string>();
 
   constructor(services: RunServices) {
     this.#services = services;
   }
 
-  /** Executes a run that was offered, whatever state it is in; resolves when it is out of this process's hands. */
+  /** Executes a run that was offered, in any status; resolves when the run has left this process. */
   readonly execute = async (run_id: string, lease: Lease): Promise<void> => {
     const { active, dispatcher } = this.#services;
     const here = active.local(run_id);
-    // Made by this process: it is in memory still.
+    // Created by this process: its execution is in memory already.
     if (here !== undefined && here.log.outcome === undefined) await this.#start(here);
     else await this.#enterOnce(run_id);
     if (dispatcher.shared) await active.holdLease(run_id, lease);
   };
 
-  /** A run is out of a process's hands: where there is still something to do, it is offered again. */
+  /** A run has left its process: it is offered again if it still has to be executed. */
   readonly onReleased = async (run_id: string): Promise<void> => {
     const { store, active, dispatcher } = this.#services;
     const row = await store.run(run_id);
@@ -42,7 +42,7 @@ export class Executor {
       await dispatcher.offer([run_id]);
   };
 
-  /** Looks after all runs that an earlier process left, oldest first. */
+  /** Enters all runs that an earlier process left unfinished, oldest first. */
   async recover(): Promise<void> {
     const { store, executions } = this.#services;
     for (let after = ''; ; ) {
@@ -55,31 +55,31 @@ export class Executor {
     }
   }
 
-  /** Asks for a process to execute a run, this one or another; where that fails, it is offered again by `retry`. */
+  /** Offers a run to the dispatcher; where that fails, `offerAgain` repeats it. */
   offer(run_id: string): void {
     const { dispatcher, executions } = this.#services;
     dispatcher.offer([run_id]).catch((error: unknown) => {
-      executions.logFor(run_id).warn(`could not be offered, and will be again: ${String(error)}`);
+      executions.logFor(run_id).warn(`could not be offered; will retry: ${String(error)}`);
       this.#toOffer.add(run_id);
     });
   }
 
-  /** Offers runs that may be offered already. */
+  /** Offers several runs, which may be offered already. */
   async offerAll(rows: readonly RunRow[]): Promise<void> {
     if (rows.length > 0) await this.#services.dispatcher.offer(rows.map(({ run_id }) => run_id));
   }
 
-  /** The store failed while this process had the run: it is offered again when the store is back. */
+  /** The store failed while this process had the run: `offerAgain` offers it when the store is back. */
   offerLater(run_id: string): void {
     this.#toOffer.add(run_id);
   }
 
-  /** Offers the orphans again; called now and then. */
+  /** Offers the runs that were dropped or could not be offered. Called periodically. */
   async offerAgain(): Promise<void> {
     const { active, dispatcher, commits } = this.#services;
     if (this.#toOffer.size === 0 || active.stopping || commits.failing) return;
     const run_ids = [...this.#toOffer];
-    // Within this process, a run stops being an orphan when it is taken in hand.
+    // A local dispatcher gives each run to `execute`, which removes it from the set.
     if (dispatcher.shared) this.#toOffer.clear();
     try {
       await dispatcher.offer(run_ids);
@@ -90,11 +90,11 @@ export class Executor {
   }
 
   #enterOnce(run_id: string): Promise<void> {
-    const under = this.#entering.get(run_id);
-    if (under !== undefined) return under;
-    const taking = this.#load(run_id).finally(() => this.#entering.delete(run_id));
-    this.#entering.set(run_id, taking);
-    return taking;
+    const entering = this.#entering.get(run_id);
+    if (entering !== undefined) return entering;
+    const loading = this.#load(run_id).finally(() => this.#entering.delete(run_id));
+    this.#entering.set(run_id, loading);
+    return loading;
   }
 
   async #load(run_id: string): Promise<void> {
@@ -103,12 +103,12 @@ export class Executor {
       if (row !== undefined && !isFinal(row.status)) await this.#enter(row);
       else this.#toOffer.delete(run_id);
     } catch (error) {
-      this.#services.executions.logFor(run_id).warn(`could not be taken in hand, and will be: ${String(error)}`);
+      this.#services.executions.logFor(run_id).warn(`could not be loaded; will retry: ${String(error)}`);
       this.#toOffer.add(run_id);
     }
   }
 
-  /** Never rejects: what cannot be done now is done when the store is back. */
+  /** Never rejects: where the store fails, the run is offered again later. */
   async #enter(row: RunRow): Promise<void> {
     const { executions } = this.#services;
     try {
@@ -117,13 +117,13 @@ export class Executor {
       this.#toOffer.delete(row.run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
-      // Another execution has it.
+      // Another execution has the run.
       if (kind === 'conflict') return void this.#toOffer.delete(row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
-        executions.logFor(row.run_id).warn(`could not be re-entered, and will be: ${String(error)}`);
+        executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
         return void this.#toOffer.add(row.run_id);
       }
-      // One run that cannot be read or whose agent is gone must not keep the others from going on.
+      // One run that cannot be read, or has no agent any more, must not stop the others.
       executions.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
       await this.#end(row, errorOf(error)).catch(() => void this.#toOffer.add(row.run_id));
     }
@@ -134,27 +134,27 @@ export class Executor {
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
     if (row.status === 'awaiting' && row.tier === 'durable') {
-      // It stays on disk until the reply comes, so that it costs nothing; unless it waits for a step as well.
+      // The run stays in the store until the reply comes, so that it costs no memory, unless a step is open as well.
       const journal = await journalOf(this.#services.store, row.run_id);
       if (openSteps(journal).size > 0) await this.#start(await recoverRun(this.#services, row, {}));
       return;
     }
-    // First: the client that cancelled a queued run was told so.
+    // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling') return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
-    // One that has not begun has lost nothing.
-    if (row.tier === 'pinned' && row.status !== 'created')
+    // A run that was only created can still be started.
+    if (row.tier !== 'durable' && row.status !== 'created')
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }));
   }
 
-  /** In a process that is stopping, what can go on in the next one is left to it. */
+  /** Starts an execution. A process that is stopping releases it instead, if another one can go on with it. */
   async #start(execution: Execution): Promise<void> {
     const { active } = this.#services;
-    const waits = execution.durable || execution.run.status === 'created';
-    if (active.stopping && waits) await active.release(execution);
+    const releasable = execution.durable || execution.run.status === 'created';
+    if (active.stopping && releasable) await active.release(execution);
     else execution.start();
   }
 
@@ -163,6 +163,6 @@ export class Executor {
   }
 }
 
-/** Whether a run wants to be executed, so that where no process has it, one has to. */
+/** Whether some process has to execute the run. */
 export const needsExecution = ({ status, queued_at }: RunRow): boolean =>
   status === 'cancelling' || (queued_at === null && (status === 'created' || status === 'in-progress'));

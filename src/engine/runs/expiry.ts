@@ -4,10 +4,10 @@ import { endStoredRun } from './end-stored.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 100;
-/** Steps of clearing up in a row; each takes the store a few milliseconds at most. */
+/** Each step takes the store a few milliseconds at most. */
 const maxSweepSteps = 200;
 
-/** Ends what is over its time: runs that work, await or say nothing for too long. */
+/** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
 export async function expireRuns(services: RunServices): Promise<void> {
   const { store, active, executions } = services;
   const now = new Date().toISOString();
@@ -17,21 +17,24 @@ export async function expireRuns(services: RunServices): Promise<void> {
     try {
       await endStoredRun(services, row, fail('await_timeout').toJSON());
     } catch (error) {
-      // The others have their times as well.
-      executions.logFor(row.run_id).warn(`its await is over, and it could not be ended yet: ${String(error)}`);
+      // An error of one run must not keep the others from ending.
+      executions.logFor(row.run_id).warn(`could not be ended after its await timed out; will retry: ${String(error)}`);
     }
   }
 }
 
-/** Clears what is kept too long, step by step, as long as `go` says so. */
-export async function sweepExpired({ store, executions: { limits } }: RunServices, go: () => boolean): Promise<void> {
+/** Removes expired runs, keys and sessions, in small steps, while `goesOn` returns true. */
+export async function sweepExpired(
+  { store, executions: { limits } }: RunServices,
+  goesOn: () => boolean,
+): Promise<void> {
   const { runTtl, idempotencyTtl, sessionTtl } = limits;
   const before = {
     keys: ago(idempotencyTtl),
     ...(runTtl > 0 && { runs: ago(runTtl) }),
     ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
   };
-  for (let step = 0; step < maxSweepSteps && go() && (await store.sweep(before)); step += 1) {
+  for (let step = 0; step < maxSweepSteps && goesOn() && (await store.sweep(before)); step += 1) {
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -9,20 +9,20 @@ export interface IdempotentRequest {
   readonly hash: string;
 }
 
-/** Characters from which on a text stands for itself by its hash: to write megabytes as JSON costs more than to hash them. */
+/** Texts of more characters are replaced by their hash: writing megabytes as JSON costs more than hashing them. */
 const hashedTextChars = 65_536;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
 
-/** The same body has the same hash, however its keys are ordered and in whichever mode it asks. */
+/** The hash of a body depends neither on the order of its keys nor on its mode. */
 export function idempotentRequest(scope: string, key: string, body: object): IdempotentRequest {
   const { mode: _, ...rest } = { mode: undefined, ...body };
   return { scope, key, hash: hashOf(JSON.stringify(sorted(rest))) };
 }
 
 /**
- * The same value, with each object as its sorted names and their values: one `JSON.stringify` of that costs a quarter
- * of what sorted copies cost, in which V8 would build large objects again.
+ * The same value, with each object as its sorted names and their values. One `JSON.stringify` of that costs a quarter
+ * of sorted copies, for which V8 would build large objects.
  */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
@@ -32,70 +32,70 @@ function sorted(value: unknown): unknown {
   return { names, values: names.map((name) => sorted(Reflect.get(value, name))) };
 }
 
-/** Requests that are made once, however often they are sent. */
+/** Executes each request with an Idempotency-Key once, however often it is sent. */
 export class Idempotency {
   readonly #store: Store;
   readonly #ttl: number;
-  /** The newest request of each key that is under way here. */
+  /** By key, the newest request that is in progress in this process. */
   readonly #inProgress = new Map<string, Promise<unknown>>();
 
-  /** `keep` is in milliseconds. */
-  constructor(store: Store, keyExtras: number) {
+  /** `ttl`: milliseconds for which a key is kept. */
+  constructor(store: Store, ttl: number) {
     this.#store = store;
-    this.#ttl = keyExtras;
+    this.#ttl = ttl;
   }
 
   /**
-   * Does the work, or answers what came of it before. Requests of one key wait for each other: the second has to
-   * find what the first has made, not the session that the first keeps busy.
-   * @throws RivuletError `idempotency_key_reused`, and what the work throws
+   * Does the work, or returns the result of the earlier request. Requests of one key wait for each other: the second
+   * one has to find the run of the first one, not a session that this run keeps busy.
+   * @throws RivuletError `idempotency_key_reused`, and any error of the work
    */
   async deduplicate<T>(
     request: IdempotentRequest | undefined,
-    again: (key: Key) => Promise<T>,
+    repeat: (key: Key) => Promise<T>,
     work: () => Promise<T>,
   ): Promise<T> {
     if (request === undefined) return work();
     const name = `${request.scope} ${request.key}`;
     const before = this.#inProgress.get(name);
-    const mine = (async () => {
-      await before?.catch(() => undefined); // its own caller hears of it
-      return this.#findOrDo(request, again, work);
+    const result = (async () => {
+      await before?.catch(() => undefined); // its own caller gets the error
+      return this.#findOrDo(request, repeat, work);
     })();
-    this.#inProgress.set(name, mine);
+    this.#inProgress.set(name, result);
     try {
-      return await mine;
+      return await result;
     } finally {
-      if (this.#inProgress.get(name) === mine) this.#inProgress.delete(name);
+      if (this.#inProgress.get(name) === result) this.#inProgress.delete(name);
     }
   }
 
-  async #findOrDo<T>(request: IdempotentRequest, again: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {
+  async #findOrDo<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {
     const earlier = await this.#earlier(request);
-    if (earlier !== undefined) return again(earlier);
+    if (earlier !== undefined) return repeat(earlier);
     try {
       return await work();
     } catch (error) {
-      // The first of them may have come to another process.
+      // Another process may have executed a request of the same key meanwhile.
       const first = await this.#earlier(request);
       if (first === undefined) throw error;
-      return again(first);
+      return repeat(first);
     }
   }
 
   async #earlier({ scope, key, hash }: IdempotentRequest): Promise<Key | undefined> {
     const known = await this.#store.key(scope, key);
-    if (known === undefined || known.created_at < this.#fresh()) return undefined;
+    if (known === undefined || known.created_at < this.#oldest()) return undefined;
     if (known.hash !== hash) throw fail('idempotency_key_reused', key);
     return known;
   }
 
-  /** What keeps the key together with what comes of it. */
-  keep(request: IdempotentRequest | undefined, run_id: string, after: number, created_at: string): Extras {
-    return request === undefined ? {} : { key: { ...request, run_id, after, created_at, fresh: this.#fresh() } };
+  /** The key, to be committed together with the work's result. */
+  keyExtras(request: IdempotentRequest | undefined, run_id: string, after: number, created_at: string): Extras {
+    return request === undefined ? {} : { key: { ...request, run_id, after, created_at, fresh: this.#oldest() } };
   }
 
-  #fresh(): string {
+  #oldest(): string {
     return new Date(Date.now() - this.#ttl).toISOString();
   }
 }

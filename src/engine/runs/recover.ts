@@ -7,8 +7,8 @@ import { parseEvent, readLines } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
- * Takes a run in hand that is only in the store, under a new epoch: an execution that had it before can write no more.
- * When it is started, its agent is led through its past first.
+ * Re-enters a stored run with a new epoch, which fences any earlier execution. When the execution is started, its agent
+ * first replays the log and the journal.
  * @throws RivuletError `agent_unknown`, `log_removed`, `log_damaged`, `conflict`, `store_failed`, `store_unavailable`
  */
 export async function recoverRun(
@@ -26,13 +26,13 @@ export async function recoverRun(
   const created = parseEvent(run_id, first);
   if (!('run' in created)) throw fail('log_damaged', run_id);
   const log = new RunLog(commits, { ...row, ...change, epoch: epoch + 1 }, { from: epoch });
-  const past: Recording = { lines, journal };
-  const execution = new Execution(agent, created.run, input, log, executions, past);
+  const recording: Recording = { lines, journal };
+  const execution = new Execution(agent, created.run, input, log, executions, recording);
   await active.add(execution);
   return execution;
 }
 
-/** What a durable run's agent was given. @throws RivuletError `log_damaged`, and what the store throws */
+/** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
 export async function journalOf(store: Store, run_id: string): Promise<JournalEntry[]> {
   const lines = await store.journal(run_id);
   try {

@@ -12,10 +12,10 @@ import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
- * Answers what an awaiting run asked, wherever the run is. A reply belongs to the question that is open when the request
- * arrives, or to the one whose id it names.
- * @throws RivuletError `run_unknown`, `not_awaiting`, `await_type_mismatch`, `validation_failed`, `idempotency_key_reused`, `conflict`, `node_unresponsive`,
- * `store_unavailable`
+ * Accepts the reply to the question of an awaiting run, in memory, on another node or in the store. A reply belongs to
+ * the question whose id it names, or else to the one that is open when the request arrives.
+ * @throws RivuletError `run_unknown`, `not_awaiting`, `await_type_mismatch`, `validation_failed`,
+ * `idempotency_key_reused`, `conflict`, `node_unresponsive`, `store_unavailable`
  */
 export async function resumeRun(
   services: RunServices,
@@ -24,7 +24,7 @@ export async function resumeRun(
   { idempotency_key }: RunOptions,
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
-  // Before anything is awaited: the run may ask its next question while this request is on its way.
+  // Before the first await: the run may ask its next question while this request is in progress.
   const asked = input.id ?? active.local(run_id)?.run.await_request?.id;
   const key =
     idempotency_key === undefined ? undefined : idempotentRequest(`resume ${run_id}`, idempotency_key, { input });
@@ -45,11 +45,11 @@ async function resume(
   const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
   const execution = await active.get(run_id);
-  // While it is led through its past it awaits nothing, whatever it asked then.
+  // During a replay the run awaits nothing, although its log may say so.
   if (execution?.replaying) await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
   const row = execution?.log.row ?? (await active.row(run_id));
-  // A run that is led through its past awaits nothing; one that another process had in memory, where there is none, neither.
-  const lost = execution === undefined ? row.tier === 'pinned' && !dispatcher.shared : execution.replaying;
+  // Nor does a run whose execution is lost: one that is not durable, and that no other node can have.
+  const lost = execution === undefined ? row.tier !== 'durable' && !dispatcher.shared : execution.replaying;
   if (row.status !== 'awaiting' || lost) throw fail('not_awaiting', run_id, row.status);
   const run = execution?.run ?? (await foldStored(store, row));
   if (run.await_request === undefined) throw fail('not_awaiting', run_id, run.status);
@@ -57,11 +57,11 @@ async function resume(
   if (asked !== undefined && id !== undefined && asked !== id) throw fail('question_mismatch', id, asked);
   const now = executions.now();
   const reply = receiveReply(run.await_request, input, now);
-  const extras = idempotency.keep(key, run_id, row.last, now);
+  const extras = idempotency.keyExtras(key, run_id, row.last, now);
   if (execution !== undefined) return resumeHere(services, execution, reply, extras);
-  return row.tier === 'pinned'
-    ? forwardReply(services, row, run, reply, extras)
-    : resumeStored(services, row, run, reply, extras);
+  return row.tier === 'durable'
+    ? resumeStored(services, row, run, reply, extras)
+    : forwardReply(services, row, run, reply, extras);
 }
 
 async function resumeHere(
@@ -76,7 +76,7 @@ async function resumeHere(
   return { run_id: execution.run.run_id, run, after };
 }
 
-/** A durable run goes on in the store; the node that takes it replays it up to there. The node that had it is fenced. */
+/** Resumes a durable run in the store. The node that executes it next replays it; the node that had it is fenced. */
 async function resumeStored(
   { commitOne, executions, active, offer }: RunServices,
   row: RunRow,
@@ -84,7 +84,7 @@ async function resumeStored(
   reply: AwaitResume,
   extras: Extras,
 ): Promise<AcceptedRun> {
-  // Before anything is written: a run whose agent is gone has to go on waiting.
+  // Before the write: a run whose agent is unknown has to go on awaiting.
   executions.registry.get(row.agent_name);
   const { run_id, epoch, last } = row;
   const { await_request: _, ...rest } = run;
@@ -101,7 +101,7 @@ async function resumeStored(
     row: next,
     from: epoch,
     expect: last,
-    // Events that are not final do not repeat the output.
+    // Only the final event carries the output.
     lines: [encode({ type: 'run.in-progress', run: { ...resumed, output: [] } })],
     journal: [JSON.stringify({ at: last, reply })],
     ...extras,

@@ -7,7 +7,7 @@ import type { ActiveRuns } from './active-runs.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { SessionQueue } from './session-queue.ts';
 
-/** What is needed to make a run, to resume or cancel one, and to take one in hand. */
+/** The parts of the engine that create, resume, cancel and execute runs. */
 export interface RunServices {
   readonly store: Store;
   readonly commits: GroupCommit;
@@ -17,8 +17,8 @@ export interface RunServices {
   readonly active: ActiveRuns;
   readonly queue: SessionQueue;
   readonly idempotency: Idempotency;
-  /** Asks for a process to execute a run, this one or another; see `Executor.offer`. */
+  /** Offers a run to the dispatcher; see `Executor.offer`. */
   readonly offer: (run_id: string) => void;
-  /** Cancels a run, here or elsewhere; see `cancelRun`. */
+  /** Cancels a run of any process; see `cancelRun`. */
   readonly cancel: (run_id: string) => Promise<string>;
 }

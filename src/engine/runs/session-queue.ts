@@ -4,33 +4,33 @@ import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, When, Write } from '../../core/store.ts';
 import type { CommitOne } from '../store-access.ts';
 
-/** How a new run comes into its session: at once or queued, and the condition under which the store takes it. */
+/** How a session admits a new run: at once or queued, and the condition for the write that creates it. */
 export interface Admission {
   readonly queued: boolean;
   readonly when?: When;
 }
 
 export interface SessionQueueOptions {
-  /** Runs of one session that may be unfinished when one more is queued; 0 for any number. */
+  /** Unfinished runs of one session that may be there when one more is queued; 0 for no limit. */
   readonly limit: number;
   readonly commitOne: CommitOne;
-  /** Offers a run whose turn has come to be executed. */
+  /** Offers a run that starts. */
   readonly offer: (run_id: string) => void;
   readonly stopping: () => boolean;
 }
 
 /**
  * The queue of a session is in the store: its runs that are not final, in the order of their ids. A run that waits has
- * `queued_at`, and begins when it is the first. That it is the first then, and that it is the last when it comes, are
- * conditions of writes, so any node can take each step, and its cost does not grow with the queue. What is here is
- * which sessions have a queue that this process looks after, and which run each of them waits for.
+ * `queued_at`, and starts when it is the first. Both steps are conditional writes: a run is queued only as the last
+ * one, and starts only as the first one. So any node can take each step, at a cost that does not grow with the queue.
+ * This process only keeps which of its sessions have a queue, and which run each queue waits for.
  */
 export class SessionQueue {
   readonly #store: Store;
   readonly #options: SessionQueueOptions;
-  /** By session, the run that its queue waits for; empty until that is known. */
+  /** By session, the run that its queue waits for; '' until that is known. */
   readonly #blockingRuns = new Map<string, string>();
-  /** The sessions of those runs. */
+  /** By run, the session whose queue waits for it. */
   readonly #blockedSessions = new Map<string, string>();
 
   constructor(store: Store, options: SessionQueueOptions) {
@@ -38,7 +38,7 @@ export class SessionQueue {
     this.#options = options;
   }
 
-  /** Where a new run goes. @throws RivuletError `session_busy`, `queue_full`, `store_unavailable` */
+  /** Decides how a session admits a new run. @throws RivuletError `session_busy`, `queue_full`, `store_unavailable` */
   async admit(session_id: string, if_busy: IfBusy): Promise<Admission> {
     if (if_busy === 'parallel') return { queued: false };
     const [first] = await this.#store.unfinished(session_id, '', 1);
@@ -49,22 +49,22 @@ export class SessionQueue {
     return { queued: true, when: 'last' };
   }
 
-  /** A run of the session is queued: begins it if it is the first. */
+  /** A run of the session is queued: starts it if it is the first. */
   async add(session_id: string): Promise<void> {
-    // Not the first, then: the session waits for that.
+    // The queue waits for another run already.
     if ((this.#blockingRuns.get(session_id) ?? '') !== '') return;
     this.#blockingRuns.set(session_id, '');
     await this.#startNext(session_id);
   }
 
-  /** A run is final, here or on another node: the next one of its session begins. */
+  /** A run is final, on this or another node: starts the next run of its session. */
   onRunFinal(run_id: string): void {
     const session_id = this.#blockedSessions.get(run_id);
-    // What fails is done at the next `checkAll`.
+    // The next `checkAll` repeats what failed.
     if (session_id !== undefined) void this.#startNext(session_id).catch(() => undefined);
   }
 
-  /** A notification may have been lost, or the store have failed: looks at all queues. */
+  /** Checks all queues, because a notification may be lost, or the store may have failed. */
   async checkAll(): Promise<void> {
     for (const session_id of [...this.#blockingRuns.keys()]) await this.#startNext(session_id);
   }
@@ -77,19 +77,19 @@ export class SessionQueue {
       if (first.queued_at !== null) {
         if (await this.#start(first)) return;
       } else {
-        // It may have ended before this process listened for its end.
+        // It may have ended before this process waited for it.
         const now = await this.#store.run(first.run_id);
         if (now !== undefined && !isFinal(now.status)) return;
       }
     }
   }
 
-  /** That its turn has come is durable before its agent does anything. Answers whether it begins. */
+  /** Starts a queued run: that is durable before its agent runs. Returns whether the write was taken. */
   async #start(row: RunRow): Promise<boolean> {
     const { epoch, last } = row;
-    const begun: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
+    const started: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
     const { commitOne, offer } = this.#options;
-    const write: Write = { row: begun, from: epoch, expect: last, lines: [], when: 'first' };
+    const write: Write = { row: started, from: epoch, expect: last, lines: [], when: 'first' };
     return (await commitOne(write, () => offer(row.run_id))) === 'taken';
   }
 
