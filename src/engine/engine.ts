@@ -33,12 +33,12 @@ export interface EngineOptions {
   readonly registry: Registry;
   readonly store: Store;
   readonly dispatcher: Dispatcher;
-  /** Whether this process executes runs. Where it does not, others have to. Default true. */
+  /** Whether this process executes runs. If not, other nodes of the store have to. Default true. */
   readonly executesRuns?: boolean;
   readonly fetchResource: FetchResource;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
-  /** Told of failures of the store that no request is waiting for. */
+  /** Receives errors of the store that belong to no request. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: Partial<Limits>;
   /** Milliseconds since 1970, for the times of events and messages. Default `Date.now`. */
@@ -46,8 +46,8 @@ export interface EngineOptions {
 }
 
 /**
- * The only door to runs. Whatever it answers as JSON is durable: no caller is told
- * what the store could still lose.
+ * The interface to runs, sessions and agents for the server and its protocols. The JSON that it returns is durable: no
+ * caller sees what the store could still lose.
  */
 export class Engine {
   readonly #store: Store;
@@ -68,7 +68,7 @@ export class Engine {
     this.#services = servicesOf(options, this.#store, limits, () => this.#executor);
     this.#executor = new Executor(this.#services);
     this.#sync = new Sync(this.#services, this.#executor, onFailure);
-    // A run that has ended meanwhile needs no cancelling.
+    // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
     const clearing: PeriodicTask = new PeriodicTask(
       limits.sweepInterval,
@@ -86,7 +86,7 @@ export class Engine {
     ];
   }
 
-  /** Takes its share in the work, beginning with what an earlier process left; call it before serving. */
+  /** Starts to execute runs, first those that an earlier process left unfinished. Call it before serving requests. */
   async start(): Promise<void> {
     const { dispatcher } = this.#services;
     const { execute, onReleased } = this.#executor;
@@ -96,23 +96,23 @@ export class Engine {
     for (const task of this.#tasks) task.start();
   }
 
-  /** Resolves where requests can be served. @throws RivuletError `store_unavailable` */
+  /** Resolves if requests can be served. @throws RivuletError `store_unavailable` */
   async ready(): Promise<void> {
     this.#services.commits.checkAvailable();
     await this.#store.due('', 1);
   }
 
-  /** Makes a run and starts it, now or when its turn comes. See `createRun` for what it throws. */
+  /** Creates a run and starts it, now or after the earlier runs of its session. See `createRun` for its errors. */
   create(request: RunCreateRequest, options: RunOptions = {}): Promise<AcceptedRun> {
     return createRun(this.#services, request, options);
   }
 
-  /** Answers what an awaiting run asked, whether it is in memory or not. See `resumeRun` for what it throws. */
+  /** Accepts the reply to the question of an awaiting run, in memory or not. See `resumeRun` for its errors. */
   resume(run_id: string, input: AwaitResumeInput, options: RunOptions = {}): Promise<AcceptedRun> {
     return resumeRun(this.#services, run_id, input, options);
   }
 
-  /** Cancels a run; answers it as `cancelling`. See `cancelRun` for what it throws. */
+  /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun` for its errors. */
   cancel(run_id: string): Promise<string> {
     return cancelRun(this.#services, run_id);
   }
@@ -122,14 +122,14 @@ export class Engine {
     return this.#services.active.json(run_id);
   }
 
-  /** The Run as JSON, as it was when it began to await. @throws as `run` */
+  /** The Run as JSON, as of the event with which it began to await. @throws as `run` */
   runAt(run_id: string, event_id: number): Promise<string> {
     return this.#services.active.jsonAt(run_id, event_id);
   }
 
   /**
-   * Runs as JSON without their output, newest first, and the cursor for those before them, where there are any. Each
-   * takes one read of one event at most, whatever the run has said.
+   * Runs as JSON without their output, newest first, and the cursor of the next page, if there is one. Each run takes
+   * at most one read of one event, however long its log is.
    */
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
     const rows = await this.#store.runs(filter, before, limit + 1);
@@ -157,7 +157,7 @@ export class Engine {
   }
 
   /**
-   * The run stream, whether the run is live or long over: history after a cursor first, then live.
+   * The run stream of any run, live or stored: history after a cursor first, then live.
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
   async stream(run_id: string, options: CursorOptions = {}): Promise<RunStream> {
@@ -166,13 +166,16 @@ export class Engine {
     return new RunStream(() => active.cursor(source, options));
   }
 
-  /** A cursor on the run stream, for writers that pull; to be closed. @throws as `stream` */
+  /** A cursor on the run stream, for writers that pull. The caller closes it. @throws as `stream` */
   openCursor(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
     return this.#services.active.openCursor(run_id, options);
   }
 
-  /** A client reads a run; the run's policy decides what happens when the last one leaves. See `Presence.come`. */
-  async connectReader(run_id: string): Promise<(gone: boolean) => void> {
+  /**
+   * A client reads a run, whose policy decides what happens when the last client disconnects. See
+   * `ConnectedReaders.connect`.
+   */
+  async connectReader(run_id: string): Promise<(disconnected: boolean) => void> {
     const { active } = this.#services;
     const row = active.local(run_id)?.log.row ?? (await active.row(run_id));
     return this.#connectedReaders.connect(run_id, row.on_disconnect);
@@ -185,7 +188,7 @@ export class Engine {
     return manifest;
   }
 
-  /** By name. */
+  /** The manifests of the agents, by name. */
   manifests(limit: number, offset: number): Promise<AgentManifest[]> {
     const { registry } = this.#services.executions;
     return manifestsOf(this.#store, registry.list().slice(offset, offset + limit));
@@ -203,7 +206,7 @@ export class Engine {
     return resource;
   }
 
-  /** Ends what is going on, so that every reader comes to an end; the store stays open. See `ActiveRuns.stop`. */
+  /** Stops all runs and ends all streams; the store stays open. See `ActiveRuns.stop`. */
   async stop(): Promise<void> {
     const { dispatcher, active } = this.#services;
     this.#connectedReaders.clear();
@@ -219,7 +222,7 @@ export class Engine {
   }
 }
 
-/** The parts of an engine that need each other; of the executor, which needs them all, only two functions. */
+/** Makes the parts that need each other. They use two functions of the executor, which is made last. */
 function servicesOf(options: EngineOptions, store: Store, limits: Limits, executor: () => Executor): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock(options.clock ?? Date.now);
@@ -265,7 +268,9 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
   return services;
 }
 
-/** The time as the wire has it. Many runs ask in the same millisecond, and to write a date costs a microsecond. */
+/**
+ * The time as the wire has it. Many runs need it in the same millisecond, and formatting a date costs a microsecond.
+ */
 function clock(read: () => number): () => string {
   let last = 0;
   let text = '';

@@ -1,6 +1,6 @@
 /**
- * Work that is done again and again, never twice at once. A failure does not end it; the first of several in a row is
- * told. A period of 0 is never.
+ * Repeats work at an interval, never twice at once. A failure does not stop it; `onFailure` receives the first of
+ * several in a row. An interval of 0 means never.
  */
 export class PeriodicTask {
   readonly #period: number;
@@ -28,7 +28,7 @@ export class PeriodicTask {
     this.#timer.unref();
   }
 
-  /** Resolves when no work is under way any more. */
+  /** Resolves when no work is in progress. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;

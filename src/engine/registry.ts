@@ -3,7 +3,7 @@ import { fail } from '../core/errors.ts';
 import type { AgentFigures, Store } from '../core/store.ts';
 import type { AgentManifest, AgentStatus } from '../schema/agent.ts';
 
-/** An agent and where it came from: a file, or a word for code that passed it in. */
+/** An agent and its source for error messages: a file, or a name for the code that passed it in. */
 export interface Hosted {
   readonly agent: Agent;
   readonly source: string;
@@ -13,12 +13,12 @@ export interface Hosted {
 export class Registry {
   #agents: ReadonlyMap<string, Hosted>;
 
-  /** @throws Error that names agent and source where a name is bad or used twice */
+  /** @throws Error that names agent and source where a name is invalid or used twice */
   constructor(hosted: Iterable<Hosted>) {
     this.#agents = byName(hosted);
   }
 
-  /** Hosts these instead of all that there were. A run that has begun stays with its agent. @throws as the constructor */
+  /** Replaces all agents. A run that has begun keeps its agent. @throws as the constructor */
   replace(hosted: Iterable<Hosted>): void {
     this.#agents = byName(hosted);
   }
@@ -30,7 +30,7 @@ export class Registry {
     return hosted.agent;
   }
 
-  /** By name, so that pages of a list never overlap. */
+  /** Sorted by name, so that pages of a list never overlap. */
   list(): Agent[] {
     return [...this.#agents.keys()].sort().map((name) => this.get(name));
   }
@@ -50,7 +50,7 @@ function byName(hosted: Iterable<Hosted>): Map<string, Hosted> {
   return agents;
 }
 
-/** Manifests with the figures of the runs that were really executed; no figures before the first ended. */
+/** The manifests of agents, with the figures of their ended runs, if there are any. */
 export async function manifestsOf(store: Store, agents: readonly Agent[]): Promise<AgentManifest[]> {
   const figures = await store.figures(agents.map((agent) => agent.manifest.name));
   const byName = new Map(figures.map((one) => [one.agent_name, one]));
@@ -67,7 +67,7 @@ export async function manifestsOf(store: Store, agents: readonly Agent[]): Promi
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-/** Cancelled runs count nowhere: they say nothing about the agent. */
+/** The figures leave out cancelled runs, which say nothing about the agent. */
 function statusOf({ completed, failed, tokens, seconds }: AgentFigures): AgentStatus {
   const ended = completed + failed;
   return {

@@ -9,25 +9,25 @@ import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newId } from './ids.ts';
 
-/** Reads a resource of another server; rejects with a reason that may be told. Guarded: see `http/foreign`. */
+/** Reads a resource of another server; rejects with a reason that clients may see. Guarded: see `http/remote-fetch`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
 
 const resourcePath = '/resources/';
-/** Messages that are read from the store at once. */
+/** Messages that one call of the store reads. */
 const pageSize = 100;
-/** A resource of some server of this kind; its id says whether it is kept here. */
+/** The URL of a resource of any Rivulet server; its id shows whether this store has it. */
 const anyResource = /^https?:\/\/.*\/resources\/([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
-/** URLs of other servers in one session: an agent that reads the history makes a request for each. */
+/** URLs of other servers that one session may have: an agent that reads the history makes a request for each. */
 const maxForeign = 1_000;
-/** Entries of a history that are answered, the newest ones: a session may go on for years. */
+/** The newest entries of a history, which is all that clients get: a session may go on for years. */
 const maxListedMessages = 10_000;
-/** Messages that one run finds unreadable until it asks other servers for no more. */
+/** Unreadable messages after which a run makes no more requests to other servers. */
 const maxUnreadable = 10;
 
-/** Which session, and which of its runs asks. */
+/** A run and its session. */
 type RunKey = Pick<RunRow, 'session_id' | 'run_id'>;
 
-/** How much of a history there was: the number of its messages, the last one's URL, and those that were left out. */
+/** The extent of a history: the number of its messages, the last one's URL, and the URLs that were left out. */
 export interface HistoryMark {
   readonly count: number;
   readonly last: string | null;
@@ -39,7 +39,7 @@ export interface History {
   readonly mark: HistoryMark;
 }
 
-/** The URLs of a history, and what becomes of those that cannot be read: an error, or they are added to `without`. */
+/** The URLs of a history to read. An unreadable one is an error if `strict`; otherwise it is added to `without`. */
 interface HistoryReading {
   readonly run_id: string;
   readonly urls: readonly string[];
@@ -47,7 +47,7 @@ interface HistoryReading {
   readonly without: Set<string>;
 }
 
-/** Sessions as the wire has them: histories of URLs, whether their messages are kept here or elsewhere. */
+/** Sessions: their states, and their histories of URLs, with messages in this store or on other servers. */
 export class Sessions {
   readonly #store: Store;
   readonly #fetch: FetchResource;
@@ -55,7 +55,7 @@ export class Sessions {
   readonly #logFor: (run_id: string) => AgentLog;
   readonly #checkMessage: Validator<MessageInput> = compile(MessageInput, 'message');
 
-  /** `publicUrl` is asked late, since a server on port 0 knows its own address only once it listens. */
+  /** `publicUrl` is a function, because a server on port 0 knows its own address only once it listens. */
   constructor(store: Store, fetch: FetchResource, publicUrl: () => string, logFor: (run_id: string) => AgentLog) {
     this.#store = store;
     this.#fetch = fetch;
@@ -75,15 +75,15 @@ export class Sessions {
   }
 
   /**
-   * A client's descriptor, in which URLs of resources that are kept here are paths: moving house is free, and nodes
-   * that share a store under several addresses do not double its history.
+   * A client's descriptor, in which URLs of resources of this store become paths. So a server may change its address,
+   * and nodes that share a store under several addresses do not duplicate its history.
    * @throws RivuletError `validation_failed` where the session would have too many URLs of other servers
    */
   async receiveDescriptor({ history = [], state, ...rest }: SessionInput, session_id: string): Promise<SessionInput> {
     const ids = history.map((url) => anyResource.exec(url)?.[1]);
     const asked = ids.filter((id) => id !== undefined);
-    const kept = asked.length === 0 ? [] : await this.#store.resources(asked);
-    const own = new Set(kept.flatMap((one) => (one?.session_id === session_id ? [one.resource_id] : [])));
+    const found = asked.length === 0 ? [] : await this.#store.resources(asked);
+    const own = new Set(found.flatMap((one) => (one?.session_id === session_id ? [one.resource_id] : [])));
     const urls = history.map((url, at) => {
       const id = ids[at];
       return id !== undefined && own.has(id) ? `${resourcePath}${id}` : this.#relative(url);
@@ -96,8 +96,8 @@ export class Sessions {
   }
 
   /**
-   * What a descriptor adds to its session. The history that it has, if any, is what this run reads, whatever the
-   * session has besides; it is kept with the run, under the run's id.
+   * What a descriptor adds to its session. If it has a history, this run reads that one and not the session's; it is
+   * kept as a resource of the run, under the run's id.
    */
   descriptorExtras({ history = [], state }: SessionInput, { session_id, run_id }: RunKey): Extras {
     const body = JSON.stringify(history);
@@ -117,11 +117,9 @@ export class Sessions {
     return { resources: [resource], state: `${resourcePath}${resource.resource_id}` };
   }
 
-  /**
-   * The messages that a run finds in its session, oldest first; read in pages, when their turn comes. See `historyAt`.
-   */
-  history(place: RunKey, signal: AbortSignal): Observable<Message> {
-    return defer(() => this.#historyOf(place)).pipe(
+  /** The messages of a run's session, oldest first; read lazily, in pages. See `historyAt`. */
+  history(key: RunKey, signal: AbortSignal): Observable<Message> {
+    return defer(() => this.#historyOf(key)).pipe(
       concatMap((reading) =>
         from(pagesOf(reading.urls)).pipe(concatMap((urls) => this.#messages({ ...reading, urls }, signal))),
       ),
@@ -130,13 +128,13 @@ export class Sessions {
   }
 
   /**
-   * The messages that a run finds in its session as they are now, or with a mark, as they were when it was made: a
-   * history only grows. A message that cannot be read fails the run that brought its URL, and is left out for all
-   * others, with a warning in the log.
+   * The messages of a run's session: all of them, or those of an earlier `mark`, which works because histories only
+   * grow. An unreadable message is an error for the run whose request had its URL. All other runs leave it out, with a
+   * warning in the log.
    * @throws RivuletError `resource_refused`
    */
-  async historyAt(place: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
-    const found = await this.#historyOf(place);
+  async historyAt(key: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
+    const found = await this.#historyOf(key);
     const count = mark?.count ?? found.urls.length;
     const last = found.urls[count - 1] ?? null;
     if (mark !== undefined && mark.last !== last)
@@ -156,7 +154,7 @@ export class Sessions {
     return row === undefined || row.state === null ? undefined : this.#json(row.state, signal);
   }
 
-  /** A run that brought a descriptor reads that one's history, and fails where it cannot. */
+  /** A run whose request had a descriptor reads its history, and fails if it cannot. */
   async #historyOf({ session_id, run_id }: RunKey): Promise<HistoryReading> {
     const [descriptor] = await this.#store.resources([run_id]);
     const without = new Set<string>();
@@ -165,7 +163,7 @@ export class Sessions {
     return { run_id, urls: session?.history ?? [], strict: false, without };
   }
 
-  /** One question to the store for all messages that are kept here; those elsewhere are fetched one by one. */
+  /** Reads all messages of this store in one call; those of other servers are fetched one by one. */
   async #messages({ run_id, urls, strict, without }: HistoryReading, signal: AbortSignal): Promise<Message[]> {
     const own = urls.filter((url) => !isForeign(url));
     const resources =

@@ -70,22 +70,15 @@ export class Execution implements Observer<AgentOutput> {
   #lastProgressAt = performance.now();
 
   /** With a recording, the agent replays it before the run goes on. */
-  constructor(
-    agent: Agent,
-    run: Run,
-    input: Message[],
-    log: RunLog,
-    services: ExecutionServices,
-    recording?: Recording,
-  ) {
+  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, shared: ExecutionServices, recording?: Recording) {
     this.#agent = agent;
     this.#input = input;
     this.log = log;
     this.durable = log.row.tier === 'durable';
-    this.#services = services;
+    this.#services = shared;
     // A run that is not durable has only one execution: its log has no more than the first event.
     const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
-    this.#recorder = new Recorder(run, log, services.limits, services.now, replay);
+    this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
     if (!this.durable) return;
     if (recording !== undefined) {
       this.#reorderBuffer = new ReorderBuffer();
@@ -95,7 +88,7 @@ export class Execution implements Observer<AgentOutput> {
       {
         recorder: this.#recorder,
         worked: () => this.worked,
-        outside: services.outside,
+        outside: shared.outside,
         fail: this.#fail,
         recordReordered: () => this.#recordReordered(),
       },
