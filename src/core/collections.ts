@@ -1,6 +1,6 @@
 /**
- * Adds to a list that the caller owns, and returns the list; an empty one is replaced. To push onto an empty array
- * makes room for 17, and most lists of a run have one entry: a message, its part, a reader.
+ * Adds to a list that the caller owns, and returns the list; an empty one is replaced. V8 makes room for 17 entries at
+ * the first push onto an empty array, and most lists of a run have one entry: a message, its part, a reader.
  */
 export function append<T>(list: T[], one: T): T[] {
   if (list.length === 0) return [one];
@@ -8,7 +8,7 @@ export function append<T>(list: T[], one: T): T[] {
   return list;
 }
 
-/** A Set for what comes and goes, without the tables that keep what has gone; see `BoxedMap`. In no order. */
+/** Unordered set with O(1) removal. Unlike `Set`, it does not retain old backing tables; see `BoxedMap`. */
 export class UnorderedSet<T> {
   readonly #members: { readonly one: T; at: number }[] = [];
 
@@ -16,7 +16,7 @@ export class UnorderedSet<T> {
     return this.#members.length;
   }
 
-  /** Returns how it goes; the last one then takes its place. */
+  /** Returns a function that removes the member; the last member then takes its place. */
   add(one: T): () => void {
     const member = { one, at: this.#members.length };
     this.#members.push(member);
@@ -29,7 +29,7 @@ export class UnorderedSet<T> {
     };
   }
 
-  /** Those who are here now: who goes meanwhile is among them. */
+  /** A copy of the members; removals during an iteration do not change it. */
   all(): T[] {
     return this.#members.map(({ one }) => one);
   }
@@ -40,10 +40,10 @@ interface Box<V> {
 }
 
 /**
- * A Map for what comes and goes: the runs in hand, the logs that grow. V8 gives a Map a new table every so often, and
- * the old one points to the new one. A table that has reached old age while few things came and went so keeps alive,
- * dead as it is, every later table with all that it had, until the next full collection: 2.4 KB of each short run, copied
- * twice and collected with the old. Here tables have boxes, which are emptied. Costs 24 bytes an entry.
+ * A Map for entries that come and go: the runs in memory, the logs with pending writes. V8 gives a Map a new backing
+ * table every so often, and the old table points to the new one. An old table in the old generation so keeps all later
+ * tables and their entries alive until the next full collection. That was 2.4 KB for each short run, which the
+ * collector copied twice. Here the table holds boxes, which are emptied on removal. It costs 24 bytes an entry.
  */
 export class BoxedMap<V extends object> {
   readonly #boxes = new Map<string, Box<V>>();
@@ -52,7 +52,7 @@ export class BoxedMap<V extends object> {
     return this.#boxes.get(id)?.value;
   }
 
-  /** Adds it at the end, or replaces what was there, in its place. */
+  /** Adds an entry at the end, or replaces the value of an existing one in its place. */
   set(id: string, value: V): void {
     const box = this.#boxes.get(id);
     if (box === undefined) this.#boxes.set(id, { value });
@@ -70,7 +70,7 @@ export class BoxedMap<V extends object> {
     for (const id of [...this.#boxes.keys()]) this.delete(id);
   }
 
-  /** In the order in which they came; what goes meanwhile is left out. */
+  /** In the order of insertion; entries that are removed meanwhile are left out. */
   *values(): Generator<V, void, undefined> {
     for (const { value } of this.#boxes.values()) if (value !== undefined) yield value;
   }

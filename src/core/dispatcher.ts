@@ -1,37 +1,37 @@
-/** What a process that executes a run holds of it: nobody else is given the run as long as the process lives. */
+/** The lease of the process that executes a run: as long as that process lives, no other one gets the run. */
 export interface Lease {
-  /** The run awaits: it is still in this process's hands, but takes no slot. */
+  /** The run awaits: it stays in this process, but takes no slot. */
   rest(): void;
-  /** The run works again, and counts even where no slot is free: its agent waits in memory. */
+  /** The run works again. It takes a slot even if none is free, because its agent is in memory. */
   wake(): void;
 }
 
-/** Executes a run; resolves when this process has let go of it, whatever became of it. Never rejects. */
+/** Executes a run; resolves when the run has left this process, for whatever reason. Never rejects. */
 export type Execute = (run_id: string, lease: Lease) => Promise<void>;
 
 /**
- * A run that was executed here can be offered again from now on. An offer that was made while it was in this process's
- * hands has changed nothing, so whoever wants more of the run looks at it now, and offers it. Never rejects.
+ * Called when a run has left this process, from when on it can be offered again. The dispatcher has ignored offers of a
+ * run that was executing, so the engine reads the run now, and offers it if it still has to be executed. Never rejects.
  * Not called where the dispatcher knows that there was no such offer.
  */
 export type Released = (run_id: string) => Promise<void>;
 
 /**
- * Decides which process executes a run. What it carries is only the wish: the run is in the store, and an execution
- * that was dispatched twice is refused there.
+ * Decides which process executes a run. It carries only the run's id: the run is in the store, which fences a second
+ * execution of it.
  */
 export interface Dispatcher {
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
   /**
-   * A durable run needs somebody to execute it. To offer one that is offered already, or in somebody's hands,
-   * changes nothing. Rejects, after seconds at most, where it could not be offered: it may have been all the same.
+   * Enqueues runs, which have to be in the store. A run that is queued already, or executing, is left alone. Rejects
+   * within seconds where the offer failed; the run may have been queued all the same.
    */
   offer(run_ids: readonly string[]): Promise<void>;
-  /** From now on, this process executes runs that are offered. A dispatcher may offer without it. */
+  /** From now on, this process executes runs that are offered. A process that only offers runs does not call it. */
   start(execute: Execute, settled: Released): Promise<void>;
-  /** Takes no more runs. */
+  /** Stops taking runs from the queue. */
   pause(): Promise<void>;
-  /** After `pause`; resolves when all that was taken is let go of and settled. It may be offered until then. */
+  /** Call it after `pause`. Resolves when all runs have left this process; until then, runs may be offered. */
   close(): Promise<void>;
 }

@@ -7,13 +7,13 @@ const row = <Args extends unknown[]>(status: number, code: ErrorCode, text: (...
   text,
 });
 
-/** A URL as a message may show it: passwords stand before its host, and tokens in its query. */
+/** A URL without the password before its host and without its query, which may have a token. */
 const withoutSecrets = (url: string): string =>
   cut(url.replace(/^(\w+:\/\/)[^/?#]*@/, '$1').replace(/[?#].*$/s, ''), 300);
 
 /**
- * Every error that Rivulet itself answers: HTTP status, the code on the wire, and the words.
- * The key is its `data.reason` on the wire, and its name in the log and the documentation; `docs/errors.md` lists them all.
+ * Every error of Rivulet itself: its HTTP status, its code on the wire, and its text. The key is its `data.reason` on
+ * the wire, and its name in the log and in `docs/errors.md`, which lists them all.
  */
 export const errorTable = {
   body_not_json: row(400, 'invalid_input', (why: string) => `The body is not JSON: ${why}.`),
@@ -69,12 +69,12 @@ export const errorTable = {
     429,
     'invalid_input',
     (session: string, limit: number) =>
-      `Session ${session} has ${limit} runs that are not over, which is the limit; wait for some of them to end.`,
+      `Session ${session} has ${limit} unfinished runs, which is the limit; wait until one of them has ended.`,
   ),
   conflict: row(
     409,
     'invalid_input',
-    (id: string) => `Run ${id} was changed by somebody else at the same moment; look at it again.`,
+    (id: string) => `Run ${id} was changed by another request at the same moment; read it again.`,
   ),
   not_final: row(
     409,
@@ -131,18 +131,18 @@ export const errorTable = {
   too_busy: row(
     503,
     'server_error',
-    (limit: number) => `${limit} runs are at work, which is all that this server takes; try again soon.`,
+    (limit: number) => `${limit} runs are at work, which is the limit of this server; try again soon.`,
   ),
   too_many_streams: row(
     503,
     'server_error',
-    (limit: number) => `${limit} streams are open, which is all that this server takes; try again soon.`,
+    (limit: number) => `${limit} streams are open, which is the limit of this server; try again soon.`,
   ),
   store_unavailable: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
   node_unresponsive: row(
     503,
     'server_error',
-    (id: string) => `The process that has run ${id} did not take the reply in time; look at the run again soon.`,
+    (id: string) => `The node that executes run ${id} did not accept the reply in time; read the run again soon.`,
   ),
   stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
   internal_error: row(
@@ -150,30 +150,30 @@ export const errorTable = {
     'server_error',
     (request: string) => `Something went wrong on the server; its log has the cause under request ${request}.`,
   ),
-  // The ones below end runs; clients see them in `run.error`, never as a status.
+  // The errors below end runs; clients see them in `run.error`, never as an HTTP status.
   run_interrupted: row(
     500,
     'server_error',
     () =>
-      'The server stopped while this run was going on. Start it again; a durable agent would have gone on by itself.',
+      'The server stopped before this run had ended. Start it again; a run of a durable agent would have continued.',
   ),
   recovery_exhausted: row(
     500,
     'server_error',
     (attempts: number) =>
-      `The run was re-entered ${attempts} times and did not get on; its agent may be what stops the server.`,
+      `The run was re-entered ${attempts} times without progress; its agent may be what stops the server.`,
   ),
   replay_diverged: row(
     500,
     'server_error',
     (position: number | string, expected: string, got: string) =>
-      `The run was re-entered, and its agent did not say again what it had said: at ${
+      `The run was re-entered, and its agent did not repeat its earlier output: at ${
         typeof position === 'number' ? `event ${position}` : position
       }, expected ${cut(expected, 300)}, got ${cut(got, 300)}. Put what may differ into a step.`,
   ),
-  await_timeout: row(500, 'server_error', () => 'Nobody answered in time what the run awaited.'),
+  await_timeout: row(500, 'server_error', () => 'The run awaited a reply for longer than its limit.'),
   run_timeout: row(500, 'server_error', (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
-  idle_timeout: row(500, 'server_error', (seconds: number) => `The agent said nothing for ${seconds} seconds.`),
+  idle_timeout: row(500, 'server_error', (seconds: number) => `The agent emitted nothing for ${seconds} seconds.`),
   output_limit: row(
     500,
     'server_error',
@@ -204,7 +204,7 @@ export const errorTable = {
   call_depth: row(
     500,
     'server_error',
-    (limit: number) => `Agents call each other more than ${limit} deep; is there a ring?`,
+    (limit: number) => `Agents call each other more than ${limit} deep; check for a cycle of calls.`,
   ),
   store_failed: row(
     500,
@@ -220,7 +220,7 @@ export const errorTable = {
 
 export type ErrorName = keyof typeof errorTable;
 
-/** An error of Rivulet’s own, made by `fail`. */
+/** An error of the table above, made by `fail`. */
 export class RivuletError extends Error {
   readonly kind: ErrorName;
   readonly status: number;
@@ -240,7 +240,7 @@ export class RivuletError extends Error {
   }
 }
 
-/** Makes (does not throw) the error of a row of the table. */
+/** Makes the error of a row of the table; the caller throws it. */
 export function fail<Name extends ErrorName>(
   kind: Name,
   ...args: Parameters<(typeof errorTable)[Name]['text']>
@@ -251,9 +251,9 @@ export function fail<Name extends ErrorName>(
 }
 
 /**
- * Thrown by an agent, or emitted as an Observable’s error, to fail its run with a code of its own. The run's error has
- * that code as `data.code`, unless it is one of the protocol's three. `data` is anything that JSON can say, at most
- * 64 Ki characters; what is no object becomes `{ value: … }`.
+ * An agent throws or emits this error to fail its run with a code of its own. The run's error has that code as
+ * `data.code`, unless it is one of the protocol's three. `data` is any JSON value of at most 64 Ki characters; one that
+ * is not an object becomes `{ value: … }`.
  */
 export class AgentError extends Error {
   readonly code: string;
@@ -267,7 +267,7 @@ export class AgentError extends Error {
   }
 }
 
-/** Characters of a run error's message, and how much data it carries; the Run has them wherever it goes. */
+/** Limits of a run error's message and data, which every copy of the Run carries. */
 const maxMessage = 8 * 1024;
 const dataLimits = { chars: 64 * 1024, values: 10_000 };
 
@@ -275,24 +275,24 @@ const isErrorCode = (code: string): code is ErrorCode =>
   code === 'server_error' || code === 'invalid_input' || code === 'not_found';
 
 /**
- * What a run’s `error` says of what its agent threw: any value at all, so every look at it may throw as well. Only an
- * AgentError keeps its code; it is known by its name, because the agent may have loaded another copy of this file.
- * Never throws. The answer is plain JSON.
+ * The `error` of a run whose agent threw a value, as plain JSON. It may be any value, so reading its fields may throw
+ * as well; this function never throws. Only an AgentError keeps its code. It is recognised by its name, because the
+ * agent may have loaded another copy of this file.
  */
 export function errorOf(thrown: unknown): ErrorBody {
   if (typeof thrown === 'string') return { code: 'server_error', message: cut(thrown, maxMessage) };
   const [kind, name, message, code] = ['kind', 'name', 'message', 'code'].map((key) => textIn(thrown, key));
-  const said = cut(message || name || 'The agent threw something that is no Error.', maxMessage);
+  const text = cut(message || name || 'The agent threw something that is no Error.', maxMessage);
   if (isOwn(thrown) && kind !== undefined && isErrorName(kind)) {
-    return { code: errorTable[kind].code, message: said, data: { reason: kind } };
+    return { code: errorTable[kind].code, message: text, data: { reason: kind } };
   }
-  if (name !== 'AgentError' || code === undefined) return { code: 'server_error', message: said };
+  if (name !== 'AgentError' || code === undefined) return { code: 'server_error', message: text };
   const data = objectOf(valueIn(thrown, 'data'));
-  if (isErrorCode(code)) return { code, message: said, ...(data && { data }) };
-  return { code: 'server_error', message: said, data: { ...data, code: cut(code, 200) } };
+  if (isErrorCode(code)) return { code, message: text, ...(data && { data }) };
+  return { code: 'server_error', message: text, data: { ...data, code: cut(code, 200) } };
 }
 
-/** The error that an agent threw, from what `errorOf` made of it: for a durable run that is led through its past. */
+/** The error that an agent threw, from the result of `errorOf`; for the replay of a durable run. */
 export function agentErrorOf({ code, message, data }: ErrorBody): AgentError {
   const { code: own, ...rest } = data ?? {};
   if (code !== 'server_error' || typeof own !== 'string') return new AgentError(code, message, data);

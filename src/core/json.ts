@@ -1,16 +1,16 @@
-/** What JSON can say. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** How much of a value is taken: characters of all its texts and keys, and values in it, itself included. */
+/** Limits of a value: the characters of all its texts and keys, and the number of its values, itself included. */
 export interface JsonLimits {
   readonly chars: number;
   readonly values: number;
 }
 
-/** Deeper JSON would overflow the stack of the code that encodes it again. */
+/** Encoding deeper JSON could overflow the stack. */
 export const maxDepth = 100;
 
-/** The problem of a value that is no JSON, and the field that has it: `input[0].parts` below `where`. */
+/** The problem of a value that is not JSON, and the path of its field. */
 export class NotJson extends Error {
   readonly path: (string | number)[] = [];
   readonly problem: string;
@@ -21,17 +21,17 @@ export class NotJson extends Error {
     this.problem = problem;
   }
 
-  /** The field as people write it. */
+  /** The path below `where`, such as `input[0].parts`. */
   pathIn(where: string): string {
     return this.path.reduce<string>((path, key) => path + (typeof key === 'number' ? `[${key}]` : `.${key}`), where);
   }
 }
 
 /**
- * A copy of a value, of what JSON can say of it, as JSON.stringify would write it, but with an end: depth, number and
- * text are bounded, so that neither a ring nor a value that holds itself twice at each level takes the process.
- * Functions, symbols and BigInts are refused instead of being left out. It runs code of the value's maker: getters,
- * `toJSON`, traps of a Proxy; whatever they throw becomes a NotJson.
+ * A copy of a value as plain JSON, as JSON.stringify would write it. Depth, number of values and text are limited, so
+ * that no cycle, and no value that contains itself twice at each level, can exhaust the process. Functions, symbols and
+ * BigInts are refused instead of being left out. Reading the value may run foreign code: getters, `toJSON`, traps of a
+ * Proxy. Any error of that code becomes a NotJson.
  * @throws NotJson that names the field
  */
 export function toJson(value: unknown, limits: JsonLimits): Json | undefined {
@@ -65,7 +65,7 @@ class Copier {
       case 'object':
         return value === null ? null : this.#object(value, key, levels);
       default:
-        throw new NotJson(`is a ${typeof value}, which JSON cannot say`);
+        throw new NotJson(`is a ${typeof value}, which JSON cannot express`);
     }
   }
 
@@ -105,12 +105,12 @@ class Copier {
 }
 
 function setProperty(target: { [key: string]: Json }, key: string, value: Json): void {
-  // The one key that would be something else than a property.
+  // Assigning to this key would set the prototype.
   if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true });
   else target[key] = value;
 }
 
-/** The first line of what was thrown, at most 200 characters; for any value, however hostile. */
+/** The first line of a thrown value's message, at most 200 characters. Works for any value, and never throws. */
 export function reasonOf(thrown: unknown): string {
   try {
     const text = typeof thrown === 'object' && thrown !== null ? Reflect.get(thrown, 'message') : thrown;
@@ -121,7 +121,7 @@ export function reasonOf(thrown: unknown): string {
   }
 }
 
-/** A text of at most so many characters; what is longer ends with `…`. Never cuts a surrogate pair in two. */
+/** A text of at most so many characters; a longer one ends with `…`. Never splits a surrogate pair. */
 export function cut(text: string, chars: number): string {
   return text.length > chars ? `${text.slice(0, chars - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
 }

@@ -13,7 +13,7 @@ function utc(time: string, path: string): string {
 
 /**
  * Completes a message that fits its schema: role, content types, times in UTC.
- * @throws RivuletError `validation_failed` that names the part, where a part contradicts itself.
+ * @throws RivuletError `validation_failed` that names the part whose fields contradict each other
  */
 export function receiveMessage(input: MessageInput, path: string, now: string): Message {
   input.parts.forEach((part, index) => {
@@ -21,7 +21,7 @@ export function receiveMessage(input: MessageInput, path: string, now: string): 
     if (problem !== undefined) throw fail('validation_failed', `${path}.parts[${index}]`, problem);
   });
   return {
-    // Not after the spread: what is added to a copy of another object costs V8 ten times as much.
+    // Before the spread: adding keys to a spread copy costs V8 ten times as much.
     role: 'user',
     ...input,
     parts: input.parts.map(withType),
@@ -30,7 +30,7 @@ export function receiveMessage(input: MessageInput, path: string, now: string): 
   };
 }
 
-/** A copy that shares nothing with the message. Most are flat: to write those as JSON and read it takes ten times as long. */
+/** A deep copy. Most messages are flat; copying those by way of JSON would take ten times as long. */
 export function copyMessage(message: Message): Message {
   const { parts } = message;
   const flat = objectsIn(message) === 1 && parts.every((part) => objectsIn(part) === 0);
@@ -39,7 +39,7 @@ export function copyMessage(message: Message): Message {
 
 const objectsIn = (value: object): number => Object.values(value).filter((field) => typeof field === 'object').length;
 
-/** A text, as a message of its own. */
+/** A message with one text part. */
 export function textMessage(role: string, content: string, now: string): Message {
   return { role, parts: [{ content_type: 'text/plain', content }], created_at: now, completed_at: now };
 }
@@ -55,7 +55,7 @@ export function covers(range: string, type: string): boolean {
 }
 
 /**
- * Refuses a part that the agent does not take.
+ * Checks that the agent accepts the content type of each part.
  * @throws RivuletError `content_type_refused`
  */
 export function checkContentTypes(agent: string, takes: readonly string[], input: readonly Message[]): void {
@@ -69,7 +69,7 @@ export function checkContentTypes(agent: string, takes: readonly string[], input
   });
 }
 
-// A search for one bad character never backtracks; a pattern of the whole could, on megabytes.
+// Searching for one invalid character never backtracks; a pattern for the whole text could, on megabytes.
 const notBase64 = /[^A-Za-z0-9+/]/;
 
 function isBase64(text: string): boolean {
@@ -77,7 +77,7 @@ function isBase64(text: string): boolean {
   return text.length % 4 === 0 && !notBase64.test(body);
 }
 
-/** What is wrong with a part that fits its schema, or undefined. */
+/** The problem of a part whose fields contradict each other, or undefined. */
 export function partProblem(part: MessagePart): string | undefined {
   if (part.content !== undefined && part.content_url !== undefined) {
     return 'has both content and content_url; send one of them';

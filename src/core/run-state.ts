@@ -3,7 +3,7 @@ import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run, RunStatus } from '../schema/run.ts';
 import { append } from './collections.ts';
 
-/** Which status may follow which; whatever is not here cannot happen. */
+/** The allowed transitions of a run's status. */
 export const transitions: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   created: ['in-progress', 'failed', 'cancelling'],
   'in-progress': ['completed', 'failed', 'awaiting', 'cancelling'],
@@ -16,13 +16,13 @@ export const transitions: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
 
 export const canBecome = (from: RunStatus, to: RunStatus): boolean => transitions[from].includes(to);
 
-/** Over: nothing follows. */
+/** Completed, failed or cancelled: no status follows. */
 export const isFinal = (status: RunStatus): boolean => transitions[status].length === 0;
 
-/** Over, or waiting for an answer: a request in sync mode is answered now. */
+/** Final or awaiting: a request in sync mode gets its response. */
 export const isSettled = (status: RunStatus): boolean => status === 'awaiting' || isFinal(status);
 
-/** The message that is being written, or undefined: the last one, while it has no `completed_at`. */
+/** The last message, while it has no `completed_at`; otherwise undefined. */
 export function openMessage(run: Run): Message | undefined {
   const last = run.output.at(-1);
   return last !== undefined && last.completed_at === undefined ? last : undefined;
@@ -31,7 +31,7 @@ export function openMessage(run: Run): Message | undefined {
 /**
  * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run. A run event that is
  * not final carries no output: the Run keeps what it has.
- * The cost of a token does not grow with the run; `reduce` is the same for those who may not change it.
+ * The cost of a token does not grow with the run. `reduce` does the same without changing the Run.
  */
 export function fold(run: Run, event: Event): Run {
   switch (event.type) {
@@ -53,12 +53,12 @@ export function fold(run: Run, event: Event): Run {
     case 'error':
       return run;
     default:
-      // An event that a newer server added may have no run.
+      // An event type of a newer server may have no run.
       return 'run' in event ? runAfter(run, event.run) : run;
   }
 }
 
-/** Only the last event of a run repeats its output; before it, output that is not sent is what there is already. */
+/** Only the final event carries the output; after any other run event, the Run keeps the output that it has. */
 const runAfter = (before: Run, next: Run): Run =>
   isFinal(next.status) || next.output.length > 0 ? next : { ...next, output: before.output };
 
@@ -77,7 +77,7 @@ export function reduce(run: Run, event: Event): Run {
   return fold({ ...run, output }, event);
 }
 
-/** Text that has nothing but its text: parts of this kind that follow each other are joined. */
+/** Whether a part has nothing but plain text: consecutive parts of this kind are joined. */
 function isPlainText(part: MessagePart): boolean {
   if (typeof part.content !== 'string') return false;
   for (const key in part) {

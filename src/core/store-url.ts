@@ -1,22 +1,22 @@
-/** What the URL of a store says, with the parameters that are Rivulet's own taken out of it. */
+/** The parsed URL of a store, without the parameters that only Rivulet knows. */
 export type StoreUrl =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly schema: string };
 
-/** Reads the URL of a store; undefined where there is no such store. @throws Error that says what is wrong with it */
+/** Parses the URL of a store; undefined for an unknown scheme. @throws Error that names the problem */
 export function readStoreUrl(text: string): StoreUrl | undefined {
   const [, scheme = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
   if (scheme === 'memory') return { kind: 'memory' };
-  // sqlite:///abs/path is what people know from elsewhere.
+  // Other programs write absolute paths as sqlite:///abs/path.
   if (scheme === 'sqlite' && rest !== '') return { kind: 'sqlite', path: rest.replace(/^\/\/(?=\/)/, '') };
   if (scheme === 'redis' || scheme === 'rediss') return redis(parsed(text));
   if (scheme === 'postgres' || scheme === 'postgresql') return postgres(parsed(text));
   return undefined;
 }
 
-/** Where a name has two addresses and neither answers, the error itself says nothing. */
+/** The message of a connection error. That of an AggregateError, for a host with several addresses, is empty. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
   return error instanceof Error ? error.message : String(error);
@@ -24,7 +24,7 @@ export function reasonOf(error: unknown): string {
 
 function redis(url: URL): StoreUrl {
   if (!/^\/?\d*$/.test(url.pathname)) throw new Error(`its path is the number of a database; got "${url.pathname}"`);
-  // Braces would end the hash tag.
+  // Braces would end the hash tag of Redis Cluster.
   const prefix = takeParameter(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
   return { kind: 'redis', url: url.href, prefix };
 }
@@ -45,7 +45,7 @@ function parsed(text: string): URL {
   return new URL(text);
 }
 
-/** A parameter of ours, which the client would not know. */
+/** Takes a parameter of Rivulet out of the URL, because the store's client does not know it. */
 function takeParameter(url: URL, name: string, pattern: RegExp, rule: string): string {
   const value = url.searchParams.get(name) ?? 'rivulet';
   if (!pattern.test(value)) throw new Error(`its ${name} has to be ${rule}; got "${value}"`);

@@ -1,31 +1,31 @@
 import type { Message } from '../schema/message.ts';
 import type { RunStatus } from '../schema/run.ts';
 
-/** What a store knows of a run beside its log. The Run itself is the log, folded. */
+/** The row of a run, which a store keeps beside its log. The Run itself is folded from the log. */
 export interface RunRow {
   readonly run_id: string;
   readonly agent_name: string;
   readonly session_id: string;
   /** The principal that made the run; null while there is no authentication. */
   readonly owner: string | null;
-  /** Which execution of the run writes; a write with another epoch is refused. */
+  /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */
   readonly epoch: number;
   readonly status: RunStatus;
   readonly created_at: string;
   readonly finished_at: string | null;
-  /** Whether the run is re-entered after its process has died, or fails. */
+  /** `durable`: the run is re-entered after its process has died. `pinned`: it fails then. */
   readonly tier: 'pinned' | 'durable';
-  /** How often it was re-entered since it last got on. */
+  /** How often the run was re-entered without progress. */
   readonly attempts: number;
-  /** Since when it waits for earlier runs of its session; null when it does not. */
+  /** When the run was queued behind earlier runs of its session; null if it is not queued. */
   readonly queued_at: string | null;
-  /** When an await that nobody answers ends the run; null for never, and while nothing is awaited. */
+  /** When an await without a reply ends the run; null for never, and while the run does not await. */
   readonly due: string | null;
-  /** What happens when its last reader leaves: `continue`, `cancel` or `grace=SECONDS`. */
+  /** What happens when the last client disconnects: `continue`, `cancel` or `grace=SECONDS`. */
   readonly on_disconnect: string;
-  /** Id of the last event; 0 before the first. */
+  /** The id of the last event; 0 before the first. */
   readonly last: number;
-  /** Id of the last run event; of a final run, it carries the whole Run. */
+  /** The id of the last run event, which for a final run carries the whole Run. */
   readonly snapshot: number;
 }
 
@@ -38,7 +38,7 @@ export interface Batch {
 export interface Resource {
   readonly resource_id: string;
   readonly session_id: string;
-  /** The run that goes when this goes with it; null for what belongs to the session, as its state does. */
+  /** The run with which the resource is removed; null if it belongs to the session, as a state does. */
   readonly run_id: string | null;
   readonly content_type: string;
   readonly body: string;
@@ -46,72 +46,73 @@ export interface Resource {
 
 export interface SessionRow {
   readonly session_id: string;
-  /** Own resources as `/resources/{id}`, anybody else's as absolute URLs; oldest first. */
+  /** Resources of this store as `/resources/{id}`, all others as absolute URLs; oldest first. */
   readonly history: readonly string[];
   readonly state: string | null;
 }
 
-/** A client's Idempotency-Key and what came of the request that brought it first. */
+/** A client's Idempotency-Key, and the result of its first request. */
 export interface Key {
-  /** What the key is for: creating runs, or resuming one of them. */
+  /** The kind of request: creating runs, or resuming one of them. */
   readonly scope: string;
   readonly key: string;
-  /** Of the request's body, without the mode. */
+  /** The hash of the request's body, without the mode. */
   readonly hash: string;
   readonly run_id: string;
-  /** Where the answer begins in the run's log. */
+  /** The cursor at which the response begins in the run's log. */
   readonly after: number;
   readonly created_at: string;
 }
 
-/** This write can never be taken: a value that the store cannot keep, or one that is too large for it. */
+/** The store can never take this write: a value is too large for it, or cannot be stored. */
 interface Rejected {
-  /** What the store says against it; goes to the log, never to a client. */
+  /** The store's error, for the server's log, never for a client. */
   readonly rejected: unknown;
 }
 
 /**
- * What became of a write. `fenced`: the run has another epoch, another end, or is final. `key_used`: its
- * Idempotency-Key is kept already. `session_busy`: its condition `when` does not hold. Only `taken` changes anything.
+ * The outcome of a write. `fenced`: the run has another epoch or another last event, or is final. `key_used`: its
+ * Idempotency-Key is stored already. `session_busy`: its condition `when` does not hold. Only `taken` changes the
+ * store.
  */
 export type Outcome = 'taken' | 'fenced' | 'key_used' | 'session_busy' | Rejected;
 
 export type When = 'alone' | 'first' | 'last';
 
-/** One atomic step of one run: all of it is kept, or none. */
+/** One atomic change of one run: the store takes all of it, or nothing. */
 export interface Write {
-  /** The run as it is after the step. */
+  /** The row after the write. */
   readonly row: RunRow;
-  /** Where the log has to end now; 0 creates the run. Anything else, or another epoch: `fenced`. */
+  /** The id of the log's last event before the write; 0 creates the run. Otherwise the outcome is `fenced`. */
   readonly expect: number;
-  /** The epoch that the run has now, where the step takes it over with a new one. Default: the row's. */
+  /** The run's epoch before the write, if the write raises it. Default: the row's. */
   readonly from?: number;
-  /** The row is as it was but for `last`: most writes are, and a store can do less for them. */
+  /** Only `last` changes in the row. Most writes are like that, and a store can handle them faster. */
   readonly grown?: boolean;
   /**
-   * A condition on the other runs of the session that are not final, checked in the same atomic step: there are none
-   * (`alone`), none with a smaller id (`first`), none with a larger one (`last`). Queued runs count like all others.
-   * The outcome is `session_busy` where it does not hold.
+   * A condition on the other runs of the session that are not final, checked atomically with the write: there are none
+   * (`alone`), none with a smaller id (`first`), none with a larger id (`last`). Queued runs count as well. Where the
+   * condition does not hold, the outcome is `session_busy`.
    */
   readonly when?: When;
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
-  /** With the first write only, which makes the run, and its session if that is new. */
+  /** In the first write only, which creates the run, and its session if that is new. */
   readonly input?: readonly Message[];
-  /** What a durable run's agent was given, for replay: one line of JSON each. */
+  /** Entries of the journal: one line of JSON each. */
   readonly journal?: readonly string[];
-  /** The answer is `key_used` where the same scope and key are kept already and not older than `fresh`. */
+  /** The outcome is `key_used` if the same scope and key are stored already, and not older than `fresh`. */
   readonly key?: Key & { readonly fresh: string };
   readonly resources?: readonly Resource[];
   /** Added to the run's session; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
-  /** URL of the session's state from now on. The resource that was its state before is removed. */
+  /** The URL of the session's new state. The resource of the old state is removed. */
   readonly state?: string;
-  /** With the write that ends the run: what it adds to its agent's figures. */
+  /** In the write that ends the run: what the run adds to its agent's figures. */
   readonly ended?: { readonly tokens: number; readonly seconds: number };
 }
 
-/** What a write may carry beside events. */
+/** The data that a write may carry beside events. */
 export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
 
 export interface RunFilter {
@@ -120,7 +121,7 @@ export interface RunFilter {
   readonly status?: RunStatus;
 }
 
-/** Sums over the ended runs of an agent; cancelled ones count nowhere. */
+/** Sums over the ended runs of an agent, without cancelled ones. */
 export interface AgentFigures {
   readonly agent_name: string;
   readonly completed: number;
@@ -129,73 +130,73 @@ export interface AgentFigures {
   readonly seconds: number;
 }
 
-/** That a process has written to a run: a hint, which may come twice, late or never. */
+/** A notification that a process has written to a run. It may come twice, late or never. */
 export interface RunNotification {
   readonly run_id: string;
-  /** Of the row, after the write. */
+  /** The row's epoch after the write. */
   readonly epoch: number;
   readonly last: number;
-  /** Whether the run is over. */
+  /** Whether the run is final. */
   readonly final: boolean;
 }
 
-/** What `sweep` clears, beside what removed runs and sessions have left: what is older than these times. */
+/** `sweep` removes what is older than these times. It also clears the data of removed runs and sessions. */
 export interface Retention {
-  /** Runs that ended before. */
+  /** Runs that ended before this time. */
   readonly runs?: string;
-  /** Idempotency-Keys that were kept before. */
+  /** Idempotency-Keys that were stored before this time. */
   readonly keys: string;
-  /** Sessions without runs, of which nothing was written since. */
+  /** Sessions without runs, with no write since this time. */
   readonly sessions?: string;
 }
 
 /**
- * The durable port. Every store passes `test/stores/contract.ts`.
- * What a method rejects with is the store's own error; the engine decides what it means.
+ * The port of durable stores. Every store passes `test/stores/contract.ts`. Methods reject with the store's own errors,
+ * which the engine interprets.
  */
 export interface Store {
   /**
-   * Keeps all writes in one commit, and answers for each what became of it, in their order.
-   * Rejects only where nothing of the commit was taken and it may be tried again, whatever the cause. A store that
-   * cannot know whether it was taken (an answer was lost) asks again, by a number, until it knows.
+   * Commits all writes together, and resolves to the outcome of each, in their order. Rejects only if nothing was
+   * committed, so that the caller may retry. A store that does not know that, because a response was lost, asks its
+   * server for the commit's number until it knows.
    */
   commit(writes: readonly Write[]): Promise<Outcome[]>;
   run(run_id: string): Promise<RunRow | undefined>;
-  /** The input that the run was made with; a store may forget it when the run is over. */
+  /** The run's input; a store may drop it when the run is final. */
   input(run_id: string): Promise<Message[] | undefined>;
-  /** Batches with events after that id, oldest first, about `limit` events; the first may begin before it. */
+  /** Batches with events after an id, oldest first, about `limit` events. The first batch may begin before the id. */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;
-  /** The lines of a run's journal, as they were written. */
+  /** The lines of a run's journal, in the order of the writes. */
   journal(run_id: string): Promise<string[]>;
-  /** Runs, newest first; those made before the run `before`, where it is given. */
+  /** Runs, newest first; only those made before the run `before`, if it is given. */
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]>;
-  /** Runs that are not over, oldest first; those made after the run `after`, of one session or of all. */
+  /** Runs that are not final, oldest first; only those made after the run `after`, of one session or of all. */
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
   /** Runs whose `due` has passed. */
   due(now: string, limit: number): Promise<RunRow[]>;
-  /** How many runs of a session are not over. */
+  /** The number of runs of a session that are not final. */
   count(session_id: string): Promise<number>;
   key(scope: string, key: string): Promise<Key | undefined>;
   session(session_id: string): Promise<SessionRow | undefined>;
-  /** Of many at once: one question to the server. Undefined in the place of each that is not kept. */
+  /** Several resources in one call; undefined for each that the store does not have. */
   resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]>;
   figures(agent_names: readonly string[]): Promise<AgentFigures[]>;
   /**
-   * Removes a run, with its messages in the session; its log goes bit by bit, with `sweep`. Answers false, and changes
-   * nothing, where the run is not final.
+   * Removes a run and its messages in the session; `sweep` clears its log in steps. Returns false, and changes nothing,
+   * if the run is not final.
    */
   remove(run_id: string): Promise<boolean>;
   /**
-   * Removes a session with its messages, its state and all its runs: it is unknown at once, and what is left goes bit
-   * by bit, with `sweep`. Answers false, and changes nothing, where one of its runs is not final.
+   * Removes a session with its messages, its state and all its runs. It is unknown at once; `sweep` clears its data in
+   * steps. Returns false, and changes nothing, if one of its runs is not final.
    */
   removeSession(session_id: string): Promise<boolean>;
-  /** Clears a little of what is old. Answers whether there is more. One call takes a few milliseconds at most. */
+  /** Removes some of the expired data, in a few milliseconds at most. Returns whether there is more. */
   sweep(before: Retention): Promise<boolean>;
   /**
-   * Only of a store that several processes share: calls back when any of them, this one too, has written to runs.
-   * With nothing where it may have missed some: anything may have moved. Returns how to end it.
+   * Only a store that several processes share has it. Calls back when any process, including this one, has written to
+   * runs; with undefined where notifications may have been missed. Returns an unsubscribe function.
    */
-  watch?(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>>;
+  watch?(notify: (notifications: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
-/** What a promise answers. @throws Error where it does not in so many milliseconds; it is then left alone */
+/** Passes on a promise's result. @throws Error where the promise is not settled within so many milliseconds */
 export function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
-  // One promise and one timer: every request waits like this, and a race of two promises takes six.
+  // One promise and one timer, because every request waits here; `Promise.race` would take six promises.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no answer for ${milliseconds / 1_000} s`)), milliseconds);
     promise.then(

@@ -3,19 +3,18 @@ import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
 import { fail } from './errors.ts';
 import { cut } from './json.ts';
 
-/** Checks a value and returns it typed, without the nulls that stand for absent fields. */
+/** Checks a value and returns it typed. A null of an optional field counts as absent, and is dropped. */
 export type Validator<T> = (value: unknown) => T;
 
 /**
- * Compiles a schema once; what comes back costs about a hundred nanoseconds a call.
- * `where` names the whole value in messages, such as `body`.
- * The validator throws RivuletError `validation_failed`, naming the field.
+ * Compiles a schema to a validator, which costs about a hundred nanoseconds a call, and throws RivuletError
+ * `validation_failed` that names the field. `where` names the whole value in messages, such as `body`.
  */
 export function compile<S extends TSchema>(schema: S, where = 'body'): Validator<Static<S>> {
   const check = TypeCompiler.Compile(schema);
   return (value) => {
     if (check.Check(value)) return value;
-    // Only now: most clients send no nulls and pay nothing for those that do.
+    // Only after a failure: most clients send no nulls, and should not pay for it.
     const cleaned = withoutNulls(schema, value);
     if (check.Check(cleaned)) return cleaned;
     const error = check.Errors(cleaned).First();
@@ -28,7 +27,7 @@ export function compile<S extends TSchema>(schema: S, where = 'body'): Validator
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Drops null where the schema has an optional field, and only there: free-form objects keep theirs. */
+/** Drops null where the schema has an optional field. Free-form objects keep their nulls. */
 function withoutNulls(schema: TSchema, value: unknown): unknown {
   if (KindGuard.IsArray(schema) && Array.isArray(value)) {
     return value.map((item) => withoutNulls(schema.items, item));
@@ -57,7 +56,7 @@ function matchesLiterals(variant: TSchema, value: unknown): boolean {
   );
 }
 
-// A union fails with one error for all its variants; the variant that got furthest is the one that was meant.
+// A union fails with one error for all its variants; the variant with the deepest error is probably the intended one.
 function deepest(error: ValueError): ValueError {
   let best = error;
   for (const variant of error.errors) {
@@ -76,20 +75,20 @@ function validationError(error: ValueError, where: string) {
   return fail('validation_failed', pathOf(error.path, where), problemOf(error));
 }
 
-/** `/input/0/parts` as people write it: `input[0].parts`. */
+/** Converts `/input/0/parts` to `input[0].parts`. */
 function pathOf(pointer: string, where: string): string {
   const path = pointer
     .split('/')
     .slice(1)
     .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key.replaceAll('~1', '/').replaceAll('~0', '~')}`))
     .join('');
-  // Fields of a body need no prefix; anywhere else, people have to know where to look.
+  // A field of a body needs no prefix; any other one does.
   return where === 'body' && path !== '' ? path.replace(/^\./, '') : `${where}${path}`;
 }
 
 function problemOf(error: ValueError): string {
   if (error.message === 'Expected required property') return 'is required';
-  // What a pattern means is said by its schema's description; the pattern itself is for machines.
+  // The schema's description explains the pattern to people.
   if (KindGuard.IsString(error.schema) && typeof error.value === 'string' && hasShape(error.schema)) {
     return `expected ${error.schema.description}, got ${JSON.stringify(cut(error.value, 60))}`;
   }

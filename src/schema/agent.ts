@@ -45,7 +45,7 @@ export const Dependency = Type.Object(
 );
 export type Dependency = Static<typeof Dependency>;
 
-/** What an agent tells of itself beyond its name; every key is optional and unknown keys pass through. */
+/** An agent's description of itself. Every key is optional; unknown keys are passed through. */
 export const AgentMetadata = Type.Object(
   {
     annotations: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -69,7 +69,7 @@ export const AgentMetadata = Type.Object(
 );
 export type AgentMetadata = Static<typeof AgentMetadata>;
 
-/** Figures from the runs that this service really executed; absent until the first one ends. */
+/** Figures of the runs that this service has executed; absent until the first one ends. */
 export const AgentStatus = Type.Object(
   {
     avg_run_tokens: Type.Optional(Type.Number({ minimum: 0, description: 'tokens, mean over ended runs' })),
@@ -82,7 +82,7 @@ export const AgentStatus = Type.Object(
 );
 export type AgentStatus = Static<typeof AgentStatus>;
 
-/** What the service publishes of an agent. */
+/** The published description of an agent. */
 export const AgentManifest = Type.Object(
   {
     name: AgentName,

@@ -24,13 +24,13 @@ export type AgentsQuery = Static<typeof AgentsQuery>;
 export const AgentsResponse = Type.Object({ agents: Type.Array(AgentManifest) }, { $id: 'AgentsResponse' });
 export type AgentsResponse = Static<typeof AgentsResponse>;
 
-// Not AgentName: a name that cannot exist is an agent that is not found, as any other unknown one.
+// Not AgentName: an invalid name is answered like an unknown one, with 404.
 export const AgentParams = Type.Object({ name: Type.String() });
 export type AgentParams = Static<typeof AgentParams>;
 
 export const RunCreateRequest = Type.Object(
   {
-    // Longer than any name: a name that no agent can have is an agent that is not found.
+    // Longer than any valid name: an invalid name is answered like an unknown one, with 404.
     agent_name: Type.String({ minLength: 1, maxLength: 255 }),
     input: Type.Array(MessageInput, { minItems: 1, maxItems: 1_000 }),
     session_id: Type.Optional(Uuid),
@@ -57,21 +57,21 @@ export type RunResumeRequest = Static<typeof RunResumeRequest>;
 
 const OnDisconnect = Type.String({
   pattern: '^(continue|cancel|grace=\\d{1,6}(\\.\\d{1,3})?)$',
-  description: 'continue, cancel or grace=SECONDS: what happens to the run when its last reader disconnects',
+  description: 'continue, cancel or grace=SECONDS: what happens to the run when its last client disconnects',
 });
 
-/** How a run is asked for. Other headers are nobody's business here. */
+/** The headers of a request for a run that Rivulet reads. */
 export const RunHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'the same key and body make one run, however often sent',
+      description: 'requests with the same key and body make one run',
     }),
   ),
   'if-busy': Type.Optional(
     Type.Union([Type.Literal('parallel'), Type.Literal('enqueue'), Type.Literal('reject'), Type.Literal('interrupt')], {
-      description: 'where the session has a run that is not over: beside it, after it, not at all, instead of it',
+      description: 'if the session has a run that is not final: run beside it, after it, not at all, or instead of it',
     }),
   ),
   'on-disconnect': Type.Optional(OnDisconnect),
@@ -99,9 +99,11 @@ export type RunsResponse = Static<typeof RunsResponse>;
 export const RunParams = Type.Object({ run_id: Uuid });
 export type RunParams = Static<typeof RunParams>;
 
-// A string, because a cursor that is no number gets its own answer instead of the schema's.
+// A string, so that a cursor that is not a number gets the error `cursor_invalid`.
 export const EventsQuery = Type.Object({
-  after: Type.Optional(Type.String({ description: 'id of the last event already seen; Last-Event-ID wins over it' })),
+  after: Type.Optional(
+    Type.String({ description: 'id of the last event that the client has; the header Last-Event-ID overrides it' }),
+  ),
 });
 export type EventsQuery = Static<typeof EventsQuery>;
 

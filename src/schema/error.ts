@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
 
-/** The three codes of the protocol. Its published clients refuse an Error, and with it the whole run, that has another one. */
+/** The three codes of the protocol. Published clients refuse an Error with another code, and with it the whole run. */
 export const ErrorCode = Type.Union(
   [Type.Literal('server_error'), Type.Literal('invalid_input'), Type.Literal('not_found')],
   { $id: 'ErrorCode' },
 );
 export type ErrorCode = Static<typeof ErrorCode>;
 
-/** The body of every answer that is not 2xx, and the `error` of a failed run. */
+/** The body of every response that is not 2xx, and the `error` of a failed run. */
 export const ErrorBody = Type.Object(
   {
     code: ErrorCode,

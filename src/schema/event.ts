@@ -3,7 +3,7 @@ import { ErrorBody } from './error.ts';
 import { Message, MessagePart } from './message.ts';
 import { Run } from './run.ts';
 
-/** A step in a run's life; it carries the whole Run as it then is. */
+/** A change of a run's status. It carries the Run; only the final event carries its output. */
 export const RunEvent = Type.Object(
   {
     type: Type.Union([
@@ -30,7 +30,7 @@ export type MessageEvent = Static<typeof MessageEvent>;
 export const PartEvent = Type.Object({ type: Type.Literal('message.part'), part: MessagePart }, { $id: 'PartEvent' });
 export type PartEvent = Static<typeof PartEvent>;
 
-/** Whatever an agent wants its readers to see beside its messages; not part of the Run. */
+/** An event of the agent's own kind; readers see it, but it is not part of the Run. */
 export const GenericEvent = Type.Object(
   { type: Type.Literal('generic'), generic: Type.Record(Type.String(), Type.Unknown()) },
   { $id: 'GenericEvent' },

@@ -1,8 +1,8 @@
 import { FormatRegistry } from '@sinclair/typebox';
 
 /**
- * Texts whose shape has a name of its own. The names are Rivulet's own, because TypeBox has one table of formats for all
- * code of a process; `/openapi.json` has the names of JSON Schema.
+ * Formats of texts. They have a prefix, because TypeBox has one table of formats for all code of a process;
+ * `/openapi.json` has the names of JSON Schema.
  */
 export const formats = {
   'rivulet:date-time': 'date-time',
@@ -23,16 +23,16 @@ const time =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
- * An ISO 8601 time in UTC with a `Z`, in the precision in which it was given; undefined where it is none. There are no
- * leap seconds in it, and no years but 1 to 9999: neither Date nor the protocol's clients can read them.
+ * Converts an ISO 8601 time to UTC with a `Z`, with the same precision; undefined for any other text. Leap seconds and
+ * years other than 1 to 9999 are refused, because neither Date nor the protocol's clients can read them.
  */
 export function utcOf(text: string): string | undefined {
   const [, year, month, day, , fraction = '', zone] = time.exec(text) ?? [];
   if (zone === undefined) return undefined;
-  // Every month has these days: nearly all times need no Date, which costs ten times as much.
+  // Every month has these days. So most times need no Date, which costs ten times as much.
   if (zone === 'Z' && Number(day) <= 28 && year !== '0000') return text;
   const seconds = text.slice(0, 19);
-  // A Date goes on counting: what was the 30th of February would come back as the 2nd of March.
+  // Date would turn the 30th of February into the 2nd of March.
   const local = new Date(`${seconds}Z`);
   if (local.getUTCDate() !== Number(day) || local.getUTCMonth() + 1 !== Number(month)) return undefined;
   const utc = new Date(`${seconds}${zone}`).toISOString();
@@ -40,7 +40,10 @@ export function utcOf(text: string): string | undefined {
   return zone === 'Z' ? text : `${utc.slice(0, 19)}${fraction}Z`;
 }
 
-/** Whether a text is an absolute URI, as `new URL` takes it; never one with blanks or controls, which it would drop. */
+/**
+ * Whether a text is an absolute URI that `new URL` accepts, without blanks and control characters, which `URL` would
+ * drop.
+ */
 function isUri(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:[^\s\p{Cc}]+$/iu.test(text) && URL.canParse(text);
 }

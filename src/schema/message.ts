@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { DateTime, MediaType, Uri } from './scalars.ts';
 
-/** Where a stretch of a message's text comes from. Indexes count characters over its text parts. */
+/** The source of a stretch of a message's text. Indexes count characters over its text parts. */
 export const CitationMetadata = Type.Object(
   {
     kind: Type.Literal('citation'),
@@ -15,7 +15,7 @@ export const CitationMetadata = Type.Object(
 );
 export type CitationMetadata = Static<typeof CitationMetadata>;
 
-/** A step that the agent took on its way, such as a tool call. */
+/** A step of the agent, such as a tool call. */
 export const TrajectoryMetadata = Type.Object(
   {
     kind: Type.Literal('trajectory'),
@@ -38,7 +38,7 @@ export const MessagePart = Type.Object(
     content_type: Type.Optional(MediaType),
     content: Type.Optional(Type.String()),
     content_encoding: Type.Optional(
-      // No `default`: generators of clients would make the field one that every request must have.
+      // No `default`: client generators would make the field a required one.
       Type.Union([Type.Literal('plain'), Type.Literal('base64')], { description: 'plain where it is absent' }),
     ),
     content_url: Type.Optional(Uri),
@@ -54,7 +54,7 @@ export const Role = Type.String({
 });
 export type Role = Static<typeof Role>;
 
-/** A message as Rivulet keeps and answers it. `completed_at` is null only in `message.created`. */
+/** A message as Rivulet stores and returns it. `completed_at` is null only in `message.created`. */
 export const Message = Type.Object(
   {
     role: Role,

@@ -6,7 +6,7 @@ import { DateTime, Uuid } from './scalars.ts';
 
 export const RunMode = Type.Union([Type.Literal('sync'), Type.Literal('async'), Type.Literal('stream')], {
   $id: 'RunMode',
-  description: 'how the run is answered; every mode reads the same log',
+  description: 'how the response presents the run; every mode reads the same log',
 });
 export type RunMode = Static<typeof RunMode>;
 
@@ -24,12 +24,12 @@ export const RunStatus = Type.Union(
 );
 export type RunStatus = Static<typeof RunStatus>;
 
-/** What a run waits for. `message` is the kind that the protocol knows; others may follow. */
+/** What a run awaits. The protocol knows only the type `message` so far. */
 export const AwaitRequest = Type.Object(
   {
     type: Type.Literal('message'),
     message: Message,
-    id: Type.Optional(Type.String({ description: 'which question of the run it is; a resume may name it' })),
+    id: Type.Optional(Type.String({ description: 'the number of the question in its run; a resume may name it' })),
     schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
     expires_at: Type.Optional(DateTime),
   },
@@ -37,14 +37,14 @@ export const AwaitRequest = Type.Object(
 );
 export type AwaitRequest = Static<typeof AwaitRequest>;
 
-/** The answer to an AwaitRequest; its `type` has to be the one that was asked for. */
+/** The reply to an AwaitRequest, with the same `type`. */
 export const AwaitResume = Type.Object(
   { type: Type.Literal('message'), message: Message, id: Type.Optional(Type.String()) },
   { $id: 'AwaitResume', additionalProperties: true },
 );
 export type AwaitResume = Static<typeof AwaitResume>;
 
-/** An AwaitResume as a client sends it; the type defaults to `message` and is checked against the run, not here. */
+/** An AwaitResume as a client sends it. The type defaults to `message`, and is checked against the run, not here. */
 export const AwaitResumeInput = Type.Object(
   {
     type: Type.Optional(Type.String({ minLength: 1, description: 'message where it is absent' })),
@@ -74,7 +74,7 @@ export const Run = Type.Object(
 );
 export type Run = Static<typeof Run>;
 
-/** A Run in a list. A page of whole runs could have any size, so these have no output. */
+/** A Run in a list. It has no output, so that the size of a page stays limited. */
 export const RunSummary = Type.Object(
   { ...Run.properties, output: Type.Array(Message, { maxItems: 0, description: 'empty; GET /runs/{run_id} has it' }) },
   { $id: 'RunSummary' },

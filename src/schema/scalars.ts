@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import './formats.ts';
 
-// Descriptions are phrases that follow "expected": they stand in the messages of errors.
+// Descriptions are phrases that follow "expected" in error messages.
 
 /** A UUID of any version, in any case on input; always lower case on output. */
 export const Uuid = Type.String({

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { HttpUrl, Uuid } from './scalars.ts';
 
-/** A conversation: where its messages and its state can be read. Another server can carry it on. */
+/** A conversation: the URLs of its messages and of its state. Another server can continue it. */
 export const Session = Type.Object(
   {
     id: Uuid,

@@ -38,7 +38,7 @@ describe('what an agent awaits', () => {
     ['nothing', null, {}, 'await: expected a text'],
     ['an object of nothing known', { a: 1 }, {}, 'await.message.parts: is required.'],
     ['content that is a number', text(5), {}, 'await.message.parts[0].content: expected string.'],
-    ['content that is a BigInt', text(5n), {}, 'await.parts[0].content: is a bigint, which JSON cannot say.'],
+    ['content that is a BigInt', text(5n), {}, 'await.parts[0].content: is a bigint, which JSON cannot express.'],
     ['content that is a function', { message: text(() => 1) }, {}, 'await.message.parts[0].content: is a function'],
     ['a ring', { ...text('a'), ring }, {}, /await\.ring\.self.*contains itself/],
     [
@@ -52,7 +52,7 @@ describe('what an agent awaits', () => {
     ['a wait of NaN', 'a', { expiresIn: Number.NaN }, 'got NaN.'],
     ['a wait without an end', 'a', { expiresIn: Number.POSITIVE_INFINITY }, 'got Infinity.'],
     ['a schema that is no object', 'a', { schema: 'x' }, 'await.schema: expected object'],
-    ['a schema that JSON cannot say', 'a', { schema: { a: Symbol('s') } }, 'await.schema.a: is a symbol'],
+    ['a schema that JSON cannot express', 'a', { schema: { a: Symbol('s') } }, 'await.schema.a: is a symbol'],
   ])('is refused by name where it is nonsense: %s', (_, request, options, problem) => {
     expect(() => awaited(request, options)).toThrow(problem);
     expect(() => awaited(request, options)).toThrow(/^Agent a awaits something that is no await request: /);

@@ -116,9 +116,9 @@ describe('what a run says of an agent’s error', () => {
     [
       'a BigInt in data',
       quota({ a: [{ b: 5n }] }),
-      said({ invalid: 'data.a[0].b is a bigint, which JSON cannot say' }),
+      said({ invalid: 'data.a[0].b is a bigint, which JSON cannot express' }),
     ],
-    ['a function in data', quota({ f() {} }), said({ invalid: 'data.f is a function, which JSON cannot say' })],
+    ['a function in data', quota({ f() {} }), said({ invalid: 'data.f is a function, which JSON cannot express' })],
     [
       'data whose toJSON throws',
       quota({

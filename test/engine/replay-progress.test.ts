@@ -48,7 +48,7 @@ describe('a re-entered run that does not get on', () => {
   it('because a step has another name fails with replay_diverged, which names the step that it waits for', async () => {
     const run = await secondLife(first, (_, context) => context.step('load', async () => 'fetched '));
     expect(run.error?.message).toMatch(
-      /did not say again what it had said: at the journal, expected step fetch#0 to begin/,
+      /did not repeat its earlier output: at the journal, expected step fetch#0 to begin/,
     );
     expect(text(run)).toBe('fetched ');
   });
@@ -81,7 +81,7 @@ describe('a re-entered run that does not get on', () => {
     const engine = await startEngine([agentOf(() => of())], disk);
     const [row] = await disk.runs({}, undefined, 1);
     const { run } = await toTheEnd(engine, row?.run_id ?? '');
-    expect(run.error?.message).toContain('did not say again');
+    expect(run.error?.message).toContain('did not repeat its earlier output');
     expect((await disk.session(run.session_id ?? ''))?.history ?? []).toEqual([]);
     await engine.stop();
   });

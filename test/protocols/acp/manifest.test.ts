@@ -112,9 +112,9 @@ describe('a manifest', () => {
       'manifest.metadata.created_at: expected an ISO 8601 date and time',
     ],
     [
-      'what JSON cannot say',
+      'what JSON cannot express',
       { name: 'a', description: 'a', metadata: { annotations: { size: 5n } } },
-      'manifest.metadata.annotations.size: is a bigint, which JSON cannot say.',
+      'manifest.metadata.annotations.size: is a bigint, which JSON cannot express.',
     ],
   ])('is refused with the field’s name: %s', (_, manifest, says) => {
     expect(() => defineAgent(manifest as AgentManifestInput, () => 'ok')).toThrow(says);
