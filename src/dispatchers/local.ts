@@ -2,12 +2,12 @@ import type { Dispatcher, Execute, Lease } from '../core/dispatcher.ts';
 
 const done = Promise.resolve();
 
-/** There are no slots to give back: how many runs may work at once is asked before they are made. */
+/** There are no slots to release: the engine limits the number of runs before it creates one. */
 const lease: Lease = { rest() {}, wake() {} };
 
 /**
- * For a store of one process: what is offered is executed here and at once, within the call up to where it waits
- * first. Of a run in hand, nobody else can have been offered anything, so nothing has to be settled.
+ * The dispatcher of a store that one process uses. It executes each offered run here and at once; the call returns at the
+ * run's first wait. No other node can have offered a run that executes here, so `settled` is never called.
  */
 export class LocalDispatcher implements Dispatcher {
   readonly shared = false;
@@ -23,7 +23,7 @@ export class LocalDispatcher implements Dispatcher {
     return done;
   }
 
-  /** What is being made while the server stops is begun all the same, and gets what time there is. */
+  /** Runs that are created while the server stops still begin, and execute for the time that remains. */
   pause(): Promise<void> {
     return done;
   }

@@ -3,24 +3,24 @@ import { readStoreUrl, reasonOf } from '../core/store-url.ts';
 import type { BullOptions } from './bullmq/bullmq-dispatcher.ts';
 
 /**
- * Opens what dispatches the runs of the store that a URL names, and imports only that: within the process for `memory:`
- * and `sqlite:`, through a queue beside the store, on the same server, for the others.
+ * Opens the dispatcher for the store that a URL names, and imports only that dispatcher's code: the local one for
+ * `memory:` and `sqlite:`, and for other stores a queue on the same server as the store.
  * @throws Error that says what is wrong with the URL, or why the queue cannot be opened
  */
 export async function openDispatcher(text: string, options: BullOptions): Promise<Dispatcher> {
   try {
-    return await opened(text, options);
+    return await open(text, options);
   } catch (error) {
     throw new Error(`the queue beside the store cannot be opened: ${reasonOf(error)}`, { cause: error });
   }
 }
 
-/** In milliseconds: a shorter one would be renewed all the time, and a longer one is none. */
-const leases = { least: 100, most: 86_400_000 };
+/** Milliseconds: a shorter lease would be renewed all the time, and a longer one would never end. */
+const leaseLimits = { least: 100, most: 86_400_000 };
 
-async function opened(text: string, options: BullOptions): Promise<Dispatcher> {
+async function open(text: string, options: BullOptions): Promise<Dispatcher> {
   const found = readStoreUrl(text);
-  if (found?.kind === 'redis' || found?.kind === 'postgres') check(options);
+  if (found?.kind === 'redis' || found?.kind === 'postgres') checkOptions(options);
   if (found?.kind === 'redis') {
     const { openRedisQueue } = await import('./bullmq/redis-queue.ts');
     return openRedisQueue(found.url, found.prefix, options);
@@ -33,8 +33,8 @@ async function opened(text: string, options: BullOptions): Promise<Dispatcher> {
   return new LocalDispatcher();
 }
 
-function check({ slots, lease }: BullOptions): void {
-  const { least, most } = leases;
+function checkOptions({ slots, lease }: BullOptions): void {
+  const { least, most } = leaseLimits;
   if (!Number.isInteger(lease) || lease < least || lease > most) {
     throw new RangeError(`a lease has to be a whole number of milliseconds from ${least} to ${most}; got ${lease}`);
   }

@@ -1,90 +1,91 @@
 import { type BackendFactory, type IQueueBackend, Queue, WaitingError } from 'bullmq';
-import type { Dispatcher, Execute, Released } from '../../core/dispatcher.ts';
+import type { Dispatcher, Execute, Lease, Released } from '../../core/dispatcher.ts';
 import { within } from '../../core/timing.ts';
 import { type RunJob, RunWorker } from './run-worker.ts';
-import { seldom } from './seldom.ts';
-import { SlotLease } from './slot-lease.ts';
 
-/** Where a queue is kept, and how it is reached. */
-export interface QueuePlace<B extends IQueueBackend, C> {
+/** The location of a queue, and how to connect to it. */
+export interface QueueLocation<B extends IQueueBackend, C> {
   readonly backend: BackendFactory<B, C>;
   readonly name: string;
-  /** Of Redis' keys. */
+  /** Prefix of the keys in Redis. */
   readonly prefix?: string;
-  /** Connections that fail as soon as the server is away. */
-  readonly offering: C;
-  /** Connections that wait until it is back. */
-  readonly taking: C;
-  /** Seconds after which a process without jobs looks for some though nobody has told it of any. */
-  readonly look: number;
+  /** To offer runs: fails as soon as the server is unavailable. */
+  readonly offerConnection: C;
+  /** To take jobs: waits until the server is available again. */
+  readonly workConnection: C;
+  /** Seconds after which a node without jobs polls for some, in case a notification was lost. */
+  readonly pollInterval: number;
 }
 
 export interface BullOptions {
-  /** How many runs this process executes at once; those that rest do not count. */
+  /** Runs that this process executes at once. Awaiting runs do not count. */
   readonly slots: number;
-  /** Milliseconds for which a run stays in the hands of a process that does not say that it lives. */
+  /** Milliseconds for which a node owns a run without renewing its lease. */
   readonly lease: number;
-  /** Told of errors of the connections: at most one in ten seconds. */
+  /** Called with errors of the connections, at most once in ten seconds. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Milliseconds in which the server has to answer an offer, and at the start. */
+/** Milliseconds in which the server has to answer an offer, and a new connection. */
 const answerTimeout = 5_000;
-/** At the end there are two such waits. */
-const lastPatience = 2_500;
+/** Milliseconds of each of the two waits for the server in `close`. */
+const closeTimeout = 2_500;
 
-/** A run has one job at most: it is named after the run, and removed when it is over. */
+/** Milliseconds in which at most one error is reported: most repeat that the server is unavailable. */
+const errorInterval = 10_000;
+
+/** The job of a run. Its id is that of the run, so that a run has one job at most; BullMQ removes it at the end. */
 const jobOf = (run_id: string) => ({
   name: 'run',
   data: {},
   opts: { jobId: run_id, removeOnComplete: true, removeOnFail: true },
 });
 
-/** How many events of its own the queue keeps; nobody reads them. */
-const events = { events: { maxLen: 1 } };
+/** BullMQ writes events to a stream, which Rivulet does not read. This keeps the stream short. */
+const streams = { events: { maxLen: 1 } };
 
 /**
- * Runs go to the processes through a queue of BullMQ, beside the store on the same server. A run in somebody's hands is
- * an active job, and its lock is the lease: a process that dies loses it, and the queue gives the job to another.
- * It may start twice for all that, where a server was away for longer than a lease: the store refuses one of the two.
+ * Distributes runs among nodes through a queue of BullMQ, on the same server as the store. The run of a node is an active
+ * job, and the lock of the job is the lease: a node that dies loses it, and the queue gives the job to another node.
+ * A run may start on two nodes after the server was unavailable for longer than a lease. The store then fences one.
  */
 export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   readonly shared = true;
-  readonly #place: QueuePlace<B, C>;
+  readonly #location: QueueLocation<B, C>;
   readonly #options: BullOptions;
-  readonly #failed: (error: unknown) => void;
+  readonly #onError: (error: unknown) => void;
   readonly #queue: Queue<unknown, void, string, unknown, void, string, B, C>;
-  readonly #held = new Map<string, Promise<void>>();
+  readonly #executing = new Map<string, Promise<void>>();
   readonly #settling = new Set<Promise<void>>();
-  /** Jobs that were handed back and not executed. */
+  /** Jobs that were returned to the queue and not executed. */
   readonly #returned = new WeakSet<RunJob>();
-  readonly #wanted: string[] = [];
-  #offering: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #pendingOffers: string[] = [];
+  #offerInProgress: Promise<void> = Promise.resolve();
+  #nextOffer: Promise<void> | undefined;
   #worker: RunWorker<B, C> | undefined;
   #paused = false;
   #closing: Promise<void> | undefined;
 
-  private constructor(place: QueuePlace<B, C>, options: BullOptions) {
-    this.#place = place;
+  private constructor(location: QueueLocation<B, C>, options: BullOptions) {
+    this.#location = location;
     this.#options = options;
-    this.#failed = seldom(options.onError);
-    const { prefix, offering: connection } = place;
-    this.#queue = new Queue(place.name, { ...(prefix && { prefix }), connection, streams: events }, place.backend);
-    this.#queue.on('error', this.#failed);
+    this.#onError = rateLimited(options.onError);
+    const { prefix, offerConnection: connection } = location;
+    this.#queue = new Queue(location.name, { ...(prefix && { prefix }), connection, streams }, location.backend);
+    this.#queue.on('error', this.#onError);
   }
 
   /** @throws Error where the server does not answer */
   static async open<B extends IQueueBackend, C>(
-    place: QueuePlace<B, C>,
+    location: QueueLocation<B, C>,
     options: BullOptions,
   ): Promise<BullDispatcher<B, C>> {
-    const dispatcher = new BullDispatcher(place, options);
+    const dispatcher = new BullDispatcher(location, options);
     const queue = dispatcher.#queue;
-    // The client of Redis would try for ever, and tells why in events only.
-    const refused = new Promise<never>((_, reject) => queue.once('error', reject));
+    // The Redis client would retry for ever, and reports errors with events only.
+    const connectionFailed = new Promise<never>((_, reject) => queue.once('error', reject));
     try {
-      await within(answerTimeout, Promise.race([queue.waitUntilReady(), refused]));
+      await within(answerTimeout, Promise.race([queue.waitUntilReady(), connectionFailed]));
     } catch (error) {
       await dispatcher.close();
       throw error;
@@ -92,17 +93,17 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     return dispatcher;
   }
 
-  /** What comes while an offer is under way goes with the next one, so that a burst of runs takes few of them. */
+  /** Runs that are offered during a request go with the next one, so that a burst of runs takes few requests. */
   async offer(run_ids: readonly string[]): Promise<void> {
-    this.#wanted.push(...run_ids);
-    this.#next ??= this.#offering.then(() => this.#offerAll());
-    await this.#next;
+    this.#pendingOffers.push(...run_ids);
+    this.#nextOffer ??= this.#offerInProgress.then(() => this.#offerAll());
+    await this.#nextOffer;
   }
 
   async start(execute: Execute, settled: Released): Promise<void> {
     const { slots, lease } = this.#options;
-    const { name, prefix, taking: connection, backend, look } = this.#place;
-    const take = (job: RunJob, token?: string): Promise<void> => this.#take(worker, execute, job, token);
+    const { name, prefix, workConnection: connection, backend, pollInterval } = this.#location;
+    const processJob = (job: RunJob, token?: string): Promise<void> => this.#process(worker, execute, job, token);
     const options = {
       ...(prefix && { prefix }),
       connection,
@@ -110,24 +111,24 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       concurrency: slots,
       lockDuration: lease,
       stalledInterval: lease / 2,
-      // How often a run may be re-entered is the engine's decision.
+      // The engine limits how often a run is re-entered.
       maxStalledCount: 1_000_000_000,
-      drainDelay: look,
+      drainDelay: pollInterval,
       runRetryDelay: 250,
     };
-    const worker = new RunWorker<B, C>(name, take, options, backend);
-    worker.on('error', this.#failed);
-    worker.whenGone((job) => {
+    const worker = new RunWorker<B, C>(name, processJob, options, backend);
+    worker.on('error', this.#onError);
+    worker.onReleased((job) => {
       if (!this.#returned.has(job)) this.#settle(job.id ?? '', settled);
     });
     this.#worker = worker;
     await within(answerTimeout, worker.waitUntilReady());
-    worker.run().catch(this.#failed);
+    worker.run().catch(this.#onError);
   }
 
   async pause(): Promise<void> {
     this.#paused = true;
-    await this.#worker?.leave();
+    await this.#worker?.stopTaking();
   }
 
   close(): Promise<void> {
@@ -137,53 +138,90 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
 
   async #close(): Promise<void> {
     if (!this.#paused) await this.pause();
-    await Promise.allSettled(this.#held.values());
+    await Promise.allSettled(this.#executing.values());
     const worker = this.#worker;
-    // Where the server is away, the jobs are left to others, who are given them when the leases have ended.
-    if (worker !== undefined) await within(lastPatience, this.#given(worker)).catch(this.#failed);
+    // Where the server is unavailable, the queue gives the jobs to other nodes when the leases end.
+    if (worker !== undefined) await within(closeTimeout, this.#released(worker)).catch(this.#onError);
     const closing = [this.#queue.backend.close(true), worker?.close(true)];
-    await within(lastPatience, Promise.all(closing)).catch(this.#failed);
+    await within(closeTimeout, Promise.all(closing)).catch(this.#onError);
   }
 
-  async #given(worker: RunWorker<B, C>): Promise<void> {
-    await worker.over();
+  async #released(worker: RunWorker<B, C>): Promise<void> {
+    await worker.idle();
     await Promise.allSettled(this.#settling);
   }
 
-  async #take(worker: RunWorker<B, C>, execute: Execute, job: RunJob, token?: string): Promise<void> {
-    // What was asked for before the pause may come after it.
+  async #process(worker: RunWorker<B, C>, execute: Execute, job: RunJob, token?: string): Promise<void> {
+    // A job that was requested before the pause may arrive after it.
     if (this.#paused) {
       this.#returned.add(job);
       await job.moveToWait(token);
       throw new WaitingError();
     }
     const { id = '' } = job;
-    const lease = new SlotLease(() => worker.lend());
-    const held = this.#held.get(id);
-    // It was given to us again, because its lease has ended while the server was away: this job is the lease now.
-    if (held !== undefined) lease.rest();
-    const executing = held ?? execute(id, lease);
-    if (held === undefined) this.#held.set(id, executing);
+    const lease = new SlotLease(() => worker.addSlot());
+    const running = this.#executing.get(id);
+    // This node got its own run again, because the lease ended while the server was unavailable. This job is the new lease.
+    if (running !== undefined) lease.rest();
+    const executing = running ?? execute(id, lease);
+    if (running === undefined) this.#executing.set(id, executing);
     try {
       await executing;
     } finally {
-      if (held === undefined) this.#held.delete(id);
+      if (running === undefined) this.#executing.delete(id);
       lease.end();
     }
   }
 
   #offerAll(): Promise<void> {
-    this.#next = undefined;
-    const jobs = this.#wanted.splice(0).map(jobOf);
+    this.#nextOffer = undefined;
+    const jobs = this.#pendingOffers.splice(0).map(jobOf);
     const offering = within(answerTimeout, this.#queue.addBulk(jobs)).then(() => undefined);
-    this.#offering = offering.catch(() => undefined); // whoever waits for it hears of it
+    this.#offerInProgress = offering.catch(() => undefined); // the caller of `offer` gets the error
     return offering;
   }
 
   #settle(run_id: string, settled: Released): void {
     const settling = settled(run_id)
-      .catch(this.#failed)
+      .catch(this.#onError)
       .finally(() => this.#settling.delete(settling));
     this.#settling.add(settling);
   }
+}
+
+/** The slot of a run. Other runs may use it while this run awaits. */
+class SlotLease implements Lease {
+  readonly #addSlot: () => () => void;
+  #removeSlot: (() => void) | undefined;
+  #ended = false;
+
+  constructor(addSlot: () => () => void) {
+    this.#addSlot = addSlot;
+  }
+
+  rest(): void {
+    if (!this.#ended) this.#removeSlot ??= this.#addSlot();
+  }
+
+  wake(): void {
+    this.#removeSlot?.();
+    this.#removeSlot = undefined;
+  }
+
+  /** The execution here has ended, also where the run awaits. */
+  end(): void {
+    this.wake();
+    this.#ended = true;
+  }
+}
+
+/** Limits the rate at which errors are reported. */
+function rateLimited(report: (error: unknown) => void): (error: unknown) => void {
+  let next = 0;
+  return (error) => {
+    const now = performance.now();
+    if (now < next) return;
+    next = now + errorInterval;
+    report(error);
+  };
 }

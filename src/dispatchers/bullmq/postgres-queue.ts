@@ -3,20 +3,20 @@ import { createPostgresBackend, LATEST_SCHEMA_VERSION, type PostgresConnectionOp
 import { Client, escapeIdentifier } from 'pg';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
 
-/** Connections for taking, renewing and ending; one more waits for something to take, and one offers. */
-const takers = 3;
+/** Connections to take, renew and end jobs. Two more wait for jobs and offer runs. */
+const workConnections = 3;
 
-/** The tables of the queue are in a schema of their own, beside the store's; five connections at most. */
+/** Opens a queue in PostgreSQL, with five connections at most. Its tables are in a schema beside the store's. */
 export async function openPostgresQueue(address: string, storeSchema: string, options: BullOptions) {
   const schema = queueSchema(storeSchema);
   const url = new URL(address);
-  // BullMQ adds its search path to them, and the URL's own would replace that.
+  // BullMQ appends its search path to these options; options in the URL would replace it.
   const flags = url.searchParams.get('options');
   url.searchParams.delete('options');
   const common = {
     connectionString: url.href,
-    // A crash may take the last jobs with it, or bring them back: the runs are in the store, so no call waits for a disk.
-    // Stricter transactions, should they be the server's default, would fail where several processes take jobs.
+    // A crash may lose or restore the last jobs. The runs are in the store, so no call has to wait for the disk.
+    // At stricter isolation levels, transactions fail when several nodes take jobs.
     options: `${flags ?? ''} -c synchronous_commit=off -c default_transaction_isolation=read\\ committed`.trim(),
     application_name: 'rivulet',
     keepAlive: true,
@@ -28,28 +28,29 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
     connectionTimeoutMillis: 3_000,
     statement_timeout: 10_000,
     query_timeout: 12_000,
-    // To connect takes longer than to take a job, which may come at any time.
+    // Connections stay open, because connecting takes longer than taking a job.
     idleTimeoutMillis: 0,
   };
-  const offering: PostgresConnectionOptions = { ...pool, max: 1 };
-  const taking: PostgresConnectionOptions = { ...pool, max: takers };
-  // Named after the schema: all queues of a database are told of jobs in one channel, and by their names.
-  return BullDispatcher.open({ backend: createPostgresBackend, name: schema, offering, taking, look: 5 }, options);
+  const offerConnection: PostgresConnectionOptions = { ...pool, max: 1 };
+  const workConnection: PostgresConnectionOptions = { ...pool, max: workConnections };
+  // Named after the schema: all queues of a database share one notification channel, and are told apart by name.
+  const location = { backend: createPostgresBackend, name: schema, offerConnection, workConnection, pollInterval: 5 };
+  return BullDispatcher.open(location, options);
 }
 
-/** A name has 63 letters at most; PostgreSQL would cut it, and two that differ at the end would be one. */
+/** The name of the queue's schema. PostgreSQL truncates names to 63 characters, so longer ones end in a hash. */
 export function queueSchema(schema: string): string {
   const name = `${schema}_queue`;
   if (name.length <= 63) return name;
   return `${schema.slice(0, 48)}_${createHash('sha256').update(schema).digest('hex').slice(0, 8)}_queue`;
 }
 
-/** Several processes may do so at once: one works, the others wait and find it done. */
+/** Creates the tables. Several processes may call it at once: one creates them, the others wait and find them. */
 async function migrate(config: ConstructorParameters<typeof Client>[0], schema: string): Promise<void> {
   const client = new Client(config);
   await client.connect();
   try {
-    // Asked, because the migration wants the right to make schemas even where there is nothing to make.
+    // Checked first: the migration needs the permission to create schemas even where there is nothing to create.
     const table = `${escapeIdentifier(schema)}.migration`;
     const { rows } = await client.query<{ name: string | null }>('SELECT to_regclass($1) AS name', [table]);
     if (rows[0]?.name != null) {

@@ -2,8 +2,8 @@ import { createRedisBackend } from 'bullmq';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
 
 /**
- * Three connections: one offers, one takes and renews, one waits for something to take.
- * The names of all keys begin with the store's prefix, and are kept where its keys are.
+ * Opens a queue in Redis, with three connections: one to offer runs, one to take jobs and renew locks, and one to wait for
+ * jobs. All keys begin with the store's prefix, and are in the same slot of a cluster.
  */
 export function openRedisQueue(url: string, prefix: string, options: BullOptions) {
   const common = {
@@ -11,17 +11,17 @@ export function openRedisQueue(url: string, prefix: string, options: BullOptions
     connectTimeout: 3_000,
     socketTimeout: 10_000,
     retryStrategy: (times: number) => Math.min(times * 50, 1_000),
-    // The server has become a replica; its name may lead to the new primary by now.
+    // The server has become a replica; its name may resolve to the new primary.
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
   };
-  const place = {
+  const location = {
     backend: createRedisBackend,
     name: 'runs',
     prefix: `{${prefix}}:bull`,
-    offering: { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 0 },
-    taking: { ...common, maxRetriesPerRequest: null },
-    // Who is told of a job may die with it before he takes it.
-    look: 2,
+    offerConnection: { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 0 },
+    workConnection: { ...common, maxRetriesPerRequest: null },
+    // The node that is notified of a job may die before it takes the job.
+    pollInterval: 2,
   };
-  return BullDispatcher.open(place, options);
+  return BullDispatcher.open(location, options);
 }

@@ -2,40 +2,40 @@ import { type IQueueBackend, type Job, type JobProgress, Worker } from 'bullmq';
 
 export type RunJob = Job<unknown, void, string>;
 
-/** A failed request is made again after so many milliseconds; the back ends would be asked without a pause. */
+/** Milliseconds before a failed request is repeated. Without it, BullMQ would retry in a busy loop. */
 const retryDelay = 250;
 
-/** Takes jobs, with a number of slots that can be lent. */
+/** A worker of BullMQ whose number of slots changes while runs await. */
 export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void, string, B, JobProgress, C> {
   #active = 0;
-  #gone: ((job: RunJob) => void) | undefined;
+  #onReleased: ((job: RunJob) => void) | undefined;
 
-  /** Calls back when a job is removed, or could not be. */
-  whenGone(gone: (job: RunJob) => void): void {
-    this.#gone = gone;
+  /** Calls back when a job was removed from the queue, or could not be. */
+  onReleased(callback: (job: RunJob) => void): void {
+    this.#onReleased = callback;
   }
 
-  /** Takes no more jobs; those that it has go on. What was asked for already may come still. */
-  async leave(): Promise<void> {
+  /** Takes no more jobs, and continues the ones that it has. A job that was requested before may still arrive. */
+  async stopTaking(): Promise<void> {
     await this.pause(true);
-    // It would wait on, and be the one who is told of the next job. Not awaited to be closed: it may never be.
+    // Otherwise this connection would go on waiting and be given the next job. Closing it may never end, so no wait.
     await this.backend.disconnectBlocking(false);
   }
 
-  /** Resolves after `leave`, when nothing comes any more and all jobs are removed, or could not be. */
-  async over(): Promise<void> {
+  /** After `stopTaking`. Resolves when no job can arrive and each job was removed, or could not be. */
+  async idle(): Promise<void> {
     await this.mainLoopRunning;
   }
 
-  /** One slot more until what is returned is called: its job does not work. */
-  lend(): () => void {
+  /** Adds a slot, because a run awaits. Returns a function that removes it again. */
+  addSlot(): () => void {
     const full = this.#active >= this.concurrency;
     this.concurrency += 1;
-    if (full) this.#nudge();
-    let lent = true;
+    if (full) this.#recheckSlots();
+    let added = true;
     return () => {
-      if (lent) this.concurrency -= 1;
-      lent = false;
+      if (added) this.concurrency -= 1;
+      added = false;
     };
   }
 
@@ -43,14 +43,14 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
     job: RunJob,
     token: string,
     fetchNext?: () => boolean,
-    // biome-ignore lint/suspicious/noConfusingVoidType: it is the worker's own
+    // biome-ignore lint/suspicious/noConfusingVoidType: the type of the overridden method
   ): Promise<void | RunJob> {
     this.#active += 1;
     try {
       return await super.processJob(job, token, fetchNext);
     } finally {
       this.#active -= 1;
-      this.#gone?.(job);
+      this.#onReleased?.(job);
     }
   }
 
@@ -63,16 +63,16 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
     }
   }
 
-  /** Also what looks for jobs of processes that have died goes on soon. */
+  /** Repeats failed checks for the jobs of dead processes after the same delay. */
   protected override checkConnectionError<T>(request: () => Promise<T>): Promise<T | undefined> {
     return super.checkConnectionError(request, retryDelay);
   }
 
   /**
-   * With all slots taken, the worker waits for one of its jobs to end, and does not see that there is room now. What
-   * wakes it is to be resumed. Both calls do their work before they return, so nothing happens in between.
+   * With all slots taken, the worker waits for one of its jobs to end, and does not notice a new slot. Resuming wakes it.
+   * Both calls take effect before they return, so nothing happens between them.
    */
-  #nudge(): void {
+  #recheckSlots(): void {
     if (this.closing || this.isPaused()) return;
     this.pause(true).catch((error) => this.emit('error', error));
     this.resume().catch((error) => this.emit('error', error));
