@@ -8,20 +8,20 @@ type Range = [Address, number];
 /** Tells whether an address may be connected to. */
 export type AddressRule = (address: string) => boolean;
 
-/** Public addresses that are private all the same: a cloud's control server, which trusts every program that can reach it. */
+/** A public address that must not be reached: the control server of a cloud, which trusts every program that connects. */
 const denied = [ipaddr.parseCIDR('168.63.129.16/32')];
-/** All that is routed on the Internet is in it. Other addresses may stand for one of IPv4, or for nothing. */
+/** All IPv6 addresses that are routed on the Internet. Others may stand for an IPv4 address. */
 const global6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Allows public addresses, and those of some networks besides.
- * @throws Error that names what is neither an address nor a range
+ * Allows public addresses, and those of the given networks.
+ * @throws Error that names a text which is neither an address nor a range
  */
 export function addressRule(allowNetworks: readonly string[]): AddressRule {
   const allowed = allowNetworks.map(networkOf);
   return (text) => {
     if (isIP(text) === 0) return false;
-    // An address of IPv4 that is written as one of IPv6 is judged as what it is.
+    // An IPv4 address that is written as an IPv6 address counts as IPv4.
     const address = ipaddr.process(text);
     if (allowed.some((range) => isIn(address, range))) return true;
     if (address.range() !== 'unicast' || denied.some((range) => isIn(address, range))) return false;
@@ -41,29 +41,29 @@ function networkOf(text: string): Range {
   throw new Error(`--allow-network (allowNetworks): expected an address or a range such as 10.0.0.0/8; got "${text}"`);
 }
 
-type Ask = (
+type Lookup = (
   name: string,
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Names that are looked up at once. Each takes one of libuv's four threads for as long as its name server likes. */
+/** Concurrent look-ups. Each blocks one of libuv's four threads until its name server answers. */
 const lookupsAtOnce = 2;
 let lookups = 0;
 const waiting: (() => void)[] = [];
 
 /**
- * Looks names up as `net.connect` does, and refuses a name that has any address which the rule does not allow. The
- * connection is made to the addresses that were checked, so a name cannot resolve to another one the second time. A name
- * whose turn comes after the request was aborted is not looked up.
+ * Looks names up as `net.connect` does, and refuses a name if the rule does not allow one of its addresses. The
+ * connection uses the addresses that were checked, so a second look-up cannot return others. The look-up of an aborted
+ * request is skipped.
  */
 export const guardedLookup =
-  (isAllowed: AddressRule, signal: AbortSignal, ask: Ask = lookup): LookupFunction =>
+  (isAllowed: AddressRule, signal: AbortSignal, resolve: Lookup = lookup): LookupFunction =>
   (hostname, options, callback) => {
     const start = (): void => {
       if (signal.aborted) return void waiting.shift()?.();
       lookups += 1;
-      ask(hostname, { ...options, all: true }, (error, addresses) => {
+      resolve(hostname, { ...options, all: true }, (error, addresses) => {
         lookups -= 1;
         waiting.shift()?.();
         if (error !== null) return callback(error, '');

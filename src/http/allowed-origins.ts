@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fail } from '../core/errors.ts';
 
 export interface NameOptions {
-  /** Base of the URLs that clients reach the server at; its host is one of the server's names. */
+  /** The URL under which clients reach the server. Its host is one of the server's names. */
   readonly publicUrl?: string;
-  /** Further host names that requests may be sent to, without a port; `*` stands for every name. Default none. */
+  /** Further host names of the server, without a port; `*` for every name. Default none. */
   readonly allowedHosts?: readonly string[];
-  /** Origins of web pages that may call, such as `https://app.example.com`; `*` stands for every page. Default none. */
+  /** Origins of web pages that may call the server, such as `https://app.example.com`; `*` for all. Default none. */
   readonly allowedOrigins?: readonly string[];
 }
 
@@ -14,10 +14,10 @@ const hostHeader = /^(\[[\da-f:.]+\]|[^\s:[\]@/?#\\]+)(?::\d{0,5})?$/;
 const loopback = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 
 /**
- * Serves requests that are sent to one of the server's own names, by its own pages, and refuses all others. Without
- * this, any web page could use a server on the reader's machine: a page's name may be made to resolve to 127.0.0.1
- * (DNS rebinding), and some requests are sent to other sites without asking them. Programs that are no browsers
- * send no `Origin`. The check runs before the body is read and costs less than a microsecond.
+ * Refuses requests that are not sent to one of the server's own names, or that come from pages of other origins. Without
+ * this check, any web page could use a server on the user's machine: the page's name may resolve to 127.0.0.1 (DNS
+ * rebinding), and browsers send some requests to other sites without a preflight. Programs other than browsers send no
+ * `Origin`. The check runs before the body is read and costs less than a microsecond.
  * @throws Error that names an option which is no URL, host or origin
  */
 export function refuseForeign(app: FastifyInstance, options: NameOptions): void {
@@ -50,7 +50,7 @@ function publicUrlOf({ publicUrl }: NameOptions): URL | undefined {
   throw new Error(`publicUrl: expected an http(s) URL such as https://agents.example.com; got "${publicUrl}"`);
 }
 
-/** The one Host header, in lower case; undefined for HTTP/1.0, which may leave it out. @throws RivuletError `bad_request` */
+/** The Host header, in lower case; undefined for HTTP/1.0, where it is optional. @throws RivuletError `bad_request` */
 function hostOf({ raw }: FastifyRequest): string | undefined {
   let count = 0;
   for (let at = 0; at < raw.rawHeaders.length; at += 2) {
@@ -58,7 +58,7 @@ function hostOf({ raw }: FastifyRequest): string | undefined {
   }
   const { host } = raw.headers;
   if (count > 1) throw fail('bad_request', 'The request has more than one Host header; send one.');
-  // Injected requests have no raw headers; HTTP/2 has `:authority` in the place of Host.
+  // Injected requests have no raw headers. HTTP/2 has `:authority` instead of Host.
   if (host === undefined && raw.httpVersion === '1.1') throw fail('bad_request', 'The request has no Host header.');
   return host?.toLowerCase();
 }
@@ -69,13 +69,13 @@ function isOwn(host: string, { raw }: FastifyRequest, hosts: ReadonlySet<string>
   return name !== undefined && (loopback.test(name) || hosts.has(name) || name === addressOf(raw.socket.localAddress));
 }
 
-/** The address that a connection came to, as a Host header writes it. */
+/** The local address of a connection, in the form of a Host header. */
 function addressOf(address: string | undefined): string | undefined {
   const plain = address?.replace(/^::ffff:(?=[\d.]+$)/, '').replace(/%.*$/, '');
   return plain?.includes(':') ? `[${plain}]` : plain;
 }
 
-// Only the host is compared with the Host header: behind a proxy that ends TLS, the server does not know its scheme.
+// Compares only the host with the Host header: behind a proxy that terminates TLS, the server does not know the scheme.
 function isOwnPage(origin: string, host: string | undefined, origins: ReadonlySet<string>): boolean {
   if (origins.has('*') || origins.has(origin)) return true;
   if (host === undefined || !URL.canParse(origin)) return false;

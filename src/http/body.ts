@@ -9,14 +9,14 @@ interface BodyLimits {
 }
 
 /**
- * Takes JSON bodies and nothing else; one without a content type, too, where there is no `Origin` header. An empty one
- * is no body: ACP clients send `Content-Type: application/json` with nothing in it when they cancel.
+ * Accepts only JSON bodies, also without a content type where the request has no `Origin` header. An empty body counts
+ * as none: ACP clients send `Content-Type: application/json` with an empty body when they cancel.
  */
 export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  // ACP's Python client names no type. A page of another origin can send a body without one as well, unasked, but not
-  // without an Origin.
+  // ACP's Python client sends no content type. A page of another origin can do so without a preflight, but not without an
+  // `Origin` header.
   app.addHook('onRequest', ({ headers }, _reply, next) => {
     if (headers.origin === undefined) headers['content-type'] ??= 'application/json';
     next();
@@ -37,20 +37,20 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
   });
 }
 
-/** Decodes and measures each piece as it comes, so that even a large body takes the event loop a little at a time. */
+/** Decodes and measures each chunk on arrival, so that even a large body blocks the event loop only briefly. */
 function readText(
   payload: NodeJS.ReadableStream,
   { length, maxBytes }: { readonly length: number; readonly maxBytes: number },
   size: JsonSize,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    // Most bodies are one piece, for which it would cost more than all the rest here.
+    // Most bodies are one chunk, for which a decoder would cost more than the rest of this function.
     let decoder: StringDecoder | undefined;
     let text = '';
     let bytes = 0;
     let refused: unknown;
-    payload.on('data', (piece: Buffer | string) => {
-      const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    payload.on('data', (data: Buffer | string) => {
+      const chunk = typeof data === 'string' ? Buffer.from(data) : data;
       bytes += chunk.length;
       if (bytes > maxBytes) reject(fail('body_too_large'));
       if (refused !== undefined || bytes > maxBytes) return;
@@ -60,7 +60,7 @@ function readText(
         if (!whole) decoder ??= new StringDecoder('utf8');
         text += decoder?.write(chunk) ?? chunk.toString();
       } catch (error) {
-        // Read to its end all the same: a client that is still sending would not see the answer.
+        // The body is still read to its end: a client that is sending would not see the response.
         refused = error;
         text = '';
       }

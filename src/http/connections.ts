@@ -3,20 +3,20 @@ import type { Socket } from 'node:net';
 import { UnorderedSet } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
 
-/** While the server closes: milliseconds between looks for idle connections, and until all others are closed. */
-const closeEvery = 20;
-const closeAfter = 5_000;
+/** While the server closes: milliseconds between checks for idle connections, and until all others are closed. */
+const closeInterval = 20;
+const closeTimeout = 5_000;
 
 interface Connection {
   readonly socket: Socket;
-  /** Requests whose responses have not ended, and the newest of them. */
+  /** Number of requests whose responses have not ended, and the newest of these requests. */
   open: number;
   newest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
-  /** When the last response ended, or the connection began, as `performance.now()` has it. */
+  /** When the last response ended or the connection opened, by `performance.now()`. */
   idleSince: number;
 }
 
-/** The connections of a server, and how many requests of each are being answered. Costs one listener a request. */
+/** The connections of a server, with their open requests. Costs one listener a request. */
 export class Connections {
   readonly #server: Server;
   readonly #all = new UnorderedSet<Connection>();
@@ -29,10 +29,10 @@ export class Connections {
       this.#bySocket.set(socket, connection);
       socket.once('close', this.#all.add(connection));
     });
-    server.on('request', (request, response) => this.#opened(request, response));
+    server.on('request', (request, response) => this.#countRequest(request, response));
   }
 
-  #opened(request: IncomingMessage, response: ServerResponse): void {
+  #countRequest(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#bySocket.get(request.socket);
     if (connection === undefined) return;
     connection.open += 1;
@@ -46,64 +46,64 @@ export class Connections {
   }
 
   /**
-   * Closes connections without a request for so many milliseconds, until the server closes. Node's own time-out begins
-   * again with every byte: a client that sends a line feed now and then would keep its connection for ever.
+   * Checks at an interval for connections without a request for `keepAliveTimeout` ms, and closes them. Node's own
+   * time-out restarts with every byte, so a client that sends line feeds would keep its connection for ever.
    */
-  closeIdle(keepAliveTimeout: number, every: number): void {
-    const look = (): void => {
+  closeIdle(keepAliveTimeout: number, interval: number): void {
+    const closeExpired = (): void => {
       const since = performance.now() - keepAliveTimeout;
       for (const { socket, open, idleSince } of this.#all.all()) if (open === 0 && idleSince < since) socket.destroy();
     };
     this.#server.once('listening', () => {
-      const timer = setInterval(look, every);
+      const timer = setInterval(closeExpired, interval);
       timer.unref();
       this.#server.once('close', () => clearInterval(timer));
     });
   }
 
   /**
-   * Lets the server close soon. Node closes only those that are idle at that moment: one whose stream has just ended
-   * would be kept alive for minutes, and one that a browser opened ahead of need, and never used, for ever.
+   * Closes connections as they become idle, so that the server closes soon. Node closes only connections that are idle at
+   * that moment: one whose stream has just ended would stay open for minutes, and an unused one of a browser for ever.
    */
   close(): void {
     if (!this.#server.listening) return;
-    const sweep = setInterval(() => {
+    const idleTimer = setInterval(() => {
       for (const { socket, open } of this.#all.all()) if (open === 0) socket.destroy();
-    }, closeEvery);
-    const end = setTimeout(() => this.#server.closeAllConnections(), closeAfter);
+    }, closeInterval);
+    const deadline = setTimeout(() => this.#server.closeAllConnections(), closeTimeout);
     this.#server.once('close', () => {
-      clearInterval(sweep);
-      clearTimeout(end);
+      clearInterval(idleTimer);
+      clearTimeout(deadline);
     });
   }
 
   /**
-   * Answers what is no HTTP, or came too slowly, on the bare socket, and closes it. Where an earlier request is being
-   * answered it closes only: whatever is written then would become a part of that answer.
+   * Answers invalid HTTP and slow requests on the bare socket, and closes it. While an earlier request is being answered,
+   * it only closes the socket: anything written would become a part of that response.
    */
   readonly refuse = (error: NodeJS.ErrnoException, socket: Socket): void => {
     const unused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;
-    if (error.code === 'ECONNRESET' || !socket.writable || unused || this.#answering(socket)) {
+    if (error.code === 'ECONNRESET' || !socket.writable || unused || this.#isAnswering(socket)) {
       socket.destroy();
       return;
     }
-    const known = refusal(error.code);
-    const body = JSON.stringify(known);
+    const refusal = refusalFor(error.code);
+    const body = JSON.stringify(refusal);
     socket.end(
-      `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   };
 
-  /** Whether there is an answer to come but the one to the request that is wrong itself, in its body. */
-  #answering(socket: Socket): boolean {
+  /** Whether a response is pending, other than that to a request whose own body is invalid. */
+  #isAnswering(socket: Socket): boolean {
     const { open = 0, newest } = this.#bySocket.get(socket) ?? {};
     const inBody = newest !== undefined && !newest.request.complete && !newest.response.headersSent;
     return open > (inBody ? 1 : 0);
   }
 }
 
-function refusal(code: string | undefined): RivuletError {
+function refusalFor(code: string | undefined): RivuletError {
   if (code === 'HPE_HEADER_OVERFLOW') return fail('header_overflow');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return fail('request_timeout');
   return fail('bad_request', 'The request is not valid HTTP.');

@@ -7,15 +7,15 @@ interface Answer {
   readonly body: ErrorBody;
 }
 
-/** The path of a request; its query may hold what belongs neither into an answer nor into a log. */
+/** The path of a request. The query may have values that belong neither in a response nor in a log. */
 export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => url.split('?', 1)[0] ?? '';
 
 /**
- * What is answered to an error. Errors of Fastify, of its plugins and of an app around this one have a status and keep
- * it; the message of those that are the client's fault is told as well.
+ * The status and body for an error. Errors of Fastify, of its plugins and of an app that embeds this one keep their
+ * status; client errors keep their message, too.
  */
 export function answerTo(error: unknown, request: FastifyRequest): Answer {
-  const known = error instanceof RivuletError ? error : rowFor(statusOf(error), request);
+  const known = error instanceof RivuletError ? error : knownError(statusOf(error), request);
   if (known !== undefined) return { status: known.status, body: known.toJSON() };
   const status = statusOf(error);
   if (status >= 500) return { status, body: fail('internal_error', request.id).toJSON() };
@@ -23,14 +23,14 @@ export function answerTo(error: unknown, request: FastifyRequest): Answer {
   return { status, body: fail('bad_request', message).toJSON() };
 }
 
-/** The status that an error carries, where it is one of an error. */
+/** The status of an error, where it is a valid error status; otherwise 500. */
 function statusOf(error: unknown): number {
   const status: unknown = error instanceof Error ? Reflect.get(error, 'statusCode') : undefined;
   return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600 ? status : 500;
 }
 
-/** The row of the table for a status of Fastify's, where it has one. */
-function rowFor(status: number, request: FastifyRequest): RivuletError | undefined {
+/** The error of Rivulet for a status of Fastify's; undefined where there is none. */
+function knownError(status: number, request: FastifyRequest): RivuletError | undefined {
   if (status === 404) return fail('route_unknown', request.method, pathOf(request));
   if (status === 413) return fail('body_too_large');
   if (status === 415) return fail('media_type', request.headers['content-type'] ?? 'no content type');
@@ -38,7 +38,7 @@ function rowFor(status: number, request: FastifyRequest): RivuletError | undefin
   return undefined;
 }
 
-/** Answers every error of a request as an Error object. */
+/** Answers a request with an Error object. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body } = answerTo(error, request);
   if (status === 503 && error instanceof RivuletError) request.log.warn({ err: error.cause }, body.message);

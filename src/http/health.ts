@@ -3,7 +3,7 @@ import type { Engine } from '../engine/engine.ts';
 import { HealthResponse } from '../schema/api.ts';
 import { ErrorBody } from '../schema/error.ts';
 
-/** What load balancers and orchestrators ask. */
+/** Health checks for load balancers and orchestrators. */
 export const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   app.get(
     '/health',
@@ -23,7 +23,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async
     {
       schema: {
         operationId: 'getReadiness',
-        summary: 'Readiness check: 503 while the store does not answer, or the server stops',
+        summary: 'Readiness check: 503 while the store does not answer or the server stops',
         tags: ['service'],
         response: { 200: HealthResponse, 503: ErrorBody },
       },

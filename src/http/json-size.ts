@@ -1,23 +1,23 @@
 import { fail } from '../core/errors.ts';
 import { maxDepth } from '../core/json.ts';
 
-/** Members of one object: a large object costs V8 ten times as much a member as a small one. */
+/** Members of one object. In a large object, each member costs V8 ten times as much as in a small one. */
 const maxMembers = 1_000;
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Measures JSON text while it arrives, before it is parsed: a body of 10 MiB may hold millions of values, and to parse
- * and copy those would block the event loop for seconds. It costs 2 ns a byte, in the turns in which the bytes come.
- * It looks at commas and brackets outside of strings only; text that is no JSON is left to the parser.
+ * Counts the values of JSON text on arrival, before it is parsed: a body of 10 MiB may have millions of values, and
+ * parsing and copying them would block the event loop for seconds. It costs 2 ns a byte, spread over the chunks. It counts
+ * commas and brackets outside of strings, and leaves invalid JSON to the parser.
  */
 export class JsonSize {
   readonly #maxValues: number;
-  /** The members of the object at each open level so far; -1 where the level is a list. */
+  /** Members so far of the object at each open level; -1 where the level is a list. */
   readonly #members: number[] = [];
   #values = 1;
-  #inText = false;
+  #inString = false;
   #escaped = false;
 
   constructor(maxValues: number) {
@@ -27,13 +27,13 @@ export class JsonSize {
   /** @throws RivuletError `body_too_deep`, `too_many_values`, `too_many_members` */
   add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += 1) {
-      if (this.#inText) at = this.#endOfText(bytes, at);
-      else this.#mark(bytes[at]);
+      if (this.#inString) at = this.#endOfString(bytes, at);
+      else this.#visit(bytes[at]);
     }
   }
 
-  /** Where the text ends that goes on at `from`, or the bytes do. */
-  #endOfText(bytes: Uint8Array, from: number): number {
+  /** Index of the end of the string that continues at `from`, or of the chunk. */
+  #endOfString(bytes: Uint8Array, from: number): number {
     let at = from;
     if (this.#escaped) {
       this.#escaped = false;
@@ -43,17 +43,17 @@ export class JsonSize {
       const byte = bytes[at];
       if (byte === backslash) at += 1;
       else if (byte === quote) {
-        this.#inText = false;
+        this.#inString = false;
         return at;
       }
     }
-    // One past the end: the byte after a backslash is in the next piece.
+    // One past the end: the byte after a backslash is in the next chunk.
     this.#escaped = at > bytes.length;
     return at;
   }
 
-  #mark(byte: number | undefined): void {
-    if (byte === quote) this.#inText = true;
+  #visit(byte: number | undefined): void {
+    if (byte === quote) this.#inString = true;
     else if (byte === comma) this.#next();
     else if (byte === openList || byte === openObject) this.#enter(byte === openObject);
     else if (byte === closeList || byte === closeObject) this.#members.pop();

@@ -1,22 +1,21 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Whether a header that lists what a client takes, such as `Accept`, names a value in any case and does not give it
- * the weight zero. Wildcards do not name it.
+ * Whether a header such as `Accept` lists a value, ignoring case, with a weight other than zero. Wildcards do not match.
  */
-export function names(header: string | undefined, value: string): boolean {
+export function listsValue(header: string | undefined, value: string): boolean {
   if (header === undefined) return false;
   return header.split(',').some((item) => {
-    const [name = '', ...parameters] = item.split(';').map((one) => one.trim().toLowerCase());
+    const [name = '', ...parameters] = item.split(';').map((text) => text.trim().toLowerCase());
     return name === value && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
   });
 }
 
-/** Whether a request asks for a stream, where its path has one. */
-export const wantsStream = ({ headers }: FastifyRequest): boolean => names(headers.accept, 'text/event-stream');
+/** Whether a request accepts an event stream. */
+export const wantsStream = ({ headers }: FastifyRequest): boolean => listsValue(headers.accept, 'text/event-stream');
 
-/** Whether `If-None-Match` has the tag that a file has now; strong and weak tags compare as equal. */
-export function hasTag(header: string | undefined, tag: string): boolean {
+/** Whether `If-None-Match` has this ETag; strong and weak tags are equal. */
+export function matchesEtag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
-  return header.trim() === '*' || [...header.matchAll(/"[^"]*"/g)].some(([one]) => one === tag);
+  return header.trim() === '*' || [...header.matchAll(/"[^"]*"/g)].some(([found]) => found === tag);
 }

@@ -6,25 +6,25 @@ import { docsPolicy } from './security-headers.ts';
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export interface OpenApiOptions {
-  /** Of Rivulet. */
+  /** Version of Rivulet. */
   readonly version: string;
-  /** Where the calls are, absolute or as a path. */
+  /** Base URL of the API, absolute or as a path. */
   readonly server: string;
   /** The prefix as clients see it. */
   readonly base: string;
-  /** Name of an agent that there is, for the example that the page at `/docs` sends. */
+  /** Name of an agent of this server, for the example request of the page at `/docs`. */
   readonly agent: string;
 }
 
 /**
- * OpenAPI 3.1 at `/openapi.json` and a page to browse it at `/docs`, from the schemas of the routes
- * that are registered after this.
+ * Serves OpenAPI 3.1 at `/openapi.json` and a page to browse it at `/docs`, from the schemas of the routes that are
+ * registered later.
  */
 export async function serveOpenApi(
   app: FastifyInstance,
   { version, server, base, agent }: OpenApiOptions,
 ): Promise<void> {
-  // Imported only where it is served: it is a fifth of the time that a start takes.
+  // Imported only where needed: the import takes a fifth of the start.
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
@@ -47,8 +47,8 @@ export async function serveOpenApi(
         { name: 'service', description: 'The process itself' },
       ],
     },
-    // The plugin would resolve `$id` by itself, into names like def-0.
-    transform: ({ schema, url }) => ({ schema: named(completed(schema, agent)), url }),
+    // The plugin would replace each `$id` with a name like def-0.
+    transform: ({ schema, url }) => ({ schema: named(withDefaults(schema, agent)), url }),
     transformObject: (document) =>
       'openapiObject' in document ? hoist(document.openapiObject) : document.swaggerObject,
   });
@@ -56,9 +56,9 @@ export async function serveOpenApi(
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
 }
 
-/** Any call can fail in ways that are not its own: 413, 429, 500, 503. */
-function completed(schema: FastifySchema, agent: string): FastifySchema {
-  // A route may have none, whatever the type says.
+/** Adds the error response that any call may have (413, 429, 500, 503), and an example of a run. */
+function withDefaults(schema: FastifySchema, agent: string): FastifySchema {
+  // A route may have no schema, although the type says otherwise.
   if (Object(schema) !== schema) return schema;
   const response = { ...Object(schema.response), default: ErrorBody };
   if (Object(schema.body).$id !== 'RunCreateRequest') return { ...schema, response };
@@ -72,7 +72,7 @@ function completed(schema: FastifySchema, agent: string): FastifySchema {
 
 const nameKey = 'x-schema-name';
 
-/** A copy, through JSON since TypeBox keeps symbols on its schemas, in which `$id` is put away under another key. */
+/** A copy in which `$id` has another key. The copy is made through JSON, because TypeBox schemas have symbols. */
 const named = <T>(schema: T): T => (schema === undefined ? schema : JSON.parse(JSON.stringify(schema), rename));
 
 const formatNames: Readonly<Record<string, string>> = formats;
@@ -84,14 +84,14 @@ function rename(this: unknown, _key: string, value: Json): Json {
   const isEnum = literals.length > 0 && literals.every((literal) => typeof literal === 'string');
   return {
     ...rest,
-    // Generators of clients make better types of an enum than of as many constants.
+    // Client generators make better types from an enum than from a union of constants.
     ...(isEnum ? { type: 'string', enum: literals } : anyOf !== undefined && { anyOf }),
     ...(format !== undefined && { format: formatNames[String(format)] ?? format }),
     ...(typeof $id === 'string' && { [nameKey]: $id }),
   };
 }
 
-/** Moves every schema that has a name to `components/schemas`, and refers to it where it stood. */
+/** Moves every named schema to `components/schemas`, and replaces it with a reference. */
 function hoist<T extends object>(document: T): T {
   const schemas: { [key: string]: Json } = {};
   const visit = (value: Json): Json => {

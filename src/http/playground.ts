@@ -4,11 +4,11 @@ import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { hasTag, names } from './negotiation.ts';
+import { listsValue, matchesEtag } from './negotiation.ts';
 import { playgroundPolicy } from './security-headers.ts';
 
-/** Where the build puts the page: the same folder, seen from the sources and from the build. */
-const built = new URL('../../dist/playground/', import.meta.url);
+/** The folder of the built page; the path is the same from `src` and from `dist`. */
+const buildFolder = new URL('../../dist/playground/', import.meta.url);
 
 const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -25,9 +25,8 @@ interface File {
 }
 
 /**
- * The playground at `/` of the prefix: a handful of files, kept in memory and compressed once. `base` is the prefix as
- * clients see it.
- * Where the package was not built there is no page, and `/` is a path like any that does not exist.
+ * Serves the playground at `/` of the prefix: a few files, kept in memory and compressed once. `base` is the prefix as
+ * clients see it. Where the package was not built, there is no page, and `/` answers 404.
  */
 export async function servePlayground(app: FastifyInstance, base: string): Promise<void> {
   const index = await read('index.html');
@@ -39,23 +38,23 @@ export async function servePlayground(app: FastifyInstance, base: string): Promi
   };
   app.get('/', { schema }, (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
-    // The page's files are named relative to it.
+    // The page refers to its files by relative URLs.
     if (path !== '' && path === app.prefix) return reply.redirect(`${base}/`);
-    // Such as `GET *`, which the router takes for it.
+    // The router also matches `GET *`.
     if (!path.endsWith('/')) return reply.callNotFound();
     return send(request, reply.headers({ ...headers, 'Cache-Control': 'no-cache' }), index);
   });
-  for (const name of await readdir(new URL('assets/', built))) {
+  for (const name of await readdir(new URL('assets/', buildFolder))) {
     const file = await read(`assets/${name}`);
     if (file === undefined) continue;
-    // Their names carry a hash of what they hold.
+    // The file names have a hash of the content.
     const forever = { ...headers, 'Cache-Control': 'public, max-age=31536000, immutable' };
     app.get(`/assets/${name}`, { schema }, (request, reply) => send(request, reply.headers(forever), file));
   }
 }
 
 async function read(path: string): Promise<File | undefined> {
-  const plain = await readFile(new URL(path, built)).catch((error: NodeJS.ErrnoException) => {
+  const plain = await readFile(new URL(path, buildFolder)).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
@@ -70,9 +69,9 @@ async function read(path: string): Promise<File | undefined> {
 
 function send({ headers }: FastifyRequest, reply: FastifyReply, { type, etag, plain, gzipped }: File): FastifyReply {
   reply.headers({ ETag: etag, Vary: 'Accept-Encoding' });
-  if (hasTag(headers['if-none-match'], etag)) return reply.code(304).send();
+  if (matchesEtag(headers['if-none-match'], etag)) return reply.code(304).send();
   reply.type(type);
-  return names(String(headers['accept-encoding'] ?? ''), 'gzip')
+  return listsValue(String(headers['accept-encoding'] ?? ''), 'gzip')
     ? reply.header('Content-Encoding', 'gzip').send(gzipped)
     : reply.send(plain);
 }

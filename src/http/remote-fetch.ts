@@ -6,23 +6,23 @@ import type { FetchResource } from '../engine/sessions.ts';
 import { type AddressRule, addressRule, guardedLookup } from './address-guard.ts';
 
 export interface ForeignOptions {
-  /** Addresses or CIDR ranges that may be read although they are private. Default none. */
+  /** Private addresses or CIDR ranges that may be read. Default none. */
   readonly allowNetworks?: readonly string[];
   /** Characters of a resource. Default 4 Mi. */
   readonly maxSize?: number;
-  /** Milliseconds for the whole of it. Default 10,000. */
+  /** Milliseconds for a whole request. Default 10,000. */
   readonly timeout?: number;
 }
 
-// One text for a name that does not exist, a private address and a closed port: a client must not learn which of the
-// names and ports of the network behind this server exist.
+// The same text for an unknown name, a private address and a closed port: a client must not learn which names and ports
+// exist in the network of this server.
 const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
 
 /**
- * Reads resources of other servers, whose URLs come from clients. Private, loopback and link-local
- * addresses are refused where the connection is made, so a name that resolves to one, now or the second
- * time, gets no further. Redirects are not followed.
- * @throws Error that names what is no network
+ * Reads resources of other servers, whose URLs come from clients. Private, loopback and link-local addresses are refused
+ * when the connection is made, so a name that resolves to one, also on a second look-up, is refused. Redirects are not
+ * followed.
+ * @throws Error that names a text of `allowNetworks` which is no network
  */
 export function createFetch({
   allowNetworks = [],
@@ -49,11 +49,11 @@ export function createFetch({
 
 function request(target: URL, isAllowed: AddressRule, signal: AbortSignal): Promise<IncomingMessage> {
   const host = target.hostname.replace(/^\[|\]$/g, '');
-  // Addresses are connected to without a look-up.
+  // For an address there is no look-up.
   if (isIP(host) !== 0 && !isAllowed(host)) return Promise.reject(new Error('this address is not allowed'));
   const get = target.protocol === 'https:' ? httpsGet : httpGet;
   const options = {
-    // A connection of its own: one that is kept might be to an address that was checked for another request.
+    // A new connection: a kept one may be to an address that was checked for another request.
     agent: false,
     lookup: guardedLookup(isAllowed, signal),
     headers: { accept: 'application/json' },
@@ -61,12 +61,12 @@ function request(target: URL, isAllowed: AddressRule, signal: AbortSignal): Prom
   };
   return new Promise((resolve, reject) => {
     const sent = get(target, options, (response) => {
-      // What is not read is not waited for.
+      // The body of an error is not read.
       if (response.statusCode !== 200) response.destroy();
       resolve(response);
     });
     sent.on('error', reject);
-    // An answer of 101 is no response, and the connection has no owner from then on.
+    // After a status of 101, the caller owns the connection.
     sent.on('upgrade', (response, socket) => {
       socket.destroy();
       resolve(response);
@@ -74,7 +74,7 @@ function request(target: URL, isAllowed: AddressRule, signal: AbortSignal): Prom
   });
 }
 
-/** The body, or undefined where it is too large. */
+/** The body; undefined where it is too large. */
 async function readText(response: IncomingMessage, maxSize: number): Promise<string | undefined> {
   try {
     response.setEncoding('utf8');

@@ -9,15 +9,15 @@ import type { CursorOptions } from '../engine/log/cursor.ts';
 import type { RunStream } from '../engine/log/run-stream.ts';
 import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
-import { onceGone } from './once-gone.ts';
+import { onceClosed } from './once-closed.ts';
 import { type StreamOptions, sendStream } from './sse/stream.ts';
 
 const json = 'application/json; charset=utf-8';
 
-/** Answers text that is JSON already. */
+/** Answers with a text that is JSON already. */
 export const sendJson = (reply: FastifyReply, text: string): FastifyReply => reply.type(json).send(text);
 
-/** The three ways to answer a run that has begun: sync collects its run stream, async detaches from it, stream pipes it. */
+/** The three modes of an answer: sync collects the run stream, async detaches from it, stream pipes it to the client. */
 export class Responder {
   readonly #engine: Engine;
   readonly #streams: StreamOptions;
@@ -27,12 +27,12 @@ export class Responder {
     this.#streams = streams;
   }
 
-  /** Call it before a run is made that is to be streamed. @throws RivuletError `too_many_streams` */
+  /** Call this before creating a run, so that none is created whose stream is refused. @throws RivuletError `too_many_streams` */
   admit(mode: RunMode): void {
     if (mode === 'stream') this.#streams.open.admit();
   }
 
-  async begun(reply: FastifyReply, { run_id, run, after }: AcceptedRun, mode: RunMode): Promise<FastifyReply> {
+  async respond(reply: FastifyReply, { run_id, run, after }: AcceptedRun, mode: RunMode): Promise<FastifyReply> {
     reply.header('Run-ID', run_id);
     switch (mode) {
       case 'async':
@@ -45,8 +45,8 @@ export class Responder {
   }
 
   /**
-   * Pipes a run stream. A run that is final, with no event left to send, answers 204: that ends an EventSource,
-   * which takes the end of any stream for a reason to come back.
+   * Pipes a run stream. Answers 204 for a final run without events after the cursor. That status stops an EventSource,
+   * which reconnects after the end of any stream.
    */
   async stream(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
     const cursor = (await this.#engine.stream(run_id, options)).cursor();
@@ -58,29 +58,29 @@ export class Responder {
     return reply;
   }
 
-  /** All events so far as `{events: […]}`, passed on as stored, a batch at a time. */
+  /** All events so far as `{events: […]}`, written as stored, one batch at a time. */
   async list(reply: FastifyReply, run_id: string, after: number): Promise<FastifyReply> {
     const events = await this.#engine.stream(run_id, { after, until: 'now' });
-    return reply.type(json).send(Readable.from(listed(events)));
+    return reply.type(json).send(Readable.from(eventList(events)));
   }
 
   async #collect(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
     const leave = await this.#engine.connectReader(run_id);
-    onceGone(reply, () => leave(!reply.raw.writableEnded));
-    return sendJson(reply, await this.#settled(run_id, options));
+    onceClosed(reply, () => leave(!reply.raw.writableEnded));
+    return sendJson(reply, await this.#settledRun(run_id, options));
   }
 
-  async #settled(run_id: string, options: CursorOptions): Promise<string> {
+  async #settledRun(run_id: string, options: CursorOptions): Promise<string> {
     const batch = await lastValueFrom(await this.#engine.stream(run_id, options), { defaultValue: undefined });
     const last = batch?.lines.at(-1);
-    // A durable run is let go of when the server stops; it settles in the next process.
+    // When the server stops, it hands over a durable run, which then settles on another node.
     if (last === undefined || !isSettling(last)) throw fail('stopping');
-    // The final event carries the whole Run, already as JSON; an event that awaits does not repeat the output.
+    // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
     return runEventOf(last) === 'awaiting' ? this.#engine.runAt(run_id, lastIdOf(batch)) : runInside(last);
   }
 }
 
-async function* listed(events: RunStream): AsyncGenerator<string> {
+async function* eventList(events: RunStream): AsyncGenerator<string> {
   let before = '{"events":[';
   for await (const { lines } of events) {
     yield `${before}${lines.join(',')}`;

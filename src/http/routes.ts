@@ -8,14 +8,14 @@ interface Route {
 }
 
 /**
- * Answers requests that no route takes: 405 with `Allow` where the path is that of a route registered after this, 404
- * otherwise. Looks through all routes, some thirty, and only for such requests.
+ * Answers requests that match no route: 405 with `Allow` where the path is that of a route that was registered later,
+ * otherwise 404. Only such requests cost a search through all routes, about thirty.
  */
 export function refuseUnknown(app: FastifyInstance): void {
   const routes = new Map<string, Route>();
   app.addHook('onRoute', ({ url, method }) => {
     const route = routes.get(url) ?? { path: patternOf(url), methods: new Set() };
-    for (const one of [method].flat()) route.methods.add(one);
+    for (const name of [method].flat()) route.methods.add(name);
     routes.set(url, route);
   });
   app.setNotFoundHandler((request, reply) => {

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 
-/** A Content-Security-Policy of its directives. */
+/** A Content-Security-Policy with these directives. */
 const policy = (...directives: string[]): string =>
   ["default-src 'none'", ...directives, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"].join('; ');
 
-/** For the playground: what agents say is shown there, so it runs no script and asks no server but its own. */
+/** For the playground. It shows the output of agents, so it runs only its own scripts and calls only its own server. */
 export const playgroundPolicy = policy(
   "script-src 'self'",
   "style-src 'self'",
@@ -12,7 +12,7 @@ export const playgroundPolicy = policy(
   "connect-src 'self'",
 );
 
-/** For the page of the API's documentation, which writes styles into itself. */
+/** For the page of the API's documentation, which uses inline styles. */
 export const docsPolicy = policy(
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
@@ -21,15 +21,15 @@ export const docsPolicy = policy(
 );
 
 const headers = {
-  // An answer that a browser opens as a page must not run, be framed or be taken for another type.
+  // A response that a browser opens as a page must not run scripts, be framed or be interpreted as another type.
   'Content-Security-Policy': policy(),
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
-  // Nor may a page of another origin load it as an image or a script, which needs no permission otherwise.
+  // A page of another origin must not load it as an image or a script, for which browsers send no preflight.
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Gives every answer the headers that tell browsers what not to do with it. Pages have policies of their own. */
+/** Adds security headers to every response. Pages replace the policy with their own. */
 export function secure(app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, next) => {
     reply.headers(headers);

@@ -7,8 +7,8 @@ import { compile } from '../core/validate.ts';
 const places: Record<string, string> = { params: 'path', querystring: 'query', headers: 'headers' };
 
 /**
- * Fastify's validators, compiled from the same TypeBox schemas as types and documentation, once, at boot.
- * What comes in a URL is text, so it is converted first, unless it is to be text; a body is taken as it is.
+ * Compiles Fastify's validators at start, from the same TypeBox schemas as the types and the documentation. Values of URLs
+ * and headers are strings, so they are converted first where the schema expects another type. Bodies are not converted.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const isBody = httpPart === undefined || httpPart === 'body';
@@ -28,7 +28,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   };
 };
 
-/** Whether what a URL or a header says needs neither conversion nor a default. */
+/** Whether a value of a URL or a header needs neither conversion nor a default. */
 function isPlainText(property: TSchema): boolean {
   if (KindGuard.IsUnion(property)) return property.anyOf.every(isPlainText);
   const isText = KindGuard.IsString(property) || (KindGuard.IsLiteral(property) && typeof property.const === 'string');

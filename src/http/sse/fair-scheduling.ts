@@ -1,53 +1,53 @@
-/** How many go on in one turn: with 64 KiB each, two milliseconds for everybody else to wait. */
+/** Readers that continue in one turn. With 64 KiB each, a turn takes about two milliseconds. */
 const perTurn = 4;
 
-interface Waiter {
-  readonly had: number;
-  go(): void;
+interface Waiting {
+  readonly sent: number;
+  resume(): void;
 }
 
 /**
- * Lets the event loop turn between readers who have much to catch up on. A store in this process answers at
- * once and a socket takes megabytes at once, so a replay would not let go of the process before one of them
- * is through: 500 of them kept everybody else waiting for eleven seconds. Here a few go on in each turn,
- * those who have had least, so that a short run does not queue behind long ones.
- * It costs a turn (some 30 µs) and a look at those who wait for each round of a replay; who has caught up
- * never asks.
+ * Shares the event loop between readers that replay long logs. A store in this process answers at once, and a socket
+ * buffers megabytes, so a replay would block the process until it ends: 500 replays blocked it for eleven seconds. Here a
+ * few readers continue in each turn of the event loop, those with the fewest characters sent first, so that a short run
+ * does not queue behind long ones.
+ * Each 64 KiB of a replay cost a turn (about 30 µs) and a search of the waiting readers. Readers that follow a run live
+ * never wait here.
  */
-export class Turns {
-  readonly #waiting: Waiter[] = [];
-  #now = 0;
+export class FairScheduler {
+  readonly #waiting: Waiting[] = [];
+  #turn = 0;
   #armed = false;
 
-  /** Changes with every turn of the event loop. */
-  get now(): number {
+  /** Number of the current turn of the event loop. */
+  get turn(): number {
     this.#arm();
-    return this.#now;
+    return this.#turn;
   }
 
-  /** Calls back in a later turn. `had` is what it was given so far. */
-  wait(had: number, go: () => void): void {
+  /** Calls back in a later turn. `sent` is the number of characters that the reader got so far. */
+  wait(sent: number, resume: () => void): void {
     this.#arm();
-    this.#waiting.push({ had, go });
+    this.#waiting.push({ sent, resume });
   }
 
   #arm(): void {
     if (this.#armed) return;
     this.#armed = true;
-    setImmediate(() => this.#turn());
+    setImmediate(() => this.#nextTurn());
   }
 
-  #turn(): void {
-    this.#now += 1;
+  #nextTurn(): void {
+    this.#turn += 1;
     this.#armed = false;
-    for (let count = 0; count < perTurn; count += 1) this.#least()?.go();
+    for (let count = 0; count < perTurn; count += 1) this.#takeLeast()?.resume();
     if (this.#waiting.length > 0) this.#arm();
   }
 
-  #least(): Waiter | undefined {
+  #takeLeast(): Waiting | undefined {
     let least = 0;
     for (let index = 1; index < this.#waiting.length; index += 1) {
-      if ((this.#waiting[index]?.had ?? 0) < (this.#waiting[least]?.had ?? 0)) least = index;
+      if ((this.#waiting[index]?.sent ?? 0) < (this.#waiting[least]?.sent ?? 0)) least = index;
     }
     return this.#waiting.splice(least, 1)[0];
   }

@@ -1,35 +1,35 @@
 import type { Batch } from '../../core/store.ts';
 
-/** One event as SSE has it: `id` is its place in the run, `data` its JSON, LF only. */
+/** One event in the SSE format: `id` is its number in the run, `data` its JSON. Lines end with LF. */
 export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${line}\n\n`;
 
 /**
- * Characters of frames that are written at a time; a longer event is one write. A reader who does not read
- * has one write waiting.
+ * Characters of frames in one write; a longer event is one write by itself. A client that does not read has one pending
+ * write.
  */
 const pieceChars = 16 * 1024;
 
-/** A text, and how many bytes it is as UTF-8. */
+/** A text, and its length in bytes as UTF-8. */
 export interface Piece {
   readonly text: string;
   readonly bytes: number;
 }
 
-/** A batch with the frames that were made of it for its first reader. */
+/** A batch, with the frames that its first reader has caused. */
 interface Framed extends Batch {
   pieces?: readonly Piece[];
 }
 
 /**
- * The frames of a batch in pieces of text, made once however many read it. They are kept with the batch, which is
- * a log's for as long as one of its readers wants it, or a page's that readers share.
+ * The frames of a batch in pieces of text, created once for all readers. They live as long as the batch, which the tail
+ * of a log or a shared page keeps while a reader needs it.
  */
 export function framesOf(batch: Framed): readonly Piece[] {
-  batch.pieces ??= cut(batch);
+  batch.pieces ??= toPieces(batch);
   return batch.pieces;
 }
 
-function cut({ first, lines }: Batch): Piece[] {
+function toPieces({ first, lines }: Batch): Piece[] {
   const pieces: Piece[] = [];
   let piece = '';
   let id = first;

@@ -8,79 +8,80 @@ type OpenStreamsOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxSt
 
 interface Stream {
   readonly reply: FastifyReply;
-  /** Bytes given to the socket, how many of them wait in this process, and for how many looks each has stood still. */
+  /** Bytes that the kernel has taken, and bytes that wait in this process. */
   written: number;
   waiting: number;
+  /** Number of checks since anything was written, and since the client last read with bytes waiting. */
   idle: number;
   stuck: number;
 }
 
-/** A stalled stream is noticed at most this part of the time too late. */
-const looksPerStall = 4;
+/** Checks during `stalledAfter`: a stalled stream is noticed at most a fourth of that time too late. */
+const checksPerStall = 4;
 
 /**
- * Looks after the streams that are open. An idle one is kept open through proxies by a comment line; one
- * whose reader has stopped to read is dropped, since it would hold a socket, and what it was last given,
- * for ever. One timer for all of them, running only while there are any. It counts looks, not time: a
- * process that was busy or suspended has not let anybody read.
+ * Monitors the open streams. Comment lines keep an idle stream open through proxies. A stream whose client has stopped
+ * reading is dropped, because it would keep its socket and pending data for ever. One timer serves all streams, and runs
+ * only while there are any. It counts checks instead of time: while this process was busy or suspended, no client could
+ * read.
  */
 export class OpenStreams {
-  readonly #most: number;
-  readonly #every: number;
-  readonly #idleLooks: number;
-  readonly #stuckLooks: number;
+  readonly #maxStreams: number;
+  readonly #interval: number;
+  readonly #idleChecks: number;
+  readonly #stuckChecks: number;
   readonly #streams = new UnorderedSet<Stream>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ heartbeat, stalledAfter, maxStreams }: OpenStreamsOptions) {
-    this.#most = maxStreams;
-    this.#every = stalledAfter > 0 ? Math.min(heartbeat, stalledAfter / looksPerStall) : heartbeat;
-    this.#idleLooks = Math.max(1, Math.round(heartbeat / this.#every));
-    this.#stuckLooks = stalledAfter > 0 ? Math.ceil(stalledAfter / this.#every) : Number.POSITIVE_INFINITY;
+    this.#maxStreams = maxStreams;
+    this.#interval = stalledAfter > 0 ? Math.min(heartbeat, stalledAfter / checksPerStall) : heartbeat;
+    this.#idleChecks = Math.max(1, Math.round(heartbeat / this.#interval));
+    this.#stuckChecks = stalledAfter > 0 ? Math.ceil(stalledAfter / this.#interval) : Number.POSITIVE_INFINITY;
   }
 
   get full(): boolean {
-    return this.#streams.size >= this.#most;
+    return this.#streams.size >= this.#maxStreams;
   }
 
-  /** @throws RivuletError `too_many_streams`, where as many are open as this server takes */
+  /** @throws RivuletError `too_many_streams` where the limit is reached */
   admit(): void {
-    if (this.full) throw fail('too_many_streams', this.#most);
+    if (this.full) throw fail('too_many_streams', this.#maxStreams);
   }
 
-  /** Returns how to stop looking after this stream. */
+  /** Starts to monitor a stream. Returns a function that stops it. */
   add(reply: FastifyReply): () => void {
-    const go = this.#streams.add({ reply, written: 0, waiting: 0, idle: 0, stuck: 0 });
-    this.#timer ??= setInterval(() => this.#look(), this.#every);
+    const remove = this.#streams.add({ reply, written: 0, waiting: 0, idle: 0, stuck: 0 });
+    this.#timer ??= setInterval(() => this.#check(), this.#interval);
     return () => {
-      go();
+      remove();
       if (this.#streams.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     };
   }
 
-  #look(): void {
+  #check(): void {
     for (const stream of this.#streams.all()) {
       const { raw } = stream.reply;
       const { socket } = raw;
-      // Without a socket: its request was pipelined, and another response has yet to end.
+      // A pipelined request has no socket until the response before it has ended.
       if (socket === null || raw.writableEnded) continue;
       const written = socket.bytesWritten;
-      const waiting = waitingIn(socket);
+      const waiting = unsentBytes(socket);
       const still = written === stream.written;
       stream.idle = still ? stream.idle + 1 : 0;
       stream.stuck = still && waiting > 0 && waiting === stream.waiting ? stream.stuck + 1 : 0;
       stream.written = written;
       stream.waiting = waiting;
-      if (stream.stuck >= this.#stuckLooks) drop(stream.reply, socket);
-      // A stream that waits for its reader is not idle; a comment would only lengthen its queue.
-      else if (stream.idle >= this.#idleLooks && waiting === 0) this.#beat(stream);
+      if (stream.stuck >= this.#stuckChecks) drop(stream.reply, socket);
+      // A stream with pending data is not idle; a comment would only add to the data.
+      else if (stream.idle >= this.#idleChecks && waiting === 0) this.#sendHeartbeat(stream);
     }
   }
 
-  #beat(stream: Stream): void {
-    // No blank line after it: httpx-sse takes each one for the end of an event.
+  #sendHeartbeat(stream: Stream): void {
+    // Without a blank line: httpx-sse takes each blank line for the end of an event.
     stream.reply.raw.write(':\n');
     stream.idle = 0;
     stream.written = stream.reply.raw.socket?.bytesWritten ?? stream.written;
@@ -88,12 +89,12 @@ export class OpenStreams {
 }
 
 /**
- * Bytes that the kernel has not taken yet. The stream's own count falls only when a whole write is done, and
- * one write may be the last event of a long run, with minutes of reading in it; so what net's own timeouts
- * go by is asked, where it is there. The kernel takes in large steps when its buffer is large (on Linux a
- * third of at most 4 MB), so a reader of a few kilobytes a second may seem to stand still; it resumes.
+ * Bytes that the kernel has not taken yet. `writableLength` falls only when a whole write is done, and one write may be
+ * the last event of a long run, which a client reads for minutes. So this uses the counter of net's own time-outs, where
+ * it exists. With a large buffer, the kernel takes bytes in large steps (on Linux a third of up to 4 MB). A client that
+ * reads a few kilobytes a second may then seem to be stalled; when it is dropped, it resumes.
  */
-function waitingIn(socket: Socket): number {
+function unsentBytes(socket: Socket): number {
   if (socket.writableLength === 0) return 0;
   const handle: unknown = Reflect.get(socket, '_handle');
   const exact = typeof handle === 'object' && handle !== null && Reflect.get(handle, 'writeQueueSize');
@@ -103,10 +104,10 @@ function waitingIn(socket: Socket): number {
 function drop({ log }: FastifyReply, socket: Socket): void {
   log.info({ waiting: socket.writableLength }, 'a stream was dropped, because its reader has stopped to read');
   try {
-    // After a mere close the kernel would keep what it holds, megabytes, trying to deliver it for minutes.
+    // After a plain close, the kernel would keep megabytes and try to deliver them for minutes.
     socket.resetAndDestroy();
   } catch {
-    // Only TCP can be reset, neither TLS nor a pipe.
+    // Only TCP sockets can be reset, neither TLS nor pipes.
     socket.destroy();
   }
 }

@@ -4,62 +4,61 @@ import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
 import type { Cursor } from '../../engine/log/cursor.ts';
 import { answerTo } from '../errors.ts';
-import { onceGone } from '../once-gone.ts';
+import { onceClosed } from '../once-closed.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { pump } from './writer.ts';
 
 export interface StreamOptions {
   readonly open: OpenStreams;
-  /** How long a client waits before it reconnects, in milliseconds; the stream's first line. */
+  /** Milliseconds that a client waits before it reconnects; sent as the first line of the stream. */
   readonly retry: number;
 }
 
 /**
- * Streams what a cursor reads to the client, ends the response after the last event, and closes the cursor. `go` is
- * called when the reader has gone, with true where that was before the end.
- * The only caller of fastify-sse-v2, because the library has to be kept from some of its habits: it ends
- * the process when its source throws, never tells its source that the client has left, and reads ahead of
- * a client that does not read. So it has the end of a stream that fails, and nothing else.
+ * Streams the events of a cursor to the client, ends the response after the last event, and closes the cursor. Calls
+ * `onClose` when the response closes, with true where that was before its end.
+ * This is the only caller of fastify-sse-v2, and uses it only for the error event of a failed stream. The library ends the
+ * process when its source throws, does not close its source when the client disconnects, and ignores backpressure.
  */
 export function sendStream(
   reply: FastifyReply,
   cursor: Cursor,
   { open, retry }: StreamOptions,
-  go: (early: boolean) => void,
+  onClose: (early: boolean) => void,
 ): void {
   const { raw } = reply;
-  const leave = (): void => cursor.close();
+  const closeCursor = (): void => cursor.close();
   reply.hijack();
-  const release = open.add(reply);
-  const gone = (): void => {
-    release();
-    leave();
-    go(!raw.writableEnded);
+  const stopMonitoring = open.add(reply);
+  const closed = (): void => {
+    stopMonitoring();
+    closeCursor();
+    onClose(!raw.writableEnded);
   };
-  onceGone(reply, gone);
-  // An idle stream would hold it: the run has what it needs of it.
+  onceClosed(reply, closed);
+  // Frees the body, which an idle stream would keep; the run has its own copy.
   reply.request.body = undefined;
-  // A socket that breaks reports `close` as well; without a listener its error would end the process.
-  raw.on('error', leave);
-  // Before the library does: it would send `Cache-Control` in another spelling, and pump an extra stream.
+  // A broken socket emits `close` as well. Without a listener, its `error` would end the process.
+  raw.on('error', closeCursor);
+  // Before the library writes the headers: it would send another `Cache-Control`, and pipe an extra stream.
   raw.writeHead(200, headersOf(reply));
-  // The first line of the first event's block. A block of its own would be an event without data to httpx-sse.
+  // In the block of the first event: httpx-sse would take a block of its own for an event without data.
   raw.write(`retry: ${retry}\n`);
-  // It left while its run was being looked up.
+  // The client disconnected while the run was being read.
   if (raw.destroyed) {
-    gone();
+    closed();
     return;
   }
   pump(reply, cursor, (error) => {
-    leave();
+    closeCursor();
     if (error !== undefined) reply.log.error({ err: error }, 'a stream ended before its run');
     if (raw.destroyed) return;
     if (error === undefined) raw.end();
-    else reply.sse(lastWords(error, reply));
+    else reply.sse(errorEvent(error, reply));
   });
 }
 
-// All at once: headers that are set one by one are kept for as long as the response, each as an array.
+// For one call of `writeHead`: headers that are set one by one are kept as arrays until the response ends.
 function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {};
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) headers[name] = value;
@@ -69,9 +68,8 @@ function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
   return headers;
 }
 
-// All that goes by way of the library: frames are written past it, since it would copy each for each reader, twice,
-// where all can share it, and hold 4 KB for each stream, however idle. What goes wrong after the headers is an event
-// without an id, and the end of the stream.
-async function* lastWords(error: unknown, { request }: FastifyReply): AsyncGenerator<EventMessage> {
+// An error after the headers is an event without an id, and the end of the stream. Only this event goes through the
+// library. It would copy each frame twice for each reader, where all readers can share one, and keep 4 KB for each stream.
+async function* errorEvent(error: unknown, { request }: FastifyReply): AsyncGenerator<EventMessage> {
   yield { data: encode({ type: 'error', error: answerTo(error, request).body }) };
 }

@@ -2,56 +2,55 @@ import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import type { Cursor } from '../../engine/log/cursor.ts';
-import { onceGone } from '../once-gone.ts';
-import { Turns } from './fair-scheduling.ts';
+import { onceClosed } from '../once-closed.ts';
+import { FairScheduler } from './fair-scheduling.ts';
 import { framesOf, type Piece } from './frames.ts';
 
-/** Characters that a stream may send without waiting for anything; then it lets others have a turn. */
-const charsInARow = 64 * 1024;
-const turns = new Turns();
+/** Characters that a stream may send in one turn of the event loop before it waits for other streams. */
+const charsPerTurn = 64 * 1024;
+const scheduler = new FairScheduler();
 const none: readonly Piece[] = [];
 
 /**
- * Writes what a cursor reads to the client. Calls back once, when the cursor is over or the client gone; with what
- * reading threw, if it did.
+ * Writes the events of a cursor to the client. Calls `onEnd` once, at the end of the cursor or when the client has
+ * disconnected; with the error, where reading failed.
  */
-export const pump = (reply: FastifyReply, cursor: Cursor, over: (error?: unknown) => void): void =>
-  new Pump(reply, cursor, over).go();
+export const pump = (reply: FastifyReply, cursor: Cursor, onEnd: (error?: unknown) => void): void =>
+  new Pump(reply, cursor, onEnd).run();
 
 class Pump {
   readonly #reply: FastifyReply;
   readonly #cursor: Cursor;
-  readonly #over: (error?: unknown) => void;
+  readonly #onEnd: (error?: unknown) => void;
   #done = false;
   #pieces: readonly Piece[] = none;
   #next = 0;
   #sent = 0;
-  #turnAt = charsInARow;
-  /** The turn in which it last found nothing to read. */
-  #turn = turns.now;
+  #waitAt = charsPerTurn;
+  /** The turn of the event loop in which the cursor last had nothing to read. */
+  #emptyTurn = scheduler.turn;
 
-  constructor(reply: FastifyReply, cursor: Cursor, over: (error?: unknown) => void) {
+  constructor(reply: FastifyReply, cursor: Cursor, onEnd: (error?: unknown) => void) {
     this.#reply = reply;
     this.#cursor = cursor;
-    this.#over = over;
+    this.#onEnd = onEnd;
     cursor.onReady(() => {
-      // Had it to wait for this, it has caught up.
-      if (this.#turn !== turns.now) [this.#sent, this.#turnAt] = [0, charsInARow];
-      this.go();
+      // The reader has caught up if it had to wait for this batch.
+      if (this.#emptyTurn !== scheduler.turn) [this.#sent, this.#waitAt] = [0, charsPerTurn];
+      this.run();
     });
   }
 
-  go(): void {
+  run(): void {
     try {
-      while (this.#next < this.#pieces.length || this.#turnPage()) {
+      while (this.#next < this.#pieces.length || this.#nextBatch()) {
         const piece = this.#pieces[this.#next];
         this.#next += 1;
         if (piece === undefined) continue;
         this.#sent += piece.text.length;
-        // Who has not taken the last piece gets no other:
-        // what a reader holds is one piece and its batch, however long it does not read.
+        // Backpressure: wait for `drain` before the next piece. A client that does not read costs one piece and its batch.
         if (write(this.#reply.raw, piece)) continue;
-        this.#drained(() => this.go());
+        this.#onceDrained(() => this.run());
         return;
       }
     } catch (error) {
@@ -59,13 +58,13 @@ class Pump {
     }
   }
 
-  /** Whether there is a next batch now; otherwise it goes on when there is, or is done. */
-  #turnPage(): boolean {
-    // Between batches, so that nothing is held meanwhile.
+  /** Reads the next batch. Without one, returns false, and `run` is called again later unless the cursor has ended. */
+  #nextBatch(): boolean {
+    // Frees the batch while the stream waits.
     this.#pieces = none;
-    if (this.#sent >= this.#turnAt) {
-      this.#turnAt = this.#sent + charsInARow;
-      turns.wait(this.#sent, () => this.go());
+    if (this.#sent >= this.#waitAt) {
+      this.#waitAt = this.#sent + charsPerTurn;
+      scheduler.wait(this.#sent, () => this.run());
       return false;
     }
     const batch = this.#cursor.read();
@@ -74,7 +73,7 @@ class Pump {
       return false;
     }
     if (batch === 'later') {
-      this.#turn = turns.now;
+      this.#emptyTurn = scheduler.turn;
       return false;
     }
     this.#pieces = framesOf(batch);
@@ -85,45 +84,44 @@ class Pump {
   #end(error?: unknown): void {
     if (this.#done) return;
     this.#done = true;
-    this.#over(error);
+    this.#onEnd(error);
   }
 
-  /** Calls back when the socket has taken what was written; is done when it closed instead. */
-  #drained(callback: () => void): void {
+  /** Calls back when the socket has taken the written data. Ends where it closes first. */
+  #onceDrained(callback: () => void): void {
     const { raw } = this.#reply;
     const source = ownSocket(raw) ?? raw;
-    const taken = (): void => {
-      source.off('drain', taken);
-      forget();
+    const drained = (): void => {
+      source.off('drain', drained);
+      unsubscribe();
       callback();
     };
-    source.on('drain', taken);
-    const forget = onceGone(this.#reply, () => {
-      source.off('drain', taken);
+    source.on('drain', drained);
+    const unsubscribe = onceClosed(this.#reply, () => {
+      source.off('drain', drained);
       this.#end();
     });
   }
 }
 
 /**
- * The socket, where the response has it to itself: chunks are framed here and written to it at once. Node would
- * cork the socket and write each chunk in four parts, for a quarter of all that a token costs. Undefined where
- * the chunks are not ours to frame: HTTP/1.0, a pipelined request whose turn on the socket has not come, a
- * response that somebody has put a writer of his own on, or one that is injected.
+ * The socket of a response, for writing chunks to it directly. Node would cork the socket and write each chunk in four
+ * parts, which takes a quarter of the cost of a token. Undefined where chunks must go through the response: with HTTP/1.0,
+ * for a pipelined request that has no socket yet, for an injected request, and where another program has replaced `write`.
  */
 function ownSocket(raw: ServerResponse): Socket | undefined {
   if (!raw.headersSent || !raw.chunkedEncoding || Object.hasOwn(raw, 'write')) return undefined;
   return raw.socket instanceof Socket ? raw.socket : undefined;
 }
 
-/** Writes a piece; answers whether another may follow. */
+/** Writes a piece. Returns whether another one may follow before `drain`. */
 function write(raw: ServerResponse, { text, bytes }: Piece): boolean {
   const socket = ownSocket(raw);
   if (socket === undefined) {
     raw.write(text);
     return !raw.writableNeedDrain;
   }
-  // What has as many bytes as characters is ASCII, which is cheaper to write as such.
+  // A text with as many bytes as characters is ASCII, for which 'latin1' is the cheaper encoding.
   socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8');
   return !socket.writableNeedDrain;
 }

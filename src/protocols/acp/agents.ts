@@ -4,7 +4,7 @@ import { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams, AgentsQuery, AgentsResponse, PingResponse } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 
-/** What the service is and whom it hosts. */
+/** The agents of the service and their manifests. */
 export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   app.get(
     '/ping',

@@ -2,8 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Engine } from '../../engine/engine.ts';
 import type { Responder } from '../../http/respond.ts';
 import { agentRoutes } from './agents.ts';
-import { keptRunRoutes } from './kept-runs.ts';
-import { runRoutes } from './runs.ts';
+import { runRoutes, storedRunRoutes } from './runs.ts';
 import { sessionRoutes } from './sessions.ts';
 
 export interface AcpOptions {
@@ -13,10 +12,10 @@ export interface AcpOptions {
   readonly base: string;
 }
 
-/** The Agent Communication Protocol over an engine; `docs/` and the OpenAPI document say what each call answers. */
+/** The Agent Communication Protocol over an engine. `docs/` and the OpenAPI document describe each call. */
 export const acp: FastifyPluginAsync<AcpOptions> = async (app, options) => {
   await app.register(agentRoutes, options);
   await app.register(runRoutes, options);
-  await app.register(keptRunRoutes, options);
+  await app.register(storedRunRoutes, options);
   await app.register(sessionRoutes, options);
 };

@@ -4,9 +4,9 @@ import { ResourceParams, SessionParams } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 import { Session } from '../../schema/session.ts';
 
-/** Sessions, and the messages and states that their URLs point to. */
+/** Sessions, and the messages and states to which their URLs point. */
 export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
-  // Two spellings: the public specification says one in its text and the other in its clients.
+  // Two paths: the text of the public specification has one, and its clients use the other.
   for (const [url, operationId] of [
     ['/sessions/:session_id', 'getSession'],
     ['/session/:session_id', 'getSessionAlias'],
@@ -31,10 +31,15 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
     {
       schema: {
         operationId: 'deleteSession',
-        summary: 'Delete a session, its messages, its state and its runs, which have to be final',
+        summary: 'Delete a session, its messages, its state and its runs, which must be final',
         tags: ['sessions'],
         params: SessionParams,
-        response: { 204: { description: 'it is gone', type: 'null' }, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
+        response: {
+          204: { description: 'the session is deleted', type: 'null' },
+          404: ErrorBody,
+          409: ErrorBody,
+          422: ErrorBody,
+        },
       },
     },
     async ({ params }, reply) => {
@@ -52,7 +57,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
         tags: ['sessions'],
         params: ResourceParams,
         response: {
-          200: { description: 'the stored bytes', content: { '*/*': { schema: { type: 'string' } } } },
+          200: { description: 'the stored text', content: { '*/*': { schema: { type: 'string' } } } },
           404: ErrorBody,
           422: ErrorBody,
         },
