@@ -1,37 +1,37 @@
-/** A contestant: a server process on a core of its own, which tells what CPU time and memory it has used. */
+/** A contestant: a server process on a core of its own, which reports its CPU time and memory. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { owned } from './owned.ts';
+import { killAtExit } from './cleanup.ts';
 import type { Wire } from './wires.ts';
 
 export interface Entry {
-  /** Short, for the command line. */
+  /** For the command line. */
   readonly id: string;
-  /** As in the tables. */
+  /** For the tables. */
   readonly name: string;
-  /** File in `contestants/`, without its ending, and its arguments. */
+  /** File in `contestants/`, without its extension, and its arguments. */
   readonly file: string;
   readonly args?: readonly string[];
   /** The binary that runs it. Default: the Node that runs the bench. */
   readonly node?: string;
   readonly wire: Wire;
-  /** Streams that it has a chance to serve at their pace. Default any number. */
+  /** The largest number of streams that it can serve at their pace. Default: no limit. */
   readonly most?: number;
 }
 
 export interface Usage {
-  /** CPU time since it began to listen, in microseconds. */
+  /** Microseconds of CPU time since it began to listen. */
   readonly cpu: number;
   /** Resident memory, in bytes. */
   readonly memory: number;
-  /** How often it has committed; only a node tells that. */
+  /** Number of commits; only nodes report it. */
   readonly commits?: number;
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Compiles the contestants, so that no loader is measured with them. Unchecked, because peers may not be installed. */
+/** Compiles the contestants, so that no loader is measured. Without type checks, because peers may not be installed. */
 export function build(): void {
   execFileSync('node_modules/.bin/tsc', ['-p', 'bench/contestants'], { cwd: root, stdio: 'inherit' });
 }
@@ -51,8 +51,8 @@ export class Contestant {
   }
 
   /**
-   * Starts it; on core 0 if it is to be pinned, while the load has core 1. `flags` are Node's.
-   * @throws Error with the last that it said, where it does not come up
+   * Starts the server; with `pinned` on core 0, while the load has core 1. `flags` are Node's.
+   * @throws Error with its last error output, where it does not start
    */
   static async start(entry: Entry, { pinned = true, flags = ['--expose-gc'] } = {}): Promise<Contestant> {
     const file = fileURLToPath(new URL(`built/${entry.file}.js`, import.meta.url));
@@ -63,13 +63,13 @@ export class Contestant {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { ...process.env, NODE_ENV: 'production' },
     });
-    owned(child);
-    let said = '';
+    killAtExit(child);
+    let output = '';
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-      said = (said + chunk).slice(-4_000);
+      output = (output + chunk).slice(-4_000);
     });
     const failed = once(child, 'exit').then(() => {
-      throw new Error(reason(said));
+      throw new Error(reason(output));
     });
     return Promise.race([listening(child, (port) => new Contestant(entry, child, port, spawned)), failed]);
   }
@@ -78,17 +78,17 @@ export class Contestant {
     return this.#child.pid ?? 0;
   }
 
-  /** What it has used so far. */
+  /** CPU time and memory so far. */
   usage(): Promise<Usage> {
     return this.#ask('usage');
   }
 
-  /** The same after it has thrown its garbage away. */
-  settled(): Promise<Usage> {
+  /** The same after a garbage collection. */
+  usageAfterGc(): Promise<Usage> {
     return this.#ask('memory');
   }
 
-  /** Lets all held streams go on. */
+  /** Continues all held streams. */
   release(): void {
     this.#child.send('release');
   }
@@ -97,16 +97,16 @@ export class Contestant {
     await this.#end(() => this.#child.kill('SIGKILL'));
   }
 
-  /** Lets it exit by itself, which is when Node writes a profile. */
-  async leave(): Promise<void> {
+  /** Lets the process exit by itself, so that Node writes a profile. */
+  async exit(): Promise<void> {
     await this.#end(() => this.#child.disconnect());
   }
 
-  async #end(how: () => void): Promise<void> {
+  async #end(stop: () => void): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const gone = once(this.#child, 'exit');
-    how();
-    await gone;
+    const exited = once(this.#child, 'exit');
+    stop();
+    await exited;
   }
 
   async #ask(what: 'usage' | 'memory'): Promise<Usage> {
@@ -121,7 +121,7 @@ export class Contestant {
 function listening<T>(child: ChildProcess, made: (port: number) => T): Promise<T> {
   return new Promise((resolve) => {
     let out = '';
-    // Read on afterwards too: a server that prints would stop at a full pipe.
+    // Keeps reading afterwards: a server that prints would block at a full pipe.
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       out = (out + chunk).slice(-4_000);
       const port = /listening (\d+)/.exec(out)?.[1];
@@ -130,6 +130,6 @@ function listening<T>(child: ChildProcess, made: (port: number) => T): Promise<T
   });
 }
 
-/** The line of an error that says what is wrong, not its stack. */
-const reason = (said: string): string =>
-  /^\w*Error\b.*$/m.exec(said)?.[0] ?? (said.trim().split('\n').at(-1) || 'it ended without a word');
+/** The message of an error, without its stack. */
+const reason = (output: string): string =>
+  /^\w*Error\b.*$/m.exec(output)?.[0] ?? (output.trim().split('\n').at(-1) || 'it ended without output');

@@ -1,4 +1,4 @@
-/** Who takes part. One that does not come up is left out, with the reason. */
+/** The contestants. One that does not start is excluded, with the reason. */
 import { fileURLToPath } from 'node:url';
 import type { Entry } from './contestant.ts';
 import { a2a, agui, langgraph, mastra } from './peer-wires.ts';
@@ -6,7 +6,7 @@ import { acp, plain } from './wires.ts';
 
 const { REDIS_URL = 'redis://127.0.0.1:6379', DATABASE_URL = 'postgres://postgres@127.0.0.1:5432/test' } = process.env;
 
-/** The databases run where the system puts them, and their CPU time is not counted. */
+/** Databases run on any core, and their CPU time does not count. */
 const rivulet = (store: string, url: string): Entry => ({
   id: `rivulet-${store}`,
   name: `Rivulet, ${store}`,
@@ -15,7 +15,7 @@ const rivulet = (store: string, url: string): Entry => ({
   wire: acp,
 });
 
-/** All contestants; `folder` is for those that keep files. */
+/** All contestants; `folder` is for their files. */
 export const entries = (folder: string): Entry[] => [
   { id: 'bare', name: 'node:http, a write a token', file: 'bare', args: ['token'], wire: plain },
   { id: 'tick', name: 'node:http, a write a tick', file: 'bare', args: ['tick'], wire: plain },
@@ -30,7 +30,7 @@ export const entries = (folder: string): Entry[] => [
     id: 'mastra',
     name: 'Mastra',
     file: 'peers/mastra',
-    // It needs a newer Node than Rivulet does; the package of that name brings one.
+    // It needs a newer Node than Rivulet; the npm package `node` provides one.
     node: fileURLToPath(new URL('node_modules/node/bin/node', import.meta.url)),
     wire: mastra,
   },

@@ -1,10 +1,10 @@
-/** What the bench is to show, and whether it does. */
+/** The goals of the bench, and whether they are met. */
 import { type Figures, median, type Result } from './work.ts';
 
-/** A bound on a figure: as it is, as a ratio to another contestant's, or above that. */
+/** A bound on a figure: absolute, as a ratio to another contestant's, or as the difference from it. */
 export interface Goal {
   readonly work: string;
-  /** Whose figure, by id. */
+  /** Id of the contestant. */
   readonly of: string;
   readonly figure: string;
   readonly against?: string;
@@ -81,7 +81,7 @@ export const goals: readonly Goal[] = [
 
 const digits = (value: number): string => value.toFixed(Math.abs(value) < 10 ? 2 : 1);
 
-/** Whether a goal is met, with the figure that says so; by how much it is missed, where it is. */
+/** Whether a goal is met, with the figure; where it is not, by how much it is missed. */
 export function judge(goal: Goal, { rows }: Result, nameOf: (id: string) => string): string {
   const { of, figure, against, by = 'ratio', bound, limit } = goal;
   const sign = bound === 'at least' ? '≥' : '≤';
@@ -93,15 +93,15 @@ export function judge(goal: Goal, { rows }: Result, nameOf: (id: string) => stri
   return `${wanted}: ${met ? 'met' : `**missed by ${digits(Math.abs(found - limit))}**`}, ${digits(found)}`;
 }
 
-/** The median over rounds: within one, both had the same machine. */
+/** The median over rounds: in one round, both contestants had the same conditions. */
 function compared(own: readonly Figures[] = [], others: readonly Figures[] | undefined, goal: Goal): number {
   const { figure, against, by } = goal;
   return median(
     own.map((figures, round) => {
-      const mine = figures[figure] ?? Number.NaN;
-      if (against === undefined) return mine;
-      const theirs = others?.[round]?.[figure] ?? Number.NaN;
-      return by === 'difference' ? mine - theirs : mine / theirs;
+      const ownFigure = figures[figure] ?? Number.NaN;
+      if (against === undefined) return ownFigure;
+      const otherFigure = others?.[round]?.[figure] ?? Number.NaN;
+      return by === 'difference' ? ownFigure - otherFigure : ownFigure / otherFigure;
     }),
   );
 }

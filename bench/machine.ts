@@ -1,4 +1,4 @@
-/** What it was measured on. */
+/** The machine and the versions of a measurement. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { cpus, release, type } from 'node:os';
@@ -23,7 +23,7 @@ function versions(folder: string, names: readonly string[]): string[] {
 
 const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
 
-/** The commit that is measured, with a `+` if the files differ from it. */
+/** The measured commit, with a `+` if the files differ from it. */
 export function commit(): string {
   return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', 'src', 'bench', 'package-lock.json') === '' ? '' : '+'}`;
 }

@@ -1,17 +1,17 @@
 /**
- * Rivulet beside other servers: `npm run bench`, or parts of it:
+ * Compares Rivulet with other servers: `npm run bench`, or parts of it:
  * `npm run bench -- --only streams --work "400 streams" --rounds 5 --contestants rivulet,bare`.
- * Prints its progress on stderr and the tables on stdout, and puts each table into RESULTS.md when it is done;
- * but not with `--contestants`, where rows are missing, nor with `--dry`.
+ * Prints progress to stderr and tables to stdout, and writes each finished table into RESULTS.md. With `--contestants`,
+ * where rows are missing, and with `--dry` it only prints.
  */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { temporaryFolder } from './cleanup.ts';
 import { build } from './contestant.ts';
 import { entries } from './entries.ts';
 import { goals } from './goals.ts';
 import { commit, machine } from './machine.ts';
-import { temporaryFolder } from './owned.ts';
 import { sectionOf, write } from './report.ts';
 import { compare } from './rounds.ts';
 import type { Result, Work } from './work.ts';
@@ -27,16 +27,16 @@ const { values } = parseArgs({
     dry: { type: 'boolean', default: false },
   },
 });
-const among = (list: string | undefined, word: string): boolean =>
+const isSelected = (list: string | undefined, word: string): boolean =>
   list === undefined || list.split(',').some((one) => word.toLowerCase().includes(one.trim().toLowerCase()));
 
 const folder = temporaryFolder();
-const everybody = entries(folder);
-const chosen = everybody.filter(({ id }) => among(values.contestants, id));
-const wanted = works.filter(({ name, group }) => among(values.only, group) && name.includes(values.work ?? ''));
+const contestants = entries(folder);
+const chosen = contestants.filter(({ id }) => isSelected(values.contestants, id));
+const wanted = works.filter(({ name, group }) => isSelected(values.only, group) && name.includes(values.work ?? ''));
 if (chosen.length === 0 || wanted.length === 0) {
   throw new Error(
-    `nothing to do; groups: ${[...new Set(works.map(({ group }) => group))].join(', ')}; contestants: ${everybody.map(({ id }) => id).join(', ')}`,
+    `nothing to do; groups: ${[...new Set(works.map(({ group }) => group))].join(', ')}; contestants: ${contestants.map(({ id }) => id).join(', ')}`,
   );
 }
 build();
@@ -46,18 +46,18 @@ const rounds = Number(values.rounds);
 async function resultOf(work: Work): Promise<Result> {
   if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, warmUp: 2_000, progress });
   const found = await work.find(folder);
-  return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), out: new Map() };
+  return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), excluded: new Map() };
 }
 
-const told = {
+const options = {
   goals,
-  nameOf: (id: string) => everybody.find((one) => one.id === id)?.name ?? id,
+  nameOf: (id: string) => contestants.find((one) => one.id === id)?.name ?? id,
   rounds,
   at: `${commit()}, ${new Date().toISOString().slice(0, 10)}`,
 };
 for (const work of wanted) {
   const result = await resultOf(work);
-  const section = sectionOf(result, told);
+  const section = sectionOf(result, options);
   console.log(`\n${section}`);
   if (!values.dry && values.contestants === undefined) {
     const order = works.map(({ name }) => name);

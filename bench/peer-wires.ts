@@ -1,4 +1,4 @@
-/** The same for the peers. */
+/** The wire formats of the peers. */
 import { randomUUID } from 'node:crypto';
 import { post, type Wire } from './wires.ts';
 

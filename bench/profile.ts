@@ -1,21 +1,21 @@
 /**
  * Where Rivulet's time goes under a work: `npm run bench:profile -- "50 streams of"`, with
  * `--contestant rivulet-sqlite` for another one and `--times 20` for more of it.
- * What it spent on starting and on the first two times, when code is compiled, is left out.
+ * Leaves out the start and the first two times, when code is compiled.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { temporaryFolder } from './cleanup.ts';
 import { build, Contestant } from './contestant.ts';
 import { entries } from './entries.ts';
-import { temporaryFolder } from './owned.ts';
 import { works } from './works.ts';
 
-/** The parts that we read of what Node writes. */
+/** The parts of Node's profile that are used here. */
 interface Profile {
   readonly nodes: readonly { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
   readonly samples: readonly number[];
-  /** Microseconds, by the clock that `process.hrtime` has too. */
+  /** Microseconds, by the clock of `process.hrtime`. */
   readonly startTime: number;
   /** Microseconds before each sample. */
   readonly timeDeltas: readonly number[];
@@ -38,7 +38,7 @@ const contestant = await Contestant.start(entry, { flags });
 for (let time = 0; time < 2; time += 1) await work.measure(contestant);
 const warm = Number(process.hrtime.bigint() / 1000n);
 for (let time = 0; time < Number(values.times); time += 1) await work.measure(contestant);
-await contestant.leave();
+await contestant.exit();
 
 const file = readdirSync(folder).find((name) => name.endsWith('.cpuprofile')) ?? '';
 const profile: Profile = JSON.parse(readFileSync(join(folder, file), 'utf8'));
@@ -52,7 +52,7 @@ for (const [index, id] of profile.samples.entries()) {
 
 const root = new URL('..', import.meta.url).href;
 
-/** `dist/engine/watch.js`, `fastify`, `node:stream`, or what V8 calls itself. */
+/** `dist/engine/engine.js`, `fastify`, `node:stream`, or a name of V8's such as `(program)`. */
 function fileOf(url: string, name: string): string {
   if (url === '') return name.startsWith('(') ? name : '(native)';
   const inside = url.lastIndexOf('node_modules/');
@@ -60,7 +60,7 @@ function fileOf(url: string, name: string): string {
   return url.startsWith(root) ? url.slice(root.length) : url;
 }
 
-/** What is ours by its folder, the rest by whose it is. */
+/** A folder for our own files, and the name of the package for others. */
 function categoryOf(of: string): string {
   if (of.startsWith('node:')) return 'Node';
   if (of.startsWith('(')) return of;
@@ -96,7 +96,7 @@ function print(title: string, times: ReadonlyMap<string, number>, most: number):
   }
 }
 
-console.log(`${entry.name}, ${work.name}, ${values.times} times: ${(busy / 1000).toFixed(0)} ms on the processor`);
+console.log(`${entry.name}, ${work.name}, ${values.times} times: ${(busy / 1000).toFixed(0)} ms of CPU time`);
 print('By folder', byCategory, 20);
 print('By file', byFile, 25);
 print('By function, self time', byFunction, 40);

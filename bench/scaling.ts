@@ -1,18 +1,19 @@
 /**
- * Many nodes with one store: `npm run bench:scaling`, some five minutes, or `-- --quick` to see whether it works, or parts:
- * `-- --only starts,hints`. Prints the tables and puts them into SCALING.md; with `--quick` or `--dry` it only prints.
- * The stores are those of REDIS_URL and DATABASE_URL, or on the usual ports, or are started for this.
+ * Measures several nodes with one store: `npm run bench:scaling`, about five minutes. `-- --quick` only checks that the
+ * bench works; `-- --only starts,notifications` selects workloads. Prints the tables and writes them into SCALING.md; with
+ * `--quick` or `--dry` it only prints. The stores are those of REDIS_URL and DATABASE_URL, or on the usual ports, or are
+ * started for the bench.
  */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { temporaryFolder } from './cleanup.ts';
 import { build } from './contestant.ts';
 import { commit, machine } from './machine.ts';
-import { temporaryFolder } from './owned.ts';
 import { sectionOf, write } from './report.ts';
+import { backends as openBackends } from './scaling/backends.ts';
 import { failoverOf } from './scaling/failover.ts';
-import { grounds } from './scaling/ground.ts';
-import { hintsOf } from './scaling/hints.ts';
+import { notificationsOf } from './scaling/notifications.ts';
 import { runsOf } from './scaling/runs.ts';
 import { quick, whole } from './scaling/scale.ts';
 import { startsOf } from './scaling/starts.ts';
@@ -28,17 +29,17 @@ const { values } = parseArgs({
 });
 
 const folder = temporaryFolder();
-const places = await grounds();
+const backends = await openBackends();
 const scale = values.quick ? quick : whole;
 const works = [
-  startsOf(places, scale),
-  ...streamsOf(places, scale),
-  hintsOf(places, scale),
-  runsOf(places, scale),
-  failoverOf(places, scale),
+  startsOf(backends, scale),
+  ...streamsOf(backends, scale),
+  notificationsOf(backends, scale),
+  runsOf(backends, scale),
+  failoverOf(backends, scale),
 ];
 const head = machine(
-  `${places.map(({ settings }) => settings).join('; ')}. Nodes, load and the stores’ servers share the cores.`,
+  `${backends.map(({ settings }) => settings).join('; ')}. Nodes, load and the stores’ servers share the cores.`,
   [],
 );
 build();
@@ -47,13 +48,13 @@ try {
     process.stderr.write(`${work.name} …\n`);
     const rows = new Map([...(await work.find(folder))].map(([id, figures]) => [id, [figures]]));
     const at = `${commit()}, ${new Date().toISOString().slice(0, 10)}`;
-    const told = { goals: [], nameOf: (id: string) => id, rounds: scale.rounds, at };
-    const section = sectionOf({ work, rows, out: new Map() }, told);
+    const options = { goals: [], nameOf: (id: string) => id, rounds: scale.rounds, at };
+    const section = sectionOf({ work, rows, excluded: new Map() }, options);
     console.log(`\n${section}`);
     const order = works.map(({ name }) => name);
     if (!values.quick && !values.dry) write(values.out, new Map([[work.name, section]]), order, head);
   }
 } finally {
-  for (const place of places) await place.remove();
+  for (const backend of backends) await backend.remove();
 }
 process.exit();

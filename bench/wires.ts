@@ -1,14 +1,14 @@
-/** How each contestant is asked for tokens, and how it says them. */
+/** The wire format of each contestant: the request for tokens, and the events with them. */
 import { token } from './contestants/tokens.ts';
 
 export interface Wire {
-  /** The request for a stream of so many tokens at such a pace: head and body, as they go over the wire. */
+  /** The request for a stream of `tokens` at a pace: head and body, as sent. */
   request(tokens: number, pace: number | 'hold'): string;
-  /** What only the event of a token has in it, before its text. */
+  /** A text that only events of tokens contain, before the token. */
   readonly marker: string;
-  /** How a token's text stands in its event. */
+  /** The form of a token's text in its event. */
   content(text: string): string;
-  /** What ends an event. */
+  /** The end of an event. */
   readonly end: string;
 }
 
@@ -23,10 +23,10 @@ export function post(path: string, body: unknown, { connection = 'close', header
 
 const events = { marker: '"type":"message.part"', content: (text: string) => `"content":"${text}"`, end: '\n\n' };
 
-/** The servers that are written by hand. */
+/** The servers written by hand. */
 export const plain: Wire = { ...events, request: (tokens, pace) => get(`/${tokens}/${pace}`) };
 
-/** The body of a run, as Rivulet takes it. */
+/** The body of a request for a run of Rivulet. */
 export const runOf = (agent_name: string, mode: 'sync' | 'async' | 'stream', content: string) => ({
   agent_name,
   mode,
@@ -40,7 +40,7 @@ export const acp: Wire = {
 
 const expected = new Map<Wire, string[]>();
 
-/** How token `n` stands in its event; made once, because a load asks for each many times. */
+/** The text of token `n` in its event; cached, because a load needs each many times. */
 export function textOf(wire: Wire, n: number): string {
   const known = expected.get(wire) ?? [];
   expected.set(wire, known);

@@ -1,55 +1,55 @@
-/** A piece of work that contestants are compared at. */
+/** A workload by which contestants are compared. */
 import type { Contestant, Entry } from './contestant.ts';
 
-/** What one contestant did in one round, by the columns' names. */
+/** The figures of one contestant in one round, by name of the column. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface Column {
   readonly name: string;
-  /** After the point. */
+  /** Digits after the decimal point. */
   readonly digits: number;
 }
 
 interface Common {
   readonly name: string;
-  /** For `--only`. */
+  /** Selected by `--only`. */
   readonly group: string;
-  /** What is done and how it is counted; a sentence or two above the table. */
+  /** What is done and how it is measured; printed above the table. */
   readonly about: string;
-  /** The first is the one that ratios and spread are of. */
+  /** Ratios and spread are those of the first column. */
   readonly columns: readonly Column[];
-  /** The `id` of the contestant that ratios relate to. */
+  /** Id of the contestant to which ratios refer. */
   readonly base?: string;
 }
 
-/** Measured on servers, in rounds. */
-export interface Measured extends Common {
-  /** A new process for each round, where what is measured does not come back. */
+/** Measured on servers, in several rounds. */
+export interface MeasuredInRounds extends Common {
+  /** Whether each round starts a new process, because memory does not return to its former size. */
   readonly fresh?: boolean;
   takes(entry: Entry): boolean;
   measure(contestant: Contestant): Promise<Figures>;
 }
 
-/** Found out once. */
-export interface Found extends Common {
-  /** `folder` is for its files. */
+/** Measured once, without contestants. */
+export interface MeasuredOnce extends Common {
+  /** `folder` is for temporary files. */
   find(folder: string): Promise<ReadonlyMap<string, Figures>>;
 }
 
-export type Work = Measured | Found;
+export type Work = MeasuredInRounds | MeasuredOnce;
 
-/** What came of a work. */
+/** The result of a workload. */
 export interface Result {
   readonly work: Work;
-  /** By the contestants' ids: a figure for each round, which are the same rounds for all. */
+  /** The figures of each round, by id of the contestant. The rounds are the same for all. */
   readonly rows: ReadonlyMap<string, readonly Figures[]>;
-  /** Who did not take part, by id, and why. */
-  readonly out: ReadonlyMap<string, string>;
+  /** Reasons why contestants were excluded, by id. */
+  readonly excluded: ReadonlyMap<string, string>;
 }
 
 export const isRivulet = ({ id }: Entry): boolean => id.startsWith('rivulet');
-/** The three limits and ours; no peers. */
-export const isAtHome = (entry: Entry): boolean => isRivulet(entry) || ['bare', 'tick', 'fastify'].includes(entry.id);
+/** Rivulet and the servers written by hand; no peers. */
+export const isNoPeer = (entry: Entry): boolean => isRivulet(entry) || ['bare', 'tick', 'fastify'].includes(entry.id);
 
 export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);

@@ -1,9 +1,9 @@
-/** All that is measured, in the order of the tables. */
+/** All workloads, in the order of the tables. */
 import type { Work } from './work.ts';
+import { finishedRuns } from './works/finished-runs.ts';
 import { first } from './works/first.ts';
 import { growth } from './works/growth.ts';
 import { idle } from './works/idle.ts';
-import { kept } from './works/kept.ts';
 import { watched } from './works/readers.ts';
 import { replay } from './works/replay.ts';
 import { runs } from './works/runs.ts';
@@ -18,7 +18,7 @@ export const works: readonly Work[] = [
   ...runs,
   ...replay,
   ...idle,
-  ...kept,
+  ...finishedRuns,
   ...growth,
   ...start,
   ...size,

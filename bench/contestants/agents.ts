@@ -1,4 +1,4 @@
-/** The agents of Rivulet's servers. */
+/** The agents of Rivulet's contestants. */
 import { concat, from, interval, map, Observable, of, take } from 'rxjs';
 import { defineAgent } from '../../dist/index.js';
 import { emit, readAsked } from './tokens.ts';
@@ -17,9 +17,9 @@ export const agents = [
     });
   }),
   defineAgent({ name: 'echo', description: 'Echoes.' }, (input) => from(input)),
-  // Each process says its id when it takes the run over.
+  // Each process emits its id when it takes the run over.
   defineAgent(
-    { name: 'steady', description: 'Ticks for a minute, in whatever process there is.' },
+    { name: 'steady', description: 'Ticks for a minute, on any node.' },
     (_input, context) =>
       concat(
         context.step('begin', () => of(`in ${process.pid} `)),

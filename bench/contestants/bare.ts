@@ -1,4 +1,4 @@
-/** The limit: bare node:http, one write a token, or all tokens of a tick in one write (`tick`). No log, no resume. */
+/** The upper limit: node:http, with one write a token, or one write a tick (`tick`). Without log and resume. */
 import { createServer } from 'node:http';
 import { emit, readAsked, report } from './tokens.ts';
 

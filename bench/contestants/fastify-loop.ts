@@ -1,4 +1,4 @@
-/** The hand-written server: Fastify, JSON.stringify, one write a token. What people write who use no server like ours. */
+/** The server written by hand: Fastify, JSON.stringify, one write a token; what an app without Rivulet would do. */
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyReply } from 'fastify';
 import { emit, readAsked, report } from './tokens.ts';
@@ -24,8 +24,8 @@ app.get<{ Params: { '*': string } }>('/*', (request, reply) => {
   );
 });
 
-// One run for many readers: each event is encoded once and written to everybody. There is no log, so who comes when it
-// goes on already misses what was before.
+// One run for many readers: each event is encoded once and written to all. Without a log, a reader that connects later
+// misses the earlier events.
 const readers = new Set<ServerResponse>();
 let opening = '';
 app.get<{ Params: { tokens: string } }>('/watch/:tokens', (request, reply) => {

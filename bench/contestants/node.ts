@@ -1,4 +1,4 @@
-/** One of several Rivulets with one store: `node URL executes|serves [LEASE]`. Tells how often it has committed as well. */
+/** One of several nodes with one store: `node URL executes|serves [LEASE]`. Also reports its number of commits. */
 import { openDispatcher } from '../../dist/dispatchers/open.js';
 import { createServer } from '../../dist/index.js';
 import { openStore } from '../../dist/stores/open.js';

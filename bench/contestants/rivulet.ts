@@ -1,4 +1,4 @@
-/** Rivulet, with the store that its argument names. */
+/** Rivulet, with the store whose URL is the argument. */
 import { createServer } from '../../dist/index.js';
 import { agents } from './agents.ts';
 import { report } from './tokens.ts';

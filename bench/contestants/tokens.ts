@@ -1,13 +1,13 @@
-/** The work that all contestants do: emit `n` short tokens, ten a turn of the event loop unless paced or held. */
+/** The work of all contestants: emit short tokens, ten in a turn of the event loop unless paced or held. */
 export const token = (n: number): string => `token ${n} `;
 
-/** Tokens emitted in one turn: a model's answer comes in pieces, and a piece is rarely one token. */
+/** Tokens in one turn: a model's answer arrives in chunks, and a chunk is rarely one token. */
 const burst = 10;
 
-/** What a request asks for, as `tokens/pace`. */
+/** A requested stream, from the text `tokens/pace`. */
 export interface Asked {
   readonly tokens: number;
-  /** Milliseconds between tokens; `0` for as fast as they go; `hold` to wait after the first until all are told to go on. */
+  /** Milliseconds between tokens; `0` for no delay; `hold` to wait after the first until all streams are released. */
   readonly pace: number | 'hold';
 }
 
@@ -18,7 +18,7 @@ export const readAsked = (text: string): Asked => {
 
 const held = new Set<() => void>();
 
-/** Calls back with each token; `end` after the last. Plain callbacks: the cheapest source there is. */
+/** Calls `next` with each token, and `end` after the last. Plain callbacks are the cheapest source. */
 export function emit({ tokens, pace }: Asked, next: (token: string) => void, end: () => void): void {
   let n = 0;
   const turn = (): void => {
@@ -41,7 +41,7 @@ export function emit({ tokens, pace }: Asked, next: (token: string) => void, end
   }
 }
 
-/** The same for those who pull: a model's stream, a graph's node. */
+/** The same as a stream to pull from, for the contestants that need one. */
 export function tokensOf(text: string): ReadableStream<string> {
   return new ReadableStream({
     start: (controller) =>
@@ -54,8 +54,8 @@ export function tokensOf(text: string): ReadableStream<string> {
 }
 
 /**
- * Says where it listens, and then does what the bench tells it: `usage`, `memory`, `release`. Ends with the bench.
- * `more` is told with the usage.
+ * Prints the port, and answers the messages of the bench: `usage`, `memory`, `release`. Exits with the bench. `more` adds
+ * to the reported usage.
  */
 export function report(port: number, more: () => object = () => ({})): void {
   const start = process.cpuUsage();
@@ -67,7 +67,7 @@ export function report(port: number, more: () => object = () => ({})): void {
       held.clear();
       return;
     }
-    // What is garbage depends on when it is looked at; what is held does not.
+    // Collects garbage, so that the result does not depend on when it is measured.
     if (message === 'memory') for (let times = 0; times < 3; times += 1) globalThis.gc?.();
     const { user, system } = process.cpuUsage(start);
     process.send?.({ cpu: user + system, memory: process.memoryUsage().rss, ...more() });

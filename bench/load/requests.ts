@@ -1,18 +1,18 @@
-/** The load of small requests: connections that are kept, each asking again as soon as it is answered. */
+/** The load of small requests: kept connections, each with the next request as soon as the last one is answered. */
 import { connect } from 'node:net';
 
 export interface Requests {
   readonly port: number;
   readonly connections: number;
-  /** Requests in all; a multiple of the connections. */
+  /** Number of requests on all connections; a multiple of `connections`. */
   readonly count: number;
-  /** Head and body of each. */
+  /** Head and body of each request. */
   readonly request: string;
-  /** Whether an answer is what it should be. */
+  /** Whether an answer is correct. */
   readonly right: (answer: string) => boolean;
 }
 
-/** Resolves to the last answer of each connection. @throws Error with the first answer that is not right */
+/** Resolves to the last answer of each connection. @throws Error with the first incorrect answer */
 export const requests = ({ connections, count, ...asked }: Requests): Promise<string[]> =>
   Promise.all(Array.from({ length: connections }, () => connection(asked, count / connections)));
 

@@ -1,17 +1,17 @@
-/** The load generator: opens streams on raw sockets, and counts and checks every token that comes. */
+/** The load generator: opens streams on raw sockets, and counts and checks every token. */
 import { connect } from 'node:net';
 import { textOf, type Wire } from '../wires.ts';
 
 export interface Expected {
   readonly port: number;
-  /** The request's head and body, as they go over the wire. */
+  /** Head and body of the request, as sent. */
   readonly request: string;
   readonly wire: Wire;
-  /** How many tokens are to come. */
+  /** Number of expected tokens. */
   readonly tokens: number;
-  /** The first of them. Default 0. */
+  /** Number of the first expected token. Default 0. */
   readonly from?: number;
-  /** Called when the first has come. */
+  /** Called at the first token. */
   readonly onFirst?: () => void;
 }
 
@@ -22,8 +22,8 @@ export interface Seen {
 }
 
 /**
- * Reads one stream to its end. Each token has to be the next one; anything else is an error.
- * It looks for what it expects instead of parsing, so that the generator is not what is measured.
+ * Reads one stream to its end. Each token must be the next one; anything else is an error. Searches for the expected text
+ * instead of parsing, so that the generator does not limit the measurement.
  */
 export function stream({ port, request, wire, tokens, from = 0, onFirst }: Expected): Promise<Seen> {
   const { marker, end } = wire;

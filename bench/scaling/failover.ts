@@ -1,12 +1,12 @@
-/** How long the readers of a durable run wait when its process is killed. */
+/** The time that readers of a durable run wait after its node was killed. */
 import { createClient } from '../../src/client/client.ts';
-import { type Figures, type Found, median } from '../work.ts';
-import type { Ground } from './ground.ts';
+import { type Figures, type MeasuredOnce, median } from '../work.ts';
+import type { Backend } from './backends.ts';
 import { withNodes } from './load.ts';
 import type { Scale } from './scale.ts';
 
-/** Milliseconds from the kill to the first event that another process has written. */
-const failover = ({ nodes }: Ground, lease: number): Promise<number> =>
+/** Milliseconds from the kill to the first event of another node. */
+const failover = ({ nodes }: Backend, lease: number): Promise<number> =>
   withNodes(nodes(2, 1, lease), async ({ executing, serving: [reader] }) => {
     const client = createClient({ url: `http://127.0.0.1:${reader?.port}` });
     const { run_id } = await client.start('steady', 'go on');
@@ -14,29 +14,29 @@ const failover = ({ nodes }: Ground, lease: number): Promise<number> =>
     let pid: number | undefined;
     let killed: number | undefined;
     for await (const event of client.watch(run_id)) {
-      const said = event.type === 'message.part' ? (event.part.content ?? '') : '';
-      const next = /^in (\d+)/.exec(said)?.[1];
+      const text = event.type === 'message.part' ? (event.part.content ?? '') : '';
+      const next = /^in (\d+)/.exec(text)?.[1];
       if (next !== undefined && killed !== undefined) {
         const took = performance.now() - killed;
         await client.cancel(run_id);
         return took;
       }
       if (next !== undefined) pid = Number(next);
-      if (said.startsWith('tick')) ticks += 1;
+      if (text.startsWith('tick')) ticks += 1;
       if (ticks !== 20 || killed !== undefined) continue;
       const victim = executing.find((node) => node.pid === pid);
-      if (victim === undefined) throw new Error('the run is in no process that is known');
+      if (victim === undefined) throw new Error('no known process executes the run');
       killed = performance.now();
       await victim.stop();
     }
-    throw new Error('the run ended without another process');
+    throw new Error('the run ended before another node had taken it over');
   });
 
-export const failoverOf = (grounds: readonly Ground[], { leases }: Scale): Found => ({
+export const failoverOf = (backends: readonly Backend[], { leases }: Scale): MeasuredOnce => ({
   name: 'Failover',
   group: 'failover',
   about:
-    'A durable run ticks every 5 ms; its process is killed (SIGKILL), and a reader at another node waits for the first event of the next one.',
+    'A durable run ticks every 5 ms; its node is killed (SIGKILL), and a reader at another node waits for the first event after that.',
   columns: [
     { name: 'samples', digits: 0 },
     { name: 'median, ms', digits: 0 },
@@ -45,11 +45,11 @@ export const failoverOf = (grounds: readonly Ground[], { leases }: Scale): Found
   find: async () => {
     const rows = new Map<string, Figures>();
     for (const lease of new Set(leases)) {
-      for (const ground of grounds) {
+      for (const backend of backends) {
         const times: number[] = [];
-        for (const one of leases) if (one === lease) times.push(await failover(ground, lease));
+        for (const one of leases) if (one === lease) times.push(await failover(backend, lease));
         const figures = { samples: times.length, 'median, ms': median(times), 'longest, ms': Math.max(...times) };
-        rows.set(`${ground.name}, lease ${lease.toLocaleString('en')} ms`, figures);
+        rows.set(`${backend.name}, lease ${lease.toLocaleString('en')} ms`, figures);
       }
     }
     return rows;

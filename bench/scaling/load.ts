@@ -1,22 +1,22 @@
-/** What is measured at a load: time, and what the processes used for it. */
-import type { Ground, Nodes } from './ground.ts';
+/** Measures the time of a load, and the CPU time of nodes and store. */
+import type { Backend, Nodes } from './backends.ts';
 
-export interface Used {
+export interface LoadUsage {
   /** Milliseconds. */
   readonly took: number;
-  /** Microseconds of processor time: of all nodes, and of the store's server. */
+  /** Microseconds of CPU time: of all nodes, and of the store's server. */
   readonly nodes: number;
   readonly store: number;
   readonly commits: number;
 }
 
-/** What a load takes. */
-export async function used(ground: Ground, nodes: Nodes, load: () => Promise<unknown>): Promise<Used> {
-  const [before, store] = [await nodes.usage(), await ground.meter()];
+/** Measures a load. */
+export async function measureLoad(backend: Backend, nodes: Nodes, load: () => Promise<unknown>): Promise<LoadUsage> {
+  const [before, store] = [await nodes.usage(), await backend.meter()];
   const begun = performance.now();
   await load();
   const took = performance.now() - begun;
-  const [after, storeAfter] = [await nodes.usage(), await ground.meter()];
+  const [after, storeAfter] = [await nodes.usage(), await backend.meter()];
   return {
     took,
     nodes: after.cpu - before.cpu,
@@ -25,7 +25,7 @@ export async function used(ground: Ground, nodes: Nodes, load: () => Promise<unk
   };
 }
 
-/** Does something with nodes that are there as long as it takes. */
+/** Runs `work` with nodes, and stops them afterwards. */
 export async function withNodes<T>(starting: Promise<Nodes>, work: (nodes: Nodes) => Promise<T>): Promise<T> {
   const nodes = await starting;
   try {

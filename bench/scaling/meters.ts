@@ -1,21 +1,21 @@
-/** The processor time of a store's server. */
+/** The CPU time of a store's server. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { Client } from 'pg';
 
-/** Microseconds of processor time so far; NaN where the server is on another machine. */
+/** Microseconds of CPU time so far; NaN where the server is on another machine. */
 export type Meter = () => Promise<number>;
 
-/** Without that of children, which write the file of a snapshot. */
+/** Without that of child processes, which write snapshots. */
 export const redisMeter =
   (redis: Redis): Meter =>
   async () => {
-    const told = await redis.info('cpu');
-    const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(told)?.[1]);
+    const info = await redis.info('cpu');
+    const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1]);
     return 1e6 * (seconds('used_cpu_sys') + seconds('used_cpu_user'));
   };
 
-/** Of all its processes: each connection is one, and writers and the log have theirs. */
+/** The CPU time of all its processes: one for each connection, and those in the background. */
 export async function postgresMeter(client: Client): Promise<Meter> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const own = statOf(rows[0]?.pid ?? 0);
@@ -24,7 +24,7 @@ export async function postgresMeter(client: Client): Promise<Meter> {
     if (main === undefined) return Number.NaN;
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
     const family = pids.flatMap((pid) => statOf(Number(pid)) ?? []).filter(({ parent }) => parent === main);
-    // Those that have ended are in their parent's account.
+    // The parent's account includes processes that have ended.
     const { cpu = 0, ended = 0 } = statOf(main) ?? {};
     return family.reduce((sum, one) => sum + one.cpu, cpu + ended);
   };
@@ -32,17 +32,17 @@ export async function postgresMeter(client: Client): Promise<Meter> {
 
 interface Stat {
   readonly parent: number;
-  /** Microseconds: its own, and that of its children that have ended. */
+  /** Microseconds of CPU time: its own, and that of its ended children. */
   readonly cpu: number;
   readonly ended: number;
 }
 
-/** What Linux knows of a process of that id, where there is a PostgreSQL under it. */
+/** The entry of a process in /proc, where it is one of PostgreSQL. */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     if (!/\(postgres/.test(text)) return undefined;
-    // The name in brackets may have spaces in it.
+    // The name in parentheses may contain spaces.
     const fields = text
       .replace(/^.*\) /s, '')
       .split(' ')

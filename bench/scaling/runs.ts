@@ -1,9 +1,9 @@
 /** Runs a second through the queue. */
 import { requests } from '../load/requests.ts';
 import { post, runOf } from '../wires.ts';
-import { type Figures, type Found, median } from '../work.ts';
-import type { Ground, Nodes } from './ground.ts';
-import { used, withNodes } from './load.ts';
+import { type Figures, type MeasuredOnce, median } from '../work.ts';
+import type { Backend, Nodes } from './backends.ts';
+import { measureLoad, withNodes } from './load.ts';
 import type { Scale } from './scale.ts';
 
 const connections = 24;
@@ -17,7 +17,7 @@ const columns = [
   { name: 'runs a commit', digits: 2 },
 ];
 
-async function round(ground: Ground, nodes: Nodes, runs: number): Promise<Figures> {
+async function round(backend: Backend, nodes: Nodes, runs: number): Promise<Figures> {
   const ports = nodes.all.map(({ port }) => port);
   const each = { connections: connections / ports.length, count: runs / ports.length, request, right };
   const {
@@ -25,7 +25,7 @@ async function round(ground: Ground, nodes: Nodes, runs: number): Promise<Figure
     nodes: cpu,
     store,
     commits,
-  } = await used(ground, nodes, () => Promise.all(ports.map((port) => requests({ port, ...each }))));
+  } = await measureLoad(backend, nodes, () => Promise.all(ports.map((port) => requests({ port, ...each }))));
   return {
     'runs/s': (1000 * runs) / took,
     'nodes’ CPU-µs a run': cpu / runs,
@@ -34,24 +34,24 @@ async function round(ground: Ground, nodes: Nodes, runs: number): Promise<Figure
   };
 }
 
-async function measure(ground: Ground, nodes: Nodes, { rounds, runs }: Scale): Promise<Figures> {
-  await round(ground, nodes, runs);
+async function measure(backend: Backend, nodes: Nodes, { rounds, runs }: Scale): Promise<Figures> {
+  await round(backend, nodes, runs);
   const all: Figures[] = [];
-  for (let n = 0; n < rounds; n += 1) all.push(await round(ground, nodes, runs));
+  for (let n = 0; n < rounds; n += 1) all.push(await round(backend, nodes, runs));
   return Object.fromEntries(columns.map(({ name }) => [name, median(all.map((one) => one[name] ?? Number.NaN))]));
 }
 
-export const runsOf = (grounds: readonly Ground[], scale: Scale): Found => ({
+export const runsOf = (backends: readonly Backend[], scale: Scale): MeasuredOnce => ({
   name: 'Runs through the queue',
   group: 'runs',
-  about: `Sync echo runs on ${connections} connections that are kept, spread over the nodes; each is written down, queued, taken by any of them, executed and answered.`,
+  about: `Sync echo runs on ${connections} kept connections, distributed among the nodes; each run is stored, queued, taken by one of the nodes, executed and answered.`,
   columns,
   find: async () => {
     const rows = new Map<string, Figures>();
-    for (const ground of grounds) {
+    for (const backend of backends) {
       for (const count of [1, 2, 3]) {
-        const found = await withNodes(ground.nodes(count), (nodes) => measure(ground, nodes, scale));
-        rows.set(`${ground.name}, ${count} ${count === 1 ? 'node' : 'nodes'}`, found);
+        const found = await withNodes(backend.nodes(count), (nodes) => measure(backend, nodes, scale));
+        rows.set(`${backend.name}, ${count} ${count === 1 ? 'node' : 'nodes'}`, found);
       }
     }
     return rows;

@@ -1,4 +1,4 @@
-/** How much of each is measured. */
+/** How much of each workload is measured. */
 export interface Scale {
   readonly rounds: number;
   /** Runs whose start is timed. */
@@ -7,7 +7,7 @@ export interface Scale {
   readonly tokens: number;
   /** Sync runs in a round. */
   readonly runs: number;
-  /** Leases whose end is waited for, in milliseconds. */
+  /** Leases of the failover workload, in milliseconds; one sample each. */
   readonly leases: readonly number[];
 }
 
@@ -19,5 +19,5 @@ export const whole: Scale = {
   leases: [2_000, 2_000, 2_000, 15_000],
 };
 
-/** Whether it works, in half a minute; the figures say little. */
+/** A check in half a minute that the bench works; the figures mean little. */
 export const quick: Scale = { rounds: 1, starts: 40, tokens: 200, runs: 240, leases: [2_000] };

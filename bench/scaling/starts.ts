@@ -1,15 +1,15 @@
-/** How soon a run begins, and says something. */
+/** The time to the start of a run, and to its first token. */
 import { connect } from 'node:net';
 import { Contestant } from '../contestant.ts';
 import { requests } from '../load/requests.ts';
 import { acp, post, runOf } from '../wires.ts';
-import { type Figures, type Found, quantile } from '../work.ts';
-import type { Ground } from './ground.ts';
+import { type Figures, type MeasuredOnce, quantile } from '../work.ts';
+import type { Backend } from './backends.ts';
 import { withNodes } from './load.ts';
 import type { Scale } from './scale.ts';
 
 interface Begin {
-  /** Milliseconds from the connection on until the stream says that the run is in progress, and its first token. */
+  /** Milliseconds from the connection to the event run.in-progress, and to the first token. */
   readonly working: number;
   readonly token: number;
 }
@@ -43,7 +43,7 @@ function begin(port: number): Promise<Begin> {
 const accepted = (answer: string): boolean => answer.startsWith('HTTP/1.1 202');
 
 async function starts(port: number, count: number): Promise<Figures> {
-  // For the compilers, and the first connections.
+  // Warm-up for the compilers and the first connections.
   for (let n = 0; n < count / 2; n += 1) await begin(port);
   const seen: Begin[] = [];
   for (let n = 0; n < count; n += 1) seen.push(await begin(port));
@@ -70,10 +70,10 @@ async function inMemory(count: number): Promise<Figures> {
   return starts(server.port, count).finally(() => server.stop());
 }
 
-export const startsOf = (grounds: readonly Ground[], { starts: count }: Scale): Found => ({
+export const startsOf = (backends: readonly Backend[], { starts: count }: Scale): MeasuredOnce => ({
   name: 'Start of a run',
   group: 'starts',
-  about: `${count} runs, one after the other, each a \`POST\` on a new connection, and how long after its opening the client saw that the run was in progress, and its first token. Elsewhere: one node serves, another one executes.`,
+  about: `${count} runs, one after the other, each a \`POST\` on a new connection; time from its opening to the event run.in-progress, and to the first token. Elsewhere: one node serves, another one executes.`,
   columns: [
     { name: 'in progress p50, ms', digits: 1 },
     { name: 'p99, ms', digits: 1 },
@@ -83,7 +83,7 @@ export const startsOf = (grounds: readonly Ground[], { starts: count }: Scale): 
   ],
   find: async () => {
     const rows = new Map([['memory, one process', await inMemory(count)]]);
-    for (const { name, nodes } of grounds) {
+    for (const { name, nodes } of backends) {
       const here = await withNodes(nodes(1), ({ executing: [node] }) => starts(node?.port ?? 0, count));
       rows.set(`${name}, same node`, here);
       const elsewhere = await withNodes(nodes(1, 1), ({ serving: [node] }) => starts(node?.port ?? 0, count));

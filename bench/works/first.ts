@@ -2,7 +2,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { Contestant } from '../contestant.ts';
 import { stream } from '../load/stream.ts';
-import { type Figures, type Measured, quantile } from '../work.ts';
+import { type Figures, type MeasuredInRounds, quantile } from '../work.ts';
 
 const count = 300;
 const tokens = 10;
@@ -17,7 +17,7 @@ async function ask({ port, entry: { wire } }: Contestant, times: number): Promis
   return { 'p50, ms': quantile(firsts, 0.5), 'p99, ms': quantile(firsts, 0.99) };
 }
 
-/** The same while 50 streams run at 50 tokens a second; as many requests as fit into that. */
+/** The same while 50 streams run at 50 tokens a second, with as many requests as fit into that time. */
 async function askAmongOthers(contestant: Contestant): Promise<Figures> {
   const { port } = contestant;
   const { wire } = contestant.entry;
@@ -27,7 +27,7 @@ async function askAmongOthers(contestant: Contestant): Promise<Figures> {
   const running = Promise.all(Array.from({ length: 50 }, () => stream(others))).finally(() => {
     over = true;
   });
-  // Handled here too, or a stream that fails before the loop ends would end the bench.
+  // Handled here as well: a stream that fails before the loop ends would end the bench.
   running.catch(() => {});
   while (!over) {
     const { first } = await stream({ port, wire, request: wire.request(1, 0), tokens: 1 });
@@ -48,11 +48,11 @@ const common = {
   base: 'fastify',
 };
 
-export const first: Measured[] = [
+export const first: MeasuredInRounds[] = [
   {
     ...common,
     name: 'First token, unloaded',
-    about: `${count} requests, one after the other (30 where one takes long), each on a new connection; from its opening to the first token. A fifth more come before them and do not count, since they come after minutes of idleness.`,
+    about: `${count} requests, one after the other (30 where one takes long), each on a new connection; time from its opening to the first token. A fifth more requests before them do not count, because they come after minutes of idleness.`,
     takes: () => true,
     measure: (contestant) => ask(contestant, contestant.entry.most === undefined ? count : count / 10),
   },

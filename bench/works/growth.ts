@@ -1,11 +1,11 @@
 /** Whether a token costs more in a long run than in a short one. */
 import type { Contestant } from '../contestant.ts';
 import { stream } from '../load/stream.ts';
-import { type Figures, isAtHome, type Measured } from '../work.ts';
+import { type Figures, isNoPeer, type MeasuredInRounds } from '../work.ts';
 
 const total = 30_000;
 
-/** The same number of tokens in runs of a length, one after the other. */
+/** CPU time of a token, for the same number of tokens in runs of a length, one after the other. */
 async function cpuOf(contestant: Contestant, tokens: number): Promise<number> {
   const { port } = contestant;
   const { wire } = contestant.entry;
@@ -27,12 +27,12 @@ async function measure(contestant: Contestant): Promise<Figures> {
   };
 }
 
-export const growth: Measured[] = [
+export const growth: MeasuredInRounds[] = [
   {
     name: 'CPU a token in longer runs',
     group: 'growth',
     about:
-      'CPU-µs a token, for 30,000 tokens in runs of 300, of 3,000, and in one. A short run has the cost of beginning it in each of its tokens, so the second ratio shows growth better.',
+      'CPU-µs a token, for 30,000 tokens in runs of 300, of 3,000, and in one. In a short run, each token has a larger share of the cost of its start, so the second ratio shows growth better.',
     columns: [
       { name: 'at 30,000', digits: 2 },
       { name: 'at 300', digits: 2 },
@@ -41,7 +41,7 @@ export const growth: Measured[] = [
       { name: '30,000 : 3,000', digits: 2 },
     ],
     base: 'bare',
-    takes: isAtHome,
+    takes: isNoPeer,
     measure,
   },
 ];

@@ -1,20 +1,20 @@
-/** What a stream that waits costs in memory. */
+/** The memory of a waiting stream. */
 import type { Contestant } from '../contestant.ts';
-import { hold } from '../load/held.ts';
-import { type Figures, isAtHome, type Measured } from '../work.ts';
+import { hold } from '../load/held-streams.ts';
+import { type Figures, isNoPeer, type MeasuredInRounds } from '../work.ts';
 
 const count = 10_000;
 
 async function measure(contestant: Contestant): Promise<Figures> {
   const { port } = contestant;
   const { wire } = contestant.entry;
-  // A few first: what is compiled and allocated once is not a stream's.
+  // Warm-up: what is compiled and allocated once does not belong to a stream.
   const warm = await hold(100, { port, wire, request: wire.request(2, 'hold'), tokens: 2 });
   contestant.release();
   await warm.ended;
-  const before = await contestant.settled();
+  const before = await contestant.usageAfterGc();
   const { ended } = await hold(count, { port, wire, request: wire.request(2, 'hold'), tokens: 2 });
-  const { memory } = await contestant.settled();
+  const { memory } = await contestant.usageAfterGc();
   const begun = performance.now();
   contestant.release();
   await ended;
@@ -24,18 +24,18 @@ async function measure(contestant: Contestant): Promise<Figures> {
   };
 }
 
-export const idle: Measured[] = [
+export const idle: MeasuredInRounds[] = [
   {
     name: '10,000 idle streams',
     group: 'idle',
-    about: `${count.toLocaleString('en')} streams that have had a token and wait; resident memory after collecting garbage, in a new process each round. Then all of them get their next token, and end.`,
+    about: `${count.toLocaleString('en')} streams that have had one token and wait; resident memory after a garbage collection, in a new process each round. Then each gets its next token, and ends.`,
     columns: [
       { name: 'KB a stream', digits: 1 },
       { name: 'next event to all, ms', digits: 0 },
     ],
     base: 'bare',
     fresh: true,
-    takes: isAtHome,
+    takes: isNoPeer,
     measure,
   },
 ];

@@ -1,14 +1,14 @@
-/** One run that many watch. */
+/** One run with many readers. */
 import type { Contestant } from '../contestant.ts';
-import { hold } from '../load/held.ts';
+import { hold } from '../load/held-streams.ts';
 import { bodyOf, requests } from '../load/requests.ts';
 import { get, post, runOf } from '../wires.ts';
-import { type Figures, isRivulet, type Measured } from '../work.ts';
+import { type Figures, isRivulet, type MeasuredInRounds } from '../work.ts';
 
 const readers = 100;
 const tokens = 2_000;
 
-/** Begins a run that waits after its first token; returns the path at which to watch it. */
+/** Starts a run that waits after its first token. Returns the path of its events. */
 async function begin(contestant: Contestant): Promise<string> {
   const { port } = contestant;
   const request = post('/runs', runOf('tokens', 'async', `${tokens}/hold`), { connection: 'keep-alive' });
@@ -39,11 +39,11 @@ async function measure(contestant: Contestant): Promise<Figures> {
   return { 'CPU-µs an event and reader': (cpu - before.cpu) / events, 'events/s': events / (took / 1000) };
 }
 
-export const watched: Measured[] = [
+export const watched: MeasuredInRounds[] = [
   {
     name: 'One run with 100 readers',
     group: 'readers',
-    about: `A run of ${tokens} tokens that ${readers} readers follow live, each of which gets every token. By hand: encoded once and written to all, without a log.`,
+    about: `A run of ${tokens} tokens that ${readers} readers follow live; each gets every token. The loop by hand encodes each token once and writes it to all, without a log.`,
     columns: [
       { name: 'CPU-µs an event and reader', digits: 2 },
       { name: 'events/s', digits: 0 },

@@ -1,16 +1,16 @@
-/** Readers that come back. */
+/** Readers that reconnect. */
 import type { Contestant } from '../contestant.ts';
 import { requests } from '../load/requests.ts';
 import { stream } from '../load/stream.ts';
 import { get, post, runOf } from '../wires.ts';
-import { type Figures, isRivulet, type Measured, median, quantile } from '../work.ts';
+import { type Figures, isRivulet, type MeasuredInRounds, median, quantile } from '../work.ts';
 
 const tokens = 10_000;
-/** Before the tokens stand run.created, run.in-progress and message.created. */
+/** Events before the tokens: run.created, run.in-progress and message.created. */
 const eventsBefore = 3;
 const logs = new WeakMap<Contestant, Promise<string>>();
 
-/** A run that is over, in a log of 10,000 tokens; the same for all rounds. Resolves to the path of its events. */
+/** Makes a final run with a log of 10,000 tokens, the same for all rounds. Resolves to the path of its events. */
 async function make({ port }: Contestant): Promise<string> {
   const request = post('/runs', runOf('tokens', 'sync', `${tokens}/0`), { connection: 'keep-alive' });
   const right = (text: string): boolean => text.includes('"status":"completed"');
@@ -47,12 +47,12 @@ async function measure(contestant: Contestant): Promise<Figures> {
   };
 }
 
-export const replay: Measured[] = [
+export const replay: MeasuredInRounds[] = [
   {
     name: 'Reconnects to a log of 10,000 tokens',
     group: 'replay',
     about:
-      'A run that is over is read from its first event; by readers who come back to its last hundred or two (time to the first missed token); and by 50 who come back at once to places all over it.',
+      'A final run is read from its first event; by readers that reconnect at its last hundred or two tokens (time to the first missed token); and by 50 readers that reconnect at once at different events.',
     columns: [
       { name: 'events/s', digits: 0 },
       { name: 'reconnect p50, ms', digits: 2 },

@@ -1,9 +1,9 @@
-/** Runs that are not streamed. */
+/** Runs in sync and async mode. */
 import { setTimeout as after } from 'node:timers/promises';
 import type { Contestant } from '../contestant.ts';
 import { bodyOf, requests } from '../load/requests.ts';
 import { post, runOf } from '../wires.ts';
-import { type Figures, isRivulet, type Measured } from '../work.ts';
+import { type Figures, isRivulet, type MeasuredInRounds } from '../work.ts';
 
 type Mode = 'sync' | 'async';
 
@@ -18,12 +18,12 @@ async function measure(contestant: Contestant, mode: Mode, connections: number):
   const count = rounded(4_000);
   const right = isRivulet(entry) ? answered[mode] : answered.sync;
   const request = post('/runs', runOf('echo', mode, 'hello'), { connection: 'keep-alive' });
-  // While the others had their turns, this one's memory has gone cold.
+  // During the turns of the others, the machine has swapped out this contestant's memory.
   await requests({ port, connections, count: rounded(400), request, right });
   const before = await contestant.usage();
   const begun = performance.now();
   const last = await requests({ port, connections, count, request, right });
-  // An async run has been done when it is over, not when it is answered.
+  // An async run is done when it is completed, not when the request is answered.
   if (mode === 'async' && isRivulet(entry))
     await Promise.all(last.map((answer) => completed(port, JSON.parse(bodyOf(answer)).run_id)));
   const took = performance.now() - begun;
@@ -40,14 +40,14 @@ async function completed(port: number, run_id: string): Promise<void> {
   }
 }
 
-export const runs: Measured[] = (['sync', 'async'] as const).flatMap((mode) =>
+export const runs: MeasuredInRounds[] = (['sync', 'async'] as const).flatMap((mode) =>
   [1, 32].map((connections) => ({
     name: `${mode === 'sync' ? 'Sync' : 'Async'} runs, ${connections === 1 ? '1 connection' : `${connections} connections`}`,
     group: 'runs',
     about:
       mode === 'sync'
         ? 'Echo runs, one after the other on each connection, each answer checked. Fastify echoes the body, with the same shape validated.'
-        : 'Each connection begins the next run when the last is answered; the time goes on until the last runs are completed. Fastify echoes, as above.',
+        : 'Each connection starts the next run when the last is answered; the time ends when the last runs are completed. Fastify echoes, as above.',
     columns: [
       { name: 'runs/s', digits: 0 },
       { name: 'CPU-µs a run', digits: 0 },

@@ -1,11 +1,11 @@
-/** What an installation weighs. */
+/** The size of an installation. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { owned } from '../owned.ts';
-import type { Figures, Found } from '../work.ts';
+import { killAtExit } from '../cleanup.ts';
+import type { Figures, MeasuredOnce } from '../work.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dependenciesOf = (path: string): Record<string, string> =>
@@ -14,11 +14,11 @@ const versions = { ...dependenciesOf('../../package.json'), ...dependenciesOf('.
 
 async function npm(cwd: string, ...args: string[]): Promise<void> {
   const running = promisify(execFile)('npm', args, { cwd });
-  owned(running.child);
+  killAtExit(running.child);
   await running;
 }
 
-/** What each one's documentation tells to install, to serve what the bench asks of it. */
+/** The packages that the documentation of each contestant tells to install for a server like that of the bench. */
 const others: Readonly<Record<string, readonly string[]>> = {
   fastify: ['fastify'],
   'ag-ui': ['@ag-ui/encoder', '@ag-ui/core', 'zod', 'fastify'],
@@ -35,8 +35,8 @@ const others: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Installs into an empty folder. Without scripts, which would build here what is downloaded ready elsewhere. */
-async function weigh(folder: string, wanted: readonly string[]): Promise<Figures> {
+/** Installs into an empty folder, without install scripts: they would build here what other platforms download. */
+async function measureSize(folder: string, wanted: readonly string[]): Promise<Figures> {
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{"private": true}');
   const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--legacy-peer-deps'];
@@ -55,20 +55,20 @@ async function find(parent: string): Promise<ReadonlyMap<string, Figures>> {
   mkdirSync(folder);
   await npm(root, 'pack', '--pack-destination', folder);
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '';
-  const rows = new Map([['Rivulet', await weigh(join(folder, 'rivulet'), [join(folder, tarball)])]]);
+  const rows = new Map([['Rivulet', await measureSize(join(folder, 'rivulet'), [join(folder, tarball)])]]);
   for (const [id, names] of Object.entries(others)) {
     const wanted = names.map((name) => `${name}@${versions[name]}`);
-    rows.set(id, await weigh(join(folder, id), wanted));
+    rows.set(id, await measureSize(join(folder, id), wanted));
   }
   return rows;
 }
 
-export const size: Found[] = [
+export const size: MeasuredOnce[] = [
   {
     name: 'Installed size',
     group: 'size',
     about:
-      'What `npm install --omit=dev` puts into an empty folder, without what install scripts would build. Rivulet is the packed package, with all of its stores; Fastify is alone.',
+      'The files that `npm install --omit=dev` writes into an empty folder, without install scripts. Rivulet is the packed package, with all of its stores; Fastify is without plugins.',
     columns: [
       { name: 'MB installed', digits: 1 },
       { name: 'packages', digits: 0 },

@@ -1,7 +1,7 @@
 /** Streams at full speed and at a model's pace. */
 import type { Contestant } from '../contestant.ts';
 import { stream } from '../load/stream.ts';
-import { type Figures, type Measured, median } from '../work.ts';
+import { type Figures, type MeasuredInRounds, median } from '../work.ts';
 
 interface Streams {
   readonly name: string;
@@ -12,8 +12,8 @@ interface Streams {
 }
 
 /**
- * Milliseconds of a turn, for all contestants alike: a short work alone is mostly chance, and the machine, whose memory
- * is taken away from whoever does not use it for a minute, needs a part of a second to give it back.
+ * Milliseconds of a contestant's turn. A shorter turn would measure mostly chance. The machine also takes memory away from
+ * idle processes, and needs a part of a second to return it.
  */
 const turn = 1_000;
 
@@ -39,7 +39,7 @@ async function measure({ streams, tokens, pace }: Streams, contestant: Contestan
     firsts.push(...seen.map(({ first }) => first));
     return performance.now() - begun;
   };
-  // While the others had their turns, this one's memory has gone cold.
+  // During the turns of the others, the machine has swapped out this contestant's memory.
   const cold = await once();
   firsts.length = 0;
   const before = await contestant.usage();
@@ -61,13 +61,13 @@ async function measure({ streams, tokens, pace }: Streams, contestant: Contestan
   };
 }
 
-export const streams: Measured[] = works.map((one) => ({
+export const streams: MeasuredInRounds[] = works.map((one) => ({
   name: one.name,
   group: 'streams',
   about:
     one.pace > 0
-      ? 'A token every 20 ms in each stream. Events a second are given by the pace; what counts is CPU time. Each turn begins with one time that does not count, since it comes after minutes of idleness.'
-      : 'Ten tokens a turn of the event loop in each stream, all requests sent at once. A turn lasts a second, after one time that only counts as cold, since it comes after minutes of idleness. Where the load is busy all the time, the server could do more.',
+      ? 'A token every 20 ms in each stream. The pace determines the events a second; the result is the CPU time. The first time of each turn does not count, because it comes after minutes of idleness.'
+      : 'Ten tokens a turn of the event loop in each stream, all requests sent at once. A turn lasts a second, after one time that counts only as cold, because it comes after minutes of idleness. Where the load generator is always busy, the server could do more.',
   columns: [
     ...(one.pace > 0 ? [] : [{ name: 'events/s', digits: 0 }]),
     { name: 'CPU-µs a token', digits: 2 },

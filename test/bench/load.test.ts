@@ -14,7 +14,7 @@ afterEach(() => {
   server.close();
 });
 
-/** A server that answers with these pieces, a write each. */
+/** A server that answers with these pieces, each in one write. */
 async function answering(pieces: string[]): Promise<number> {
   server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -30,16 +30,16 @@ async function reading(pieces: string[], expected = 4, from = 0): Promise<unknow
   return stream({ port, request: plain.request(expected, 0), wire: plain, tokens: expected, from });
 }
 
-describe("the bench's load", () => {
-  it('takes tokens that come in order', async () => {
+describe("the bench's load generator", () => {
+  it('accepts tokens in order', async () => {
     await expect(reading(tokens([0, 1, 2, 3]))).resolves.toMatchObject({ first: expect.any(Number) });
   });
 
-  it('takes them from the middle of a log on', async () => {
+  it('accepts tokens from the middle of a log', async () => {
     await expect(reading(tokens([7, 8]), 2, 7)).resolves.toBeDefined();
   });
 
-  it('does not count other events', async () => {
+  it('ignores other events', async () => {
     const other = 'data: {"type":"run.completed"}\n\n';
     await expect(reading([other, ...tokens([0, 1, 2, 3]), other])).resolves.toBeDefined();
   });
@@ -47,9 +47,9 @@ describe("the bench's load", () => {
   it.each([
     ['a missing one', tokens([0, 2, 3]), 'token 1 did not come'],
     ['a missing last one', tokens([0, 1, 2]), '3 of 4 tokens came'],
-    ['a doubled one', tokens([0, 1, 1, 2, 3]), 'token 2 did not come'],
-    ['one too many', tokens([0, 1, 2, 3, 4]), '5 of 4 tokens came'],
-    ['two that changed places', tokens([0, 2, 1, 3]), 'token 1 did not come'],
+    ['a duplicate', tokens([0, 1, 1, 2, 3]), 'token 2 did not come'],
+    ['an additional one', tokens([0, 1, 2, 3, 4]), '5 of 4 tokens came'],
+    ['two in the wrong order', tokens([0, 2, 1, 3]), 'token 1 did not come'],
     ['a wrong one', [...tokens([0, 1]), event('tokem 2 '), ...tokens([3])], 'token 2 did not come'],
     ['one that begins like the right one', [...tokens([0]), event('token 1  ')], 'token 1 did not come'],
     ['no stream at all', ['{"code":"not_found"}'], '0 of 4 tokens came'],
@@ -57,7 +57,7 @@ describe("the bench's load", () => {
     await expect(reading(pieces)).rejects.toThrow(message);
   });
 
-  it('refuses an answer that is not right', async () => {
+  it('refuses an incorrect answer', async () => {
     server = createServer((_request, response) => response.end('{"status":"failed"}')).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;

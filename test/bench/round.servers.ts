@@ -7,34 +7,34 @@ import { entries } from '../../bench/entries.ts';
 import { judge } from '../../bench/goals.ts';
 import { write } from '../../bench/report.ts';
 import { compare } from '../../bench/rounds.ts';
-import type { Measured } from '../../bench/work.ts';
+import type { MeasuredInRounds } from '../../bench/work.ts';
 import { works } from '../../bench/works.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const work = works.find((one): one is Measured => one.name === '1 stream of 1,000 tokens');
+const work = works.find((one): one is MeasuredInRounds => one.name === '1 stream of 1,000 tokens');
 const figures = (perSecond: number) => [{ 'events/s': perSecond }];
 
 describe('the bench', () => {
-  it('measures a round, and leaves out who does not come up', async () => {
+  it('measures a round, and excludes a contestant that does not start', async () => {
     const [bare, memory] = ['bare', 'rivulet-memory'].map((id) => entries(folder).find((one) => one.id === id));
-    if (work === undefined || bare === undefined || memory === undefined) throw new Error('they are gone');
+    if (work === undefined || bare === undefined || memory === undefined) throw new Error('the entries are missing');
     const missing = { ...bare, id: 'missing', file: 'missing' };
     build();
     const options = { rounds: 1, pinned: false, warmUp: 0, progress: () => {} };
-    const { rows, out } = await compare(work, [bare, memory, missing], options);
+    const { rows, excluded } = await compare(work, [bare, memory, missing], options);
     expect([...rows.keys()]).toEqual(['bare', 'rivulet-memory']);
     expect(rows.get('rivulet-memory')?.[0]?.['events/s']).toBeGreaterThan(0);
-    expect(out.get('missing')).toMatch(/Cannot find module/);
+    expect(excluded.get('missing')).toMatch(/Cannot find module/);
   });
 
-  it('says by how much a goal is missed', () => {
-    if (work === undefined) throw new Error('the work is gone');
+  it('reports by how much a goal is missed', () => {
+    if (work === undefined) throw new Error('the workload is missing');
     const goal = { work: work.name, of: 'a', figure: 'events/s', against: 'b', bound: 'at least', limit: 1 } as const;
     const result = {
       work,
-      out: new Map(),
+      excluded: new Map(),
       rows: new Map([
         ['a', figures(50)],
         ['b', figures(200)],

@@ -1,4 +1,4 @@
-/** What has to be gone when the bench is, however it ends: its processes and its folder. */
+/** Kills the processes of the bench and removes its folder at exit, however it ends. */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,14 +6,14 @@ import { join } from 'node:path';
 
 const children = new Set<ChildProcess>();
 
-/** Notes a process that must not outlive the bench. */
-export function owned(child: ChildProcess): ChildProcess {
+/** Registers a process that must not outlive the bench. */
+export function killAtExit(child: ChildProcess): ChildProcess {
   children.add(child);
   child.on('exit', () => children.delete(child));
   return child;
 }
 
-/** A folder for as long as the bench runs. Called once, at its beginning. */
+/** A folder that is removed at exit. Called once, at the start. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-'));
   process.on('exit', () => {

@@ -1,4 +1,4 @@
-/** Where nodes are measured: a store that several of them share, and its server. */
+/** The stores that nodes share in a measurement, and their servers. */
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { type Place, postgresPlace, redisPlace } from '../../test/support/servers.ts';
@@ -6,29 +6,29 @@ import { Contestant, type Usage } from '../contestant.ts';
 import { acp } from '../wires.ts';
 import { type Meter, postgresMeter, redisMeter } from './meters.ts';
 
-export interface Ground {
-  /** As in the tables. */
+export interface Backend {
+  /** For the tables. */
   readonly name: string;
-  /** Its version, and what its promises rest on. */
+  /** Its version, and the settings that decide about durability. */
   readonly settings: string;
   readonly meter: Meter;
-  /** Starts so many nodes, which execute, or only serve. */
+  /** Starts nodes that execute runs, and nodes that only serve requests. */
   nodes(executing: number, serving?: number, lease?: number): Promise<Nodes>;
   remove(): Promise<void>;
 }
 
-/** Those of Redis and PostgreSQL that there are. */
-export async function grounds(): Promise<Ground[]> {
-  return [...(await redisGround(await redisPlace())), ...(await postgresGround(await postgresPlace()))];
+/** Redis and PostgreSQL, where they are available. */
+export async function backends(): Promise<Backend[]> {
+  return [...(await redisBackend(await redisPlace())), ...(await postgresBackend(await postgresPlace()))];
 }
 
-async function redisGround(place: Place | undefined): Promise<Ground[]> {
+async function redisBackend(place: Place | undefined): Promise<Backend[]> {
   if (place === undefined) return [];
   const redis = new Redis(place.url);
   const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1];
   const append = (await redis.config('GET', 'append*')) as Record<string, string> | string[];
-  const told = Array.isArray(append) ? Object.fromEntries(pairs(append)) : append;
-  const settings = `Redis ${version}, appendonly ${told.appendonly}, appendfsync ${told.appendfsync}`;
+  const settingsOf = Array.isArray(append) ? Object.fromEntries(pairs(append)) : append;
+  const settings = `Redis ${version}, appendonly ${settingsOf.appendonly}, appendfsync ${settingsOf.appendfsync}`;
   const remove = async (): Promise<void> => {
     redis.disconnect();
     await place.remove();
@@ -36,7 +36,7 @@ async function redisGround(place: Place | undefined): Promise<Ground[]> {
   return [{ name: 'Redis', settings, meter: redisMeter(redis), nodes: starting(place.url), remove }];
 }
 
-async function postgresGround(place: Place | undefined): Promise<Ground[]> {
+async function postgresBackend(place: Place | undefined): Promise<Backend[]> {
   if (place === undefined) return [];
   const client = new Client(new URL(place.url).href.replace(/\?.*/, ''));
   await client.connect();
@@ -58,7 +58,7 @@ const starting =
   (executing: number, serving = 0, lease = 15_000): Promise<Nodes> =>
     Nodes.start(url, executing, serving, lease);
 
-/** Processes with one store. */
+/** Nodes that share a store. */
 export class Nodes {
   readonly executing: readonly Contestant[];
   readonly serving: readonly Contestant[];
@@ -79,16 +79,16 @@ export class Nodes {
       };
       return Contestant.start(entry, { pinned: false });
     };
-    const made = (count: number, role: 'executes' | 'serves') =>
+    const startAll = (count: number, role: 'executes' | 'serves') =>
       Promise.all(Array.from({ length: count }, () => start(role)));
-    return new Nodes(await made(executing, 'executes'), await made(serving, 'serves'));
+    return new Nodes(await startAll(executing, 'executes'), await startAll(serving, 'serves'));
   }
 
   get all(): readonly Contestant[] {
     return [...this.executing, ...this.serving];
   }
 
-  /** What all of them have used, together. */
+  /** The sum of their usage. */
   async usage(): Promise<Required<Usage>> {
     const sum = { cpu: 0, memory: 0, commits: 0 };
     for (const node of this.all) {

@@ -1,4 +1,4 @@
-/** Streams that hold after their first token. */
+/** Streams that wait after their first token until the contestant releases them. */
 import { type Expected, stream } from './stream.ts';
 
 export interface Held {
@@ -6,16 +6,16 @@ export interface Held {
   readonly ended: Promise<unknown>;
 }
 
-/** Opens many, so many at a time; resolves when each has had its first token. */
+/** Opens `count` streams, `atOnce` at a time. Resolves when each has had its first token. */
 export async function hold(count: number, expected: Expected, atOnce = 100): Promise<Held> {
   const streams: Promise<unknown>[] = [];
   while (streams.length < count) {
     const wave = Array.from({ length: Math.min(atOnce, count - streams.length) }, () => {
-      let had = (): void => {};
+      let resolveFirst = (): void => {};
       const first = new Promise<void>((resolve) => {
-        had = resolve;
+        resolveFirst = resolve;
       });
-      const ended = stream({ ...expected, onFirst: had });
+      const ended = stream({ ...expected, onFirst: resolveFirst });
       streams.push(ended);
       // A stream that fails before its first token ends the wait for it.
       return Promise.race([first, ended]);
@@ -23,7 +23,7 @@ export async function hold(count: number, expected: Expected, atOnce = 100): Pro
     await Promise.all(wave);
   }
   const ended = Promise.all(streams);
-  // Whoever awaits it may be busy with something else when one of them fails.
+  // The caller may not await `ended` yet when a stream fails.
   ended.catch(() => {});
   return { ended };
 }

@@ -1,11 +1,11 @@
-/** What stays of a run when it is over: memory, and time for those after it. */
+/** The memory that a finished run keeps, and the time of later runs. */
 import type { Contestant } from '../contestant.ts';
 import { requests } from '../load/requests.ts';
 import { post, runOf } from '../wires.ts';
-import { type Figures, isRivulet, type Measured } from '../work.ts';
+import { type Figures, isRivulet, type MeasuredInRounds } from '../work.ts';
 
 const runs = 10_000;
-const some = 500;
+const sampleSize = 500;
 
 async function measure(contestant: Contestant): Promise<Figures> {
   const { port } = contestant;
@@ -15,29 +15,29 @@ async function measure(contestant: Contestant): Promise<Figures> {
   const timed = async (): Promise<{ ms: number; cpu: number }> => {
     const before = await contestant.usage();
     const begun = performance.now();
-    await run(some);
+    await run(sampleSize);
     return { ms: performance.now() - begun, cpu: (await contestant.usage()).cpu - before.cpu };
   };
-  // The first thousand are the compiler's.
+  // The first thousand runs warm up the compilers.
   await run(1_000);
   const early = await timed();
-  const before = await contestant.settled();
-  await run(runs - 1_000 - some, 10);
-  const { memory } = await contestant.settled();
+  const before = await contestant.usageAfterGc();
+  await run(runs - 1_000 - sampleSize, 10);
+  const { memory } = await contestant.usageAfterGc();
   const late = await timed();
   return {
-    'KB a finished run': (memory - before.memory) / (runs - 1_000 - some) / 1000,
-    'ms a run': late.ms / some,
+    'KB a finished run': (memory - before.memory) / (runs - 1_000 - sampleSize) / 1000,
+    'ms a run': late.ms / sampleSize,
     'time, of the first': late.ms / early.ms,
     'CPU, of the first': late.cpu / early.cpu,
   };
 }
 
-export const kept: Measured[] = [
+export const finishedRuns: MeasuredInRounds[] = [
   {
     name: '10,000 finished runs',
-    group: 'kept',
-    about: `Echo runs, sync, in a new process each round. Resident memory after collecting garbage; and ${some} runs after the 10,000th beside ${some} after the 1,000th, when all is compiled.`,
+    group: 'finished',
+    about: `Echo runs, sync, in a new process each round. Resident memory after a garbage collection; and ${sampleSize} runs after the 10,000th compared with ${sampleSize} after the 1,000th, when all code is compiled.`,
     columns: [
       { name: 'KB a finished run', digits: 2 },
       { name: 'ms a run', digits: 3 },
