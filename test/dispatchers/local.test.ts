@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 
-it('a dispatcher within one process executes what is offered before the offer returns', async () => {
+it('a local dispatcher starts offered runs before the offer returns', async () => {
   const dispatcher = new LocalDispatcher();
   const begun: string[] = [];
   await dispatcher.start(async (run_id) => void begun.push(run_id));

@@ -4,9 +4,9 @@ import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { queueSchema } from '../../src/dispatchers/bullmq/postgres-queue.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { Seat } from './seat.ts';
+import { TestNode } from './test-node.ts';
 
-/** Makes a queue lose all that was offered, as a server does that comes back without its data. */
+/** Deletes all jobs of a queue, as a server does that restarts without its data. */
 const wipes: Record<string, (url: string, name: string) => Promise<void>> = {
   Redis: async (url, name) => {
     const redis = new Redis(url);
@@ -27,38 +27,38 @@ const wipes: Record<string, (url: string, name: string) => Promise<void>> = {
 };
 
 for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreSQL: await postgresPlace() })) {
-  describe.skipIf(place === undefined)(`runs whose offers ${kind} has lost`, () => {
+  describe.skipIf(place === undefined)(`runs whose offers were lost by ${kind}`, () => {
     afterAll(() => place?.remove());
     const { url = '', name = '' } = place ?? {};
     const wipe = (): Promise<void> => wipes[kind]?.(url, name) ?? Promise.resolve();
 
     it('are taken when they are offered again', async () => {
-      const seat = await Seat.open(url, { slots: 1 });
+      const node = await TestNode.open(url, { slots: 1 });
       const [busy, lost] = [randomUUID(), randomUUID()];
-      await seat.offer(busy, lost);
-      const held = await seat.taken(busy);
+      await node.offer(busy, lost);
+      const held = await node.taken(busy);
       await wipe();
       held.end();
-      await seat.gone(busy);
-      await seat.offer(lost);
-      (await seat.taken(lost)).end();
-      await seat.gone(lost);
-      expect(seat.runs).toEqual([busy, lost]);
+      await node.isSettled(busy);
+      await node.offer(lost);
+      (await node.taken(lost)).end();
+      await node.isSettled(lost);
+      expect(node.runs).toEqual([busy, lost]);
     });
 
-    it('stay in hand where they are at work, and the process takes others', async () => {
-      const seat = await Seat.open(url);
+    it('continue where they execute, and the node takes others', async () => {
+      const node = await TestNode.open(url);
       const [held, next] = [randomUUID(), randomUUID()];
-      await seat.offer(held);
-      const { end } = await seat.taken(held);
+      await node.offer(held);
+      const { end } = await node.taken(held);
       await wipe();
-      // Offered again by a node that finds no sign of it: this process has it already, and begins it no second time.
-      await seat.offer(held, next);
-      (await seat.taken(next)).end();
-      await seat.gone(next);
-      expect(seat.runs).toEqual([held, next]);
+      // Offered again by a node that finds no job for it. This node executes it already, and does not start it twice.
+      await node.offer(held, next);
+      (await node.taken(next)).end();
+      await node.isSettled(next);
+      expect(node.runs).toEqual([held, next]);
       end();
-      await seat.gone(held);
+      await node.isSettled(held);
     });
   });
 }

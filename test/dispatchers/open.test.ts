@@ -6,12 +6,12 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { queueSchema } from '../../src/dispatchers/bullmq/postgres-queue.ts';
 import { openDispatcher } from '../../src/dispatchers/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { Seat } from './seat.ts';
+import { TestNode } from './test-node.ts';
 
 const options = { slots: 1, lease: 1_000, onError: () => {} };
 
 describe('a dispatcher for the URL of a store', () => {
-  it.for(['memory:', 'sqlite:./rivulet.db'])('is within the process for %s', async (url) => {
+  it.for(['memory:', 'sqlite:./rivulet.db'])('is local for %s', async (url) => {
     expect((await openDispatcher(url, options)).shared).toBe(false);
   });
 
@@ -34,7 +34,7 @@ describe('a dispatcher for the URL of a store', () => {
     ['lease', Number.POSITIVE_INFINITY],
     ['slots', 0],
     ['slots', 1.5],
-  ] as const)('refuses what means nothing, a %s of %d, before it connects', async ([name, value]) => {
+  ] as const)('refuses a %s of %d before it connects', async ([name, value]) => {
     for (const url of ['redis://127.0.0.1:1/0', 'postgres://127.0.0.1:1/a']) {
       await expect(openDispatcher(url, { ...options, [name]: value })).rejects.toThrow(
         /^the queue beside the store cannot be opened: (a lease|the number of slots) has to be a whole number .*; got /,
@@ -42,7 +42,7 @@ describe('a dispatcher for the URL of a store', () => {
     }
   });
 
-  it('loads no client of a server for a store that has none', async () => {
+  it('loads no database client for a local store', async () => {
     const script = `
       const { openDispatcher } = await import('./src/dispatchers/open.ts');
       await import('./src/index.ts');
@@ -62,13 +62,13 @@ describe.skipIf(place === undefined)('a queue in PostgreSQL', () => {
   afterAll(() => place?.remove());
   const { url = '', name = '' } = place ?? {};
 
-  it('is made by one of several that come to an empty place at once', async () => {
-    const seats = await Promise.all([Seat.open(url), Seat.open(url), Seat.open(url)]);
-    await seats[0].offer('a');
-    (await Promise.race(seats.map((seat) => seat.taken('a')))).end();
+  it('is created once when several nodes open it at the same time', async () => {
+    const nodes = await Promise.all([TestNode.open(url), TestNode.open(url), TestNode.open(url)]);
+    await nodes[0].offer('a');
+    (await Promise.race(nodes.map((node) => node.taken('a')))).end();
   });
 
-  it('needs no right to make schemas where it is made already', async () => {
+  it('needs no permission to create schemas where it exists', async () => {
     const client = new Client(url.replace(/[?&]schema=[^&]*/, ''));
     await client.connect();
     const role = `${name}_role`;
@@ -78,25 +78,25 @@ describe.skipIf(place === undefined)('a queue in PostgreSQL', () => {
     try {
       const theirs = new URL(url);
       theirs.username = role;
-      const seat = await Seat.open(theirs.href);
-      await seat.offer('b');
-      (await seat.taken('b')).end();
-      await seat.close();
+      const node = await TestNode.open(theirs.href);
+      await node.offer('b');
+      (await node.taken('b')).end();
+      await node.close();
     } finally {
       await client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
       await client.end();
     }
   });
 
-  it('keeps options of the connection that the URL gives', async () => {
+  it('keeps the connection options of the URL', async () => {
     const mine = new URL(url);
     mine.searchParams.set('options', '-c geqo=off');
-    const seat = await Seat.open(mine.href);
-    await seat.offer('c');
-    (await seat.taken('c')).end();
+    const node = await TestNode.open(mine.href);
+    await node.offer('c');
+    (await node.taken('c')).end();
   });
 
-  it('has a schema of its own, also beside one whose name is as long as can be', () => {
+  it('has a schema of its own, also beside one with the longest name', () => {
     expect(queueSchema('rivulet')).toBe('rivulet_queue');
     const long = [`${'a'.repeat(62)}b`, `${'a'.repeat(62)}c`, 'a'.repeat(58), 'a'.repeat(57)].map(queueSchema);
     expect(new Set(long).size).toBe(4);
@@ -113,10 +113,10 @@ describe.skipIf(redis === undefined)('a queue in Redis', () => {
     const [zero, five] = [new URL(url), new URL(url)];
     zero.pathname = '/0';
     five.pathname = '/5';
-    const [one, other] = [await Seat.open(zero.href), await Seat.open(five.href)];
+    const [one, other] = [await TestNode.open(zero.href), await TestNode.open(five.href)];
     await other.offer('a');
     (await other.taken('a')).end();
-    await other.gone('a');
+    await other.isSettled('a');
     expect(one.runs).toEqual([]);
     await other.close();
     const client = new Redis(five.href);

@@ -6,11 +6,11 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { Seat } from './seat.ts';
+import { TestNode } from './test-node.ts';
 
-const hold = resolve(import.meta.dirname, 'hold.ts');
+const hold = resolve(import.meta.dirname, 'hold-runs.ts');
 
-/** Names of a place's connections, as the server lists them. */
+/** Names of the connections to a store, as the server lists them. */
 async function connections(url: string, name: string): Promise<string[]> {
   if (url.startsWith('redis')) {
     const redis = new Redis(url);
@@ -32,19 +32,19 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
     const { url = '', name = '' } = place ?? {};
 
     it('are executed once, however often they are offered', async () => {
-      const seats = [await Seat.open(url), await Seat.open(url)];
-      const [one, other] = seats;
+      const nodes = [await TestNode.open(url), await TestNode.open(url)];
+      const [one, other] = nodes;
       const ids = Array.from({ length: 20 }, () => randomUUID());
       const ended: string[] = [];
       await Promise.all([one?.offer(...ids, ...ids), other?.offer(...ids)]);
       await vi.waitFor(
         async () => {
-          for (const { run_id, end } of seats.flatMap((seat) => seat.held.splice(0))) {
+          for (const { run_id, end } of nodes.flatMap((node) => node.held.splice(0))) {
             await one?.offer(run_id);
             ended.push(run_id);
             end();
           }
-          expect(seats.flatMap((seat) => seat.settled)).toHaveLength(20);
+          expect(nodes.flatMap((node) => node.settled)).toHaveLength(20);
         },
         { timeout: 10_000, interval: 5 },
       );
@@ -52,8 +52,8 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
     });
 
     it('start within milliseconds', async () => {
-      const taker = await Seat.open(url);
-      const giver = await Seat.open(url);
+      const taker = await TestNode.open(url);
+      const giver = await TestNode.open(url);
       await giver.dispatcher.pause();
       const times: number[] = [];
       for (let round = 0; round < 60; round += 1) {
@@ -63,108 +63,108 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
         const { end } = await taker.taken(id);
         times.push(performance.now() - begun);
         end();
-        await taker.gone(id);
+        await taker.isSettled(id);
       }
-      // A queue that is asked now and then, instead of telling, needs a second or more.
+      // A queue that is polled, instead of notifying, would need a second or more.
       expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(100);
     });
 
-    it('are given to another process when theirs is killed, within two leases', async () => {
+    it('are given to another node within two leases when theirs is killed', async () => {
       const lease = 1_500;
       const child = spawn(process.execPath, ['--import', 'tsx', hold, url, String(lease)]);
       onTestFinished(() => void child.kill('SIGKILL'));
       const id = randomUUID();
-      const seat = await Seat.open(url, { lease });
-      const silent = await Seat.open(url, { lease });
-      await Promise.all([seat.dispatcher.pause(), silent.offer(id)]);
+      const node = await TestNode.open(url, { lease });
+      const silent = await TestNode.open(url, { lease });
+      await Promise.all([node.dispatcher.pause(), silent.offer(id)]);
       await silent.taken(id).then(({ end }) => end());
-      await silent.gone(id);
+      await silent.isSettled(id);
       await silent.dispatcher.pause();
       const printed = once(child.stdout, 'data');
-      await seat.offer(id);
+      await node.offer(id);
       expect(String(await printed)).toBe(`${id}\n`);
-      const heir = await Seat.open(url, { lease });
+      const heir = await TestNode.open(url, { lease });
       const killed = performance.now();
       child.kill('SIGKILL');
       await heir.taken(id);
       expect(performance.now() - killed).toBeLessThan(2 * lease + 500);
     });
 
-    it('stay with a process that lives, for longer than a lease', async () => {
+    it('stay with a live node for longer than a lease', async () => {
       const lease = 400;
-      const [one, other] = [await Seat.open(url, { lease }), await Seat.open(url, { lease })];
+      const [one, other] = [await TestNode.open(url, { lease }), await TestNode.open(url, { lease })];
       const id = randomUUID();
       await one.offer(id);
       const holder = await Promise.race([one.taken(id), other.taken(id)]);
       const begun = Date.now();
       await vi.waitFor(() => expect(Date.now() - begun).toBeGreaterThan(5 * lease), { timeout: 5_000 });
       holder.end();
-      await Promise.race([one.gone(id), other.gone(id)]);
+      await Promise.race([one.isSettled(id), other.isSettled(id)]);
       expect([...one.runs, ...other.runs]).toEqual([id]);
       expect([...one.errors, ...other.errors]).toEqual([]);
     });
 
-    it('take no slot while they rest', async () => {
-      const seat = await Seat.open(url, { slots: 1 });
+    it('take no slot while they await', async () => {
+      const node = await TestNode.open(url, { slots: 1 });
       const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
-      await seat.offer(...ids);
-      const first = await seat.taken(ids[0]);
+      await node.offer(...ids);
+      const first = await node.taken(ids[0]);
       first.lease.rest();
       first.lease.rest();
-      const second = await seat.taken(ids[1]);
-      expect(seat.runs).toEqual(ids.slice(0, 2));
+      const second = await node.taken(ids[1]);
+      expect(node.runs).toEqual(ids.slice(0, 2));
       second.lease.rest();
-      await seat.taken(ids[2]);
-      expect(seat.settled).toEqual([]);
+      await node.taken(ids[2]);
+      expect(node.settled).toEqual([]);
     });
 
-    it('never work on more slots than there are, however they rested, woke and ended', async () => {
-      const seat = await Seat.open(url, { slots: 1 });
+    it('never work in more slots than there are, however they await, continue and end', async () => {
+      const node = await TestNode.open(url, { slots: 1 });
       const [woken, asleep, ...rest] = Array.from({ length: 12 }, () => randomUUID());
-      await seat.offer(woken ?? '', asleep ?? '');
-      const first = await seat.taken(woken ?? '');
+      await node.offer(woken ?? '', asleep ?? '');
+      const first = await node.taken(woken ?? '');
       first.lease.rest();
-      const second = await seat.taken(asleep ?? '');
+      const second = await node.taken(asleep ?? '');
       second.lease.rest();
       first.lease.wake();
       first.lease.wake();
       first.end();
       second.end();
-      await Promise.all([seat.gone(first.run_id), seat.gone(second.run_id)]);
+      await Promise.all([node.isSettled(first.run_id), node.isSettled(second.run_id)]);
       first.lease.rest();
-      await seat.offer(...rest);
+      await node.offer(...rest);
       for (let ended = 2; ended < 12; ended += 1) {
-        await vi.waitFor(() => expect(seat.held).toHaveLength(ended + 1), { timeout: 5_000, interval: 1 });
-        // Time for another to come, if there were room for it.
-        await seat.offer(rest[ended - 2] ?? '');
-        expect(seat.runs).toEqual([woken, asleep, ...rest.slice(0, ended - 1)]);
-        seat.held[ended]?.end();
+        await vi.waitFor(() => expect(node.held).toHaveLength(ended + 1), { timeout: 5_000, interval: 1 });
+        // Time for another run to arrive, if there were a slot.
+        await node.offer(rest[ended - 2] ?? '');
+        expect(node.runs).toEqual([woken, asleep, ...rest.slice(0, ended - 1)]);
+        node.held[ended]?.end();
       }
     });
 
-    it('are executed again when they were offered in somebody’s hands, and he looks when they are settled', async () => {
+    it('are executed again when they were offered during an execution, whose node checks them when they are settled', async () => {
       const id = randomUUID();
-      const seat: Seat = await Seat.open(url, {
+      const node: TestNode = await TestNode.open(url, {
         settled: async (run_id) => {
-          if (run_id === id && seat.settled.length === 1) await seat.offer(id);
+          if (run_id === id && node.settled.length === 1) await node.offer(id);
         },
       });
-      await seat.offer(id);
-      const first = await seat.taken(id);
-      await seat.offer(id);
+      await node.offer(id);
+      const first = await node.taken(id);
+      await node.offer(id);
       first.end();
-      const second = await seat.taken(id, 2);
+      const second = await node.taken(id, 2);
       second.end();
-      await vi.waitFor(() => expect(seat.settled).toEqual([id, id]));
+      await vi.waitFor(() => expect(node.settled).toEqual([id, id]));
     });
 
-    it('are not taken after the pause, and what was taken goes on', async () => {
-      const paused = await Seat.open(url);
+    it('are not taken after the pause, and those that were taken continue', async () => {
+      const paused = await TestNode.open(url);
       const id = randomUUID();
       await paused.offer(id);
       const { end } = await paused.taken(id);
       await paused.dispatcher.pause();
-      const other = await Seat.open(url);
+      const other = await TestNode.open(url);
       const ids = Array.from({ length: 20 }, () => randomUUID());
       for (const one of ids) {
         await paused.offer(one);
@@ -176,12 +176,12 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       expect(paused.settled).toEqual([id]);
     });
 
-    it('may be offered while they are let go of for the end of the process', async () => {
-      const other = await Seat.open(url, { slots: 1 });
+    it('may be offered while their node hands them over at its end', async () => {
+      const other = await TestNode.open(url, { slots: 1 });
       const busy = randomUUID();
       await other.offer(busy);
       await other.taken(busy);
-      const leaving: Seat = await Seat.open(url, { settled: (run_id) => leaving.offer(run_id) });
+      const leaving: TestNode = await TestNode.open(url, { settled: (run_id) => leaving.offer(run_id) });
       const id = randomUUID();
       await leaving.offer(id);
       const { end } = await leaving.taken(id);
@@ -197,10 +197,10 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       const counted = new URL(url);
       counted.searchParams.set(kind === 'Redis' ? 'connectionName' : 'application_name', `count-${name}`);
       const before = await connections(url, name);
-      const seat: Seat = await Seat.open(counted.href, { work: async () => {} });
+      const node: TestNode = await TestNode.open(counted.href, { work: async () => {} });
       const round = async (ids: string[]): Promise<void> => {
-        await seat.offer(...ids);
-        await vi.waitFor(() => expect(seat.settled).toEqual(expect.arrayContaining(ids)), { timeout: 10_000 });
+        await node.offer(...ids);
+        await vi.waitFor(() => expect(node.settled).toEqual(expect.arrayContaining(ids)), { timeout: 10_000 });
       };
       await round([randomUUID()]);
       for (let part = 0; part < 4; part += 1) await round(Array.from({ length: 50 }, () => randomUUID()));
@@ -208,7 +208,7 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       await vi.waitFor(async () => {
         expect((await connections(url, name)).length - before.length).toBeLessThanOrEqual(most);
       });
-      await seat.close();
+      await node.close();
       await vi.waitFor(async () => expect((await connections(url, name)).length).toBe(before.length));
     });
   });

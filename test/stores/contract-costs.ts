@@ -11,16 +11,16 @@ function processorTime(): number {
 }
 
 /**
- * That what takes `small` milliseconds of a little does not take more of a lot. Where the cost grew with the size it
- * would be 40 times as much and more, so neither a busy machine nor a tree that is a level deeper matters.
+ * Expects that a call takes about as long with much data as with little (`small` ms). A cost that grew with the size
+ * would be 40 times as high, so neither a busy machine nor a deeper tree fails the test.
  */
 const expectSteady = (small: number, large: number): void => expect(large).toBeLessThan(8 * small + 2);
 
-/** What every store's calls cost, as a relation between a little of something and a lot of it. */
+/** The cost of every store's calls: with much data compared with little. */
 export function costsContract(store: () => Store): void {
   /**
-   * The shortest of some rounds, in milliseconds: what other programs take meanwhile is in the longer ones. Of a store
-   * within the process only the time on the processor counts.
+   * The shortest of some rounds, in milliseconds. The longer ones include the time of other programs. For a store within
+   * the process, only the time on the processor counts.
    */
   const shortest = async (rounds: number, work: (round: number) => Promise<unknown>): Promise<number> => {
     const now = store().watch === undefined ? processorTime : () => performance.now();
@@ -33,8 +33,8 @@ export function costsContract(store: () => Store): void {
     return best;
   };
 
-  describe('with much to keep', () => {
-    /** Runs of a session, committed in pieces of 500. */
+  describe('with much data', () => {
+    /** Commits runs of a session, 500 at a time. */
     const made = async (
       count: number,
       row: () => RunRow,
@@ -71,7 +71,7 @@ export function costsContract(store: () => Store): void {
       expectSteady(await probed(40), await probed(4_000));
     });
 
-    it('begins the next run of a queue at the same cost, however many wait', async () => {
+    it('starts the next run of a queue at the same cost, however many wait', async () => {
       const begun = async (waiting: number): Promise<number> => {
         const session_id = `queue-${waiting}-${fresh().run_id}`;
         const rows = await made(waiting, () => fresh({ session_id, queued_at }));
@@ -130,7 +130,7 @@ export function costsContract(store: () => Store): void {
           expect((await store().session(row.session_id))?.history).toHaveLength(messages * 1.5);
           await store().commit([end(write.row, 'completed')]);
         });
-      // Twenty times as much takes twenty times as long, or a few times that on a busy disk; quadratic, seconds.
+      // Twenty times the messages take twenty times as long, or somewhat more on a busy disk. Quadratic would be seconds.
       const [small, large] = [await added(500), await added(10_000)];
       expect(large).toBeLessThan(120 * small + 300);
     });

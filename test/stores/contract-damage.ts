@@ -3,15 +3,15 @@ import type { Store } from '../../src/core/store.ts';
 import { append, end, fresh, numbered } from './writes.ts';
 
 /**
- * That a run which cannot be read harms no other. `damage` makes what is kept of a run unreadable, as a failing disk
- * would; the store is closed meanwhile.
+ * A damaged run harms no other run. `damage` makes the stored data of a run unreadable, as a failing disk would, while
+ * the store is closed.
  */
 export function damageContract(
   name: string,
   open: () => Promise<Store>,
   damage: (run_id: string) => Promise<void>,
 ): void {
-  it(`a store: ${name}, opens, lists, writes and clears other runs where one cannot be read`, async () => {
+  it(`a store: ${name}, opens, lists, writes and clears other runs where one is damaged`, async () => {
     const session_id = `damaged-${fresh().run_id}`;
     const [first, bad, last] = [1, 2, 3].map(() => append(fresh({ session_id }), ['1'], { journal: ['{}'] }));
     if (!first || !bad || !last) throw new Error('three runs make three writes');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Store } from '../../src/core/store.ts';
 import { append, fresh, numbered } from './writes.ts';
 
-/** What is large, or odd. */
+/** Large and unusual values. */
 export function extremesContract(store: () => Store): void {
   it('replays long lines from any event', async () => {
     const lines = Array.from({ length: 20 }, (_, n) => `"${n}${'ü'.repeat(9_000)}"`);
@@ -26,7 +26,7 @@ export function extremesContract(store: () => Store): void {
     expect(await store().events(row.run_id, 20, 1000)).toEqual([]);
   });
 
-  it('takes commits of any size', async () => {
+  it('accepts commits of any size', async () => {
     expect(await store().commit([])).toEqual([]);
     const big = append(fresh(), [`"${'x'.repeat(5_000_000)}"`]);
     const many = Array.from({ length: 1_200 }, () => append(fresh(), ['1']));
@@ -35,7 +35,7 @@ export function extremesContract(store: () => Store): void {
     expect((await store().run(many.at(-1)?.row.run_id ?? ''))?.last).toBe(1);
   });
 
-  it('lets a URL that no server would write down harm nobody else', async () => {
+  it('keeps a URL that no server could store from harming other writes', async () => {
     const odd = append(fresh(), ['1'], {
       history: ['http://a/\0', 'http://b/\ud800', `http://a/${'x'.repeat(9_000)}`],
     });

@@ -4,36 +4,36 @@ import { append, end, fresh, input, numbered, said } from './writes.ts';
 
 const times = { created_at: '2026-01-02', fresh: '2026-01-01' };
 
-/** A write whose Idempotency-Key is of that scope. */
+/** A write with an Idempotency-Key of that scope. */
 const keyed = (row: RunRow, scope: string): Write => ({
   ...append(row, ['1'], { ...said(row, 'question'), journal: ['{}'] }),
   key: { scope, key: 'k', hash: 'h', run_id: row.run_id, after: 0, ...times },
 });
 
-/** Values that some stores keep and others cannot. */
+/** Values that some stores can keep and others cannot. */
 const odd: readonly [name: string, write: () => Write][] = [
-  ['a zero in the agent’s name', () => append(fresh({ agent_name: 'a\0b' }), ['1'])],
+  ['a NUL character in the agent’s name', () => append(fresh({ agent_name: 'a\0b' }), ['1'])],
   ['an agent’s name of 10,000 characters', () => append(fresh({ agent_name: unlike(10_000) }), ['1'])],
   ['a session’s id of 10,000 characters', () => append(fresh({ session_id: unlike(10_000) }), ['1'], { history: [] })],
   ['half of a surrogate pair in a session’s id', () => append(fresh({ session_id: 'a\ud800' }), ['1'])],
-  ['a zero in an event', () => append(fresh(), ['"\0"'])],
+  ['a NUL character in an event', () => append(fresh(), ['"\0"'])],
   ['half of a surrogate pair in an event', () => append(fresh(), ['"\udc00"'])],
-  ['a zero in the journal', () => append(fresh(), ['1'], { journal: ['"\0"'] })],
+  ['a NUL character in the journal', () => append(fresh(), ['1'], { journal: ['"\0"'] })],
   [
-    'a zero in the input',
+    'a NUL character in the input',
     () => append(fresh(), ['1'], { input: [{ ...input[0], role: 'user', parts: [part('\0')] }] }),
   ],
-  ['a zero in a message', () => append(fresh(), ['1'], resource({ body: '"\0\ud800"' }))],
-  ['a zero in a content type', () => append(fresh(), ['1'], resource({ content_type: 'a/\0' }))],
-  ['a zero in the URL of a state', () => append(fresh(), ['1'], { state: 'https://a/\0' })],
+  ['a NUL character in a message', () => append(fresh(), ['1'], resource({ body: '"\0\ud800"' }))],
+  ['a NUL character in a content type', () => append(fresh(), ['1'], resource({ content_type: 'a/\0' }))],
+  ['a NUL character in the URL of a state', () => append(fresh(), ['1'], { state: 'https://a/\0' })],
   ['a URL of 20,000 characters', () => append(fresh(), ['1'], { history: [`https://a/${unlike(20_000)}`] })],
-  ['a zero in a key', () => ({ ...keyed(fresh(), 'a\0b') })],
+  ['a NUL character in a key', () => ({ ...keyed(fresh(), 'a\0b') })],
   ['a key of 10,000 characters', () => ({ ...keyed(fresh(), unlike(10_000)) })],
-  ['a resource that is kept already', () => append(fresh(), ['1'], resource({ resource_id: 'twice' }))],
+  ['a resource that exists already', () => append(fresh(), ['1'], resource({ resource_id: 'twice' }))],
   ['a due time that is none', () => append(fresh({ due: 'never\0' }), ['1'])],
 ];
 
-/** Text that no compression makes short. */
+/** Text that does not compress. */
 function unlike(length: number): string {
   let text = '';
   while (text.length < length) text += fresh().run_id.slice(14) + Math.random().toString(36).slice(2);
@@ -57,10 +57,10 @@ const resource = (more: { resource_id?: string; body?: string; content_type?: st
 
 const isRejected = (outcome: Outcome | undefined): boolean => typeof outcome === 'object' && 'rejected' in outcome;
 
-/** What a store answers to a commit, and that each write stands alone. */
+/** The outcomes of a commit, and the independence of its writes. */
 export function outcomesContract(store: () => Store): void {
-  describe('asked what became of each write', () => {
-    it('answers in their order, and changes nothing but by those that were taken', async () => {
+  describe('the outcomes of a commit', () => {
+    it('are in the order of the writes, and only applied writes change anything', async () => {
       const session_id = `outcomes-${fresh().run_id}`;
       const begun = append(fresh({ session_id }), ['1']);
       const first = keyed(fresh(), session_id);
@@ -86,7 +86,7 @@ export function outcomesContract(store: () => Store): void {
       expect(await store().count(session_id)).toBe(1);
     });
 
-    it('keeps the sums of an agent finite, whatever its runs say that they took', async () => {
+    it('keep the sums of an agent finite, whatever figures its runs report', async () => {
       const agent_name = `sums-${fresh().run_id}`;
       const other = `${agent_name}-too`;
       const huge = (): Write[] => {
@@ -108,7 +108,7 @@ export function outcomesContract(store: () => Store): void {
       ]);
     });
 
-    it.for(odd)('takes or rejects %s, and takes its neighbours', async ([, write]) => {
+    it.for(odd)('are taken or rejected for %s, and taken for the other writes', async ([, write]) => {
       await store().commit([append(fresh(), ['1'], resource({ resource_id: 'twice' }))]);
       const running = append(fresh(), ['1']);
       await store().commit([running]);

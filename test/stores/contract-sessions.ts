@@ -7,14 +7,14 @@ const future = '2999-01-01T00:00:00.000Z';
 
 const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
 
-/** A state of a session, and what makes it the present one. */
+/** A state of a session, and the write that makes it the current one. */
 function stateOf(session_id: string): { readonly resource: Resource; readonly kept: Partial<Write> } {
   const resource_id = `state-${fresh().run_id}`;
   const resource = { resource_id, session_id, run_id: null, content_type: 'application/json', body: '{}' };
   return { resource, kept: { resources: [resource], state: `/resources/${resource_id}` } };
 }
 
-/** What every store does with sessions: their state, their end, and the refusal to end what goes on. */
+/** Sessions in every store: their state, their removal, and the refusal to remove unfinished runs. */
 export function sessionsContract(store: () => Store): void {
   const sweep = async (before: Omit<Retention, 'keys'> = {}): Promise<number> => {
     let calls = 1;
@@ -24,14 +24,14 @@ export function sessionsContract(store: () => Store): void {
   const kept = async (ids: readonly string[]): Promise<string[]> =>
     (await store().resources(ids)).flatMap((one) => one?.resource_id ?? []);
 
-  it('has the session of a run from its first write on, with no history yet', async () => {
+  it('creates the session of a run with its first write, with an empty history', async () => {
     const row = fresh();
     await store().commit([append(row, ['1'])]);
     expect(await store().session(row.session_id)).toEqual({ session_id: row.session_id, history: [], state: null });
   });
 
-  describe('with the state of a session', () => {
-    it('keeps one resource of 200 states, in however many commits they come', async () => {
+  describe('the state of a session', () => {
+    it('keeps only the last of 200 states, in one commit or in many', async () => {
       const session_id = `states-${fresh().run_id}`;
       const states = Array.from({ length: 200 }, () => stateOf(session_id));
       let { row } = append(fresh({ session_id }), ['1']);
@@ -49,7 +49,7 @@ export function sessionsContract(store: () => Store): void {
       expect((await store().session(session_id))?.state).toBe(`/resources/${last?.resource_id}`);
     });
 
-    it('keeps a state that is set again, and what was no state of this session', async () => {
+    it('keeps a state that is set again, and resources that were no state of this session', async () => {
       const [session_id, other] = [`own-${fresh().run_id}`, `other-${fresh().run_id}`];
       const [own, foreign] = [stateOf(session_id), stateOf(other)];
       const first = append(fresh({ session_id: other }), ['1'], foreign.kept);
@@ -77,7 +77,7 @@ export function sessionsContract(store: () => Store): void {
     });
   });
 
-  describe('asked to remove what is not final', () => {
+  describe('asked to remove an unfinished run', () => {
     it.for(['created', 'in-progress', 'awaiting', 'cancelling'] as const)(
       'refuses a run that is %s',
       async (status) => {
@@ -98,7 +98,7 @@ export function sessionsContract(store: () => Store): void {
       },
     );
 
-    it('refuses a session for one run among many, and keeps them all', async () => {
+    it('refuses a session for one unfinished run among many, and keeps all', async () => {
       const session_id = `going-on-${fresh().run_id}`;
       const writes = Array.from({ length: 40 }, () => asked(fresh({ session_id })));
       const going = asked(fresh({ session_id, queued_at: past }));
@@ -115,14 +115,14 @@ export function sessionsContract(store: () => Store): void {
       expect(await store().session(session_id)).toBeUndefined();
     });
 
-    it('has nothing against the removal of what it does not know', async () => {
-      expect(await store().remove('nobody')).toBe(true);
+    it('accepts the removal of an unknown run or session', async () => {
+      expect(await store().remove('unknown')).toBe(true);
       expect(await store().removeSession('nowhere')).toBe(true);
     });
   });
 
-  describe('told to remove a session of thousands of runs', () => {
-    it('knows it no more at once, and clears it bit by bit', async () => {
+  describe('removing a session of thousands of runs', () => {
+    it('hides the session at once, and clears it step by step', async () => {
       await sweep();
       const session_id = `large-${fresh().run_id}`;
       const state = stateOf(session_id);
@@ -146,7 +146,7 @@ export function sessionsContract(store: () => Store): void {
       expect(await store().runs({ session_id }, undefined, 10)).toEqual([]);
     });
 
-    it('takes nothing from a session that is made under the same id before all is cleared', async () => {
+    it('keeps a new session with the same id that is created before all is cleared', async () => {
       const session_id = `again-${fresh().run_id}`;
       const old = asked(fresh({ session_id }));
       await store().commit([old, end(old.row, 'completed', stateOf(session_id).kept)]);
@@ -172,13 +172,13 @@ export function sessionsContract(store: () => Store): void {
     });
   });
 
-  describe('clearing sessions that were left', () => {
+  describe('clearing idle sessions', () => {
     const ended = (row: RunRow, finished_at: string): Write[] => {
       const first = asked(row);
       return [first, append({ ...first.row, status: 'completed', finished_at }, ['2'])];
     };
 
-    it('keeps what was said until it is old, and then clears it with all that it had', async () => {
+    it('keeps the messages of a session until it is old, and then clears all of it', async () => {
       const session_id = `left-${fresh().run_id}`;
       const state = stateOf(session_id);
       const row = fresh({ session_id });
@@ -203,7 +203,7 @@ export function sessionsContract(store: () => Store): void {
       expect(await kept(ids)).toEqual([]);
     });
 
-    it('clears what is left of a session whose only run was removed', async () => {
+    it('clears a session whose only run was removed', async () => {
       const session_id = `removed-${fresh().run_id}`;
       const state = stateOf(session_id);
       const row = fresh({ session_id });
@@ -220,7 +220,7 @@ export function sessionsContract(store: () => Store): void {
       expect(await kept([state.resource.resource_id])).toEqual([]);
     });
 
-    it('keeps a session that has runs, or was used again since', async () => {
+    it('keeps a session that has runs, or was used again', async () => {
       const [busy, again] = [`busy-${fresh().run_id}`, `again-${fresh().run_id}`];
       const going = asked(fresh({ session_id: busy }));
       const [early, late] = ['2026-01-01T00:00:02.000Z', '2026-01-01T00:10:02.000Z'];
@@ -243,7 +243,7 @@ export function sessionsContract(store: () => Store): void {
       expect(await store().run(going.row.run_id)).toEqual(going.row);
     });
 
-    it('clears old runs that come after any number of others that await', async () => {
+    it('clears old runs however many older runs await', async () => {
       const agent_name = `behind-${fresh().run_id}`;
       const awaiting = Array.from({ length: 300 }, () => append(fresh({ agent_name, status: 'awaiting' }), ['1']));
       const old = Array.from({ length: 250 }, () => ended(fresh({ agent_name }), past)).flat();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store, Write } from '../../src/core/store.ts';
 import { append, end, fresh, input, numbered, said } from './writes.ts';
 
-/** What holds where the same place is opened twice: by two processes, or by one after the other. */
+/** A store that is opened twice: by two processes, or by one after the other. */
 export function sharingContract(first: () => Store, open: () => Promise<Store>): void {
   describe('that is opened twice', () => {
     let one: Store;
@@ -13,7 +13,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
     });
     afterEach(() => other.close());
 
-    it('shows to each what the other has kept', async () => {
+    it('shows to each what the other has written', async () => {
       const row = fresh();
       const write = append(row, ['1', '2'], { journal: ['{}'], state: '/s', ...said(row, 'question') });
       await one.commit([write]);
@@ -27,11 +27,11 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       expect(await one.run(row.run_id)).toMatchObject({ last: 3 });
     });
 
-    it('takes one of two writes to the same place in a log, and nothing of the other', async () => {
+    it('applies one of two writes at the same position of a log, and nothing of the other', async () => {
       let row = fresh();
       for (let round = 0; round < 20; round += 1) {
-        const writes = ['one', 'other'].map((who) =>
-          append(row, [`"${who} ${round}"`], { journal: [`"${who} ${round}"`], history: [`/${who}/${round}`] }),
+        const writes = ['one', 'other'].map((name) =>
+          append(row, [`"${name} ${round}"`], { journal: [`"${name} ${round}"`], history: [`/${name}/${round}`] }),
         );
         const kept = (await Promise.all([one, other].map((store, n) => store.commit(writes.slice(n, n + 1))))).flat();
         expect(kept.toSorted()).toEqual(['fenced', 'taken']);
@@ -48,7 +48,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       expect(log.map(([, line]) => line)).toEqual(await one.journal(row.run_id));
     });
 
-    it('lets one of two take a run over', async () => {
+    it('lets one of two nodes take a run over', async () => {
       const first = append(fresh(), ['1']);
       await one.commit([first]);
       for (let epoch = 2; epoch < 12; epoch += 1) {
@@ -58,7 +58,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       }
     });
 
-    it('makes one run of two that bring the same key', async () => {
+    it('creates one of two runs with the same key', async () => {
       for (let round = 0; round < 10; round += 1) {
         const [a, b] = [append(fresh(), ['1']), append(fresh(), ['1'])];
         const key = {
@@ -78,7 +78,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       }
     });
 
-    it('takes one of two runs that each want to be alone in their session', async () => {
+    it('creates one of two runs that must each be alone in their session', async () => {
       for (let round = 0; round < 20; round += 1) {
         const session_id = `alone-${fresh().run_id}`;
         const [a, b] = [1, 2].map(() => {
@@ -94,7 +94,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       }
     });
 
-    it('lets the first of two queued runs begin, and makes no two commits wait for each other', async () => {
+    it('starts the first of two queued runs, without a deadlock between commits', async () => {
       const sessions = ['x', 'y'].map((it) => `${it}-${fresh().run_id}`);
       for (let round = 0; round < 10; round += 1) {
         const waiting = [one, other].map(() =>
@@ -107,7 +107,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
           lines: [],
           when: 'first',
         });
-        // Each names the sessions in another order.
+        // Each commit has the sessions in another order.
         const begins = waiting.map((writes, n) => (n === 0 ? writes : [...writes].reverse()).map(begin));
         const stores = [one, other];
         const kept = await Promise.all(stores.map((store, n) => store.commit(begins[n] ?? [])));
@@ -120,12 +120,12 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
       }
     });
 
-    it('loses nothing where both add to the same sessions and agents, in whatever order', async () => {
+    it('loses nothing where both add to the same sessions and agents, in any order', async () => {
       const shared = ['x', 'y', 'z'].map((it) => `${it}-${fresh().run_id}`);
-      const ending = (who: string, names: string[], round: number): Write[] =>
+      const ending = (writer: string, names: string[], round: number): Write[] =>
         names.flatMap((it) => {
           const begun = append(fresh({ session_id: it, agent_name: it }), ['1']);
-          const history = [`/${who}/${round}`];
+          const history = [`/${writer}/${round}`];
           return [begun, end(begun.row, 'completed', { history, ended: { tokens: 1, seconds: 0.5 } })];
         });
       await Promise.all(

@@ -2,14 +2,14 @@ import { afterAll, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { storeContract } from './contract.ts';
-import { watchingContract } from './contract-watching.ts';
+import { notificationsContract } from './contract-notifications.ts';
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
   if (place === undefined) {
-    it.skip(`a store: ${name}, for which there is no server`);
+    it.skip(`a store: ${name}, skipped without a server`);
     continue;
   }
   storeContract(name, () => openStore(place.url));
-  watchingContract(name, place.url);
+  notificationsContract(name, place.url);
   afterAll(() => place.remove());
 }

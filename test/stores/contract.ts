@@ -1,17 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
-import { clearingContract } from './contract-clearing.ts';
+import { conditionsContract } from './contract-conditions.ts';
 import { costsContract } from './contract-costs.ts';
 import { extremesContract } from './contract-extremes.ts';
 import { outcomesContract } from './contract-outcomes.ts';
+import { removalContract } from './contract-removal.ts';
 import { sessionsContract } from './contract-sessions.ts';
 import { sharingContract } from './contract-sharing.ts';
-import { whenContract } from './contract-when.ts';
 import { append, end, fresh, input, numbered } from './writes.ts';
 
 /**
- * What every store does; a store is one that passes this. `open` opens the same place each time; a place that is
- * shared may be open twice.
+ * The contract of every store. `open` opens the same stored data each time; a shared store may be open twice.
  */
 export function storeContract(name: string, open: () => Promise<Store>, { shared = true } = {}): void {
   describe(`a store: ${name}`, () => {
@@ -23,12 +22,12 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     afterEach(() => store.close());
 
     it('knows no run that was not written', async () => {
-      expect(await store.run('nobody')).toBeUndefined();
-      expect(await store.input('nobody')).toBeUndefined();
-      expect(await store.events('nobody', 0, 10)).toEqual([]);
+      expect(await store.run('unknown')).toBeUndefined();
+      expect(await store.input('unknown')).toBeUndefined();
+      expect(await store.events('unknown', 0, 10)).toEqual([]);
     });
 
-    it('keeps a run, its input and its events as they were written', async () => {
+    it('reads a run, its input and its events as they were written', async () => {
       const write = append(fresh(), ['{"a":1}', '{"b":"ü\\n"}']);
       expect(await store.commit([write])).toEqual(['taken']);
       expect(await store.run(write.row.run_id)).toEqual(write.row);
@@ -69,7 +68,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(seen).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
     });
 
-    it('refuses a write that is not at the end of the log, and changes nothing by it', async () => {
+    it('refuses a write that is not at the end of the log, and changes nothing', async () => {
       const first = append(fresh(), ['1', '2']);
       await store.commit([first]);
       const stale = append({ ...first.row, last: 1 }, ['other'], {
@@ -105,7 +104,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.commit([append(first.row, ['2'])])).toEqual(['taken']);
     });
 
-    it('takes nothing after a final status', async () => {
+    it('accepts no write after a final status', async () => {
       const first = append(fresh(), ['1']);
       const end = append({ ...first.row, status: 'completed', finished_at: '2026-01-01T00:00:01.000Z' }, ['2']);
       const late = append({ ...end.row, status: 'cancelled' }, ['3']);
@@ -113,7 +112,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect((await store.run(first.row.run_id))?.status).toBe('completed');
     });
 
-    it('keeps the other writes of a commit in which one is refused', async () => {
+    it('applies the other writes of a commit in which one is refused', async () => {
       const good = append(fresh(), ['1']);
       const bad = append({ ...fresh(), last: 9 }, ['1']);
       const alsoGood = append(fresh(), ['1']);
@@ -121,7 +120,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.run(alsoGood.row.run_id)).toBeDefined();
     });
 
-    it('keeps a change of status without an event', async () => {
+    it('applies a change of status without an event', async () => {
       const first = append(fresh(), ['1']);
       await store.commit([first]);
       expect(await store.commit([{ row: { ...first.row, status: 'cancelling' }, expect: 1, lines: [] }])).toEqual([
@@ -130,7 +129,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.run(first.row.run_id)).toEqual({ ...first.row, status: 'cancelling' });
     });
 
-    it('lists the runs that are not over, oldest first, from any run on', async () => {
+    it('lists unfinished runs, oldest first, from any run on', async () => {
       const before = fresh();
       const open = append(fresh(), ['1']);
       const done = append(fresh(), ['1']);
@@ -188,7 +187,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.resources([])).toEqual([]);
     });
 
-    it('sums up what the ended runs of an agent took, cancelled ones left out', async () => {
+    it('sums the figures of an agent’s ended runs, without cancelled ones', async () => {
       const agent_name = `agent-${Date.now()}`;
       const ended = (status: RunRow['status'], tokens: number): Write[] => {
         const first = append(fresh({ agent_name }), ['1']);
@@ -208,7 +207,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       ]);
     });
 
-    it('hands a run over to a new epoch, after which the old one can write no more', async () => {
+    it('hands a run over to a new epoch, and then refuses the old one', async () => {
       const first = append(fresh(), ['1']);
       await store.commit([first]);
       const taken = { ...first.row, epoch: 2, attempts: 1 };
@@ -225,7 +224,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       await store.commit([first]);
       await store.commit([second, append(second.row, ['2'])]);
       expect(await store.journal(first.row.run_id)).toEqual(['{"a":1}', '{"b":2}', '{"c":3}']);
-      expect(await store.journal('nobody')).toEqual([]);
+      expect(await store.journal('unknown')).toEqual([]);
     });
 
     it('lists runs newest first, by agent, session and status, from any run on', async () => {
@@ -244,7 +243,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await listed({ agent_name, status: 'created' }, undefined, 1)).toEqual([ids[0]]);
     });
 
-    it('finds the runs that are due, and those of a session that are not over', async () => {
+    it('finds the runs that are due, and the unfinished runs of a session', async () => {
       const session_id = `due-${Date.now()}`;
       const soon = append(fresh({ session_id, due: '2026-01-01T00:00:05.000Z' }), ['1']);
       const never = append(fresh({ session_id }), ['1']);
@@ -258,10 +257,10 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       await store.commit([end({ ...soon.row, due: null }, 'cancelled')]);
       expect(await store.count(session_id)).toBe(1);
       expect(await store.due('2026-01-01T00:00:05.000Z', 10)).toEqual([]);
-      expect(await store.count('nobody')).toBe(0);
+      expect(await store.count('unknown')).toBe(0);
     });
 
-    it('takes a key once, until it is no longer fresh', async () => {
+    it('accepts a key once, until it is no longer fresh', async () => {
       const key = (hash: string, created_at: string, fresh_from: string, run_id: string) => ({
         scope: 'runs',
         key: `k-${name}`,
@@ -309,9 +308,9 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.key(run_id, 'k')).toMatchObject({ hash: 'a', after: 1 });
     });
 
-    whenContract(() => store);
+    conditionsContract(() => store);
     extremesContract(() => store);
-    clearingContract(() => store);
+    removalContract(() => store);
     outcomesContract(() => store);
     sessionsContract(() => store);
     costsContract(() => store);

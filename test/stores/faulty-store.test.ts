@@ -8,7 +8,7 @@ describe('a faulty store', () => {
   const first = append(fresh(), ['1']);
   const { run_id, session_id } = first.row;
 
-  it('rejects the planned calls of each method, and then answers as the store does', async () => {
+  it('rejects the planned calls of each method, and then passes calls on', async () => {
     const inner = new MemoryStore();
     const plan = newPlan();
     for (const name of methods) plan.faults[name] = { fails: 2, times: 2 };
@@ -43,7 +43,7 @@ describe('a faulty store', () => {
     await store.close();
   });
 
-  it('takes nothing of a commit that fails, with the error that is planned, until the plan changes', async () => {
+  it('applies nothing of a commit that fails with the planned error, until the plan changes', async () => {
     const inner = new MemoryStore();
     const plan = newPlan({ commit: { fails: 1, times: Number.POSITIVE_INFINITY, error: new Error('away') } });
     const store = faulty(inner, plan);
@@ -53,7 +53,7 @@ describe('a faulty store', () => {
     expect(await store.commit([first, end(first.row, 'completed')])).toEqual(['taken', 'taken']);
   });
 
-  it('delays calls and answers for as long as it is told, and drops notifications', async () => {
+  it('delays calls and results as planned, and drops notifications', async () => {
     const order: string[] = [];
     let watcher: ((moves: readonly RunNotification[] | undefined) => void) | undefined;
     const inner = Object.assign(new MemoryStore(), {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Started, startPostgres, startRedis } from '../support/servers.ts';
-import { opening } from './opened.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { append, end, fresh } from './writes.ts';
 
 const megabytes = 100;
 
-// Servers of their own: Redis does nothing else for seconds.
+// With servers of their own: Redis is blocked for seconds.
 for (const [name, start] of Object.entries({ redis: startRedis, postgres: startPostgres })) {
   describe(`a part of ${megabytes} MB: ${name}`, () => {
     let server: Started | undefined;
@@ -15,12 +15,12 @@ for (const [name, start] of Object.entries({ redis: startRedis, postgres: startP
     }, 60_000);
     afterAll(() => server?.stop());
     const here = (skip: (why: string) => never): string => (server ?? skip(`there is no ${name} to start`)).url;
-    const { open } = opening();
+    const { open } = closedAfterEach();
 
-    it('is kept, or rejected by itself, and other runs go on', { timeout: 240_000 }, async ({ skip }) => {
+    it('is stored, or rejected by itself, and other runs continue', { timeout: 240_000 }, async ({ skip }) => {
       const store = await open(here(skip));
       const other = append(fresh(), ['1']);
-      // What no compression makes short.
+      // Text that does not compress.
       const part = randomBytes((megabytes * 1e6 * 3) / 4).toString('base64');
       const line = `"${part}"`;
       const first = append(fresh(), ['1']);
@@ -41,7 +41,7 @@ for (const [name, start] of Object.entries({ redis: startRedis, postgres: startP
       expect(await store.commit([append(other.row, ['2'])])).toEqual(['taken']);
     });
 
-    it('rejects a text that is longer than any can be, and its neighbours go on', { timeout: 240_000 }, async ({
+    it('rejects a text that exceeds the longest string, and accepts later commits', { timeout: 240_000 }, async ({
       skip,
     }) => {
       const store = await open(here(skip));

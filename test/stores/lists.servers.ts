@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { opening } from './opened.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { append, end, fresh } from './writes.ts';
 
 /** The shortest of some rounds, in milliseconds. */
@@ -17,9 +17,9 @@ async function shortest(work: () => Promise<unknown>): Promise<number> {
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
   describe.skipIf(place === undefined)(`the list of an agent’s runs in a rare status: ${name}`, () => {
     afterAll(() => place?.remove());
-    const { open } = opening();
+    const { open } = closedAfterEach();
 
-    it('costs the same, however many others the agent has', async () => {
+    it('costs the same, however many other runs the agent has', async () => {
       const store = await open(place?.url ?? '');
       const listed = async (others: number): Promise<number> => {
         const agent_name = `lists-${others}`;
@@ -39,11 +39,11 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
         return best;
       };
       const [few, many] = [await listed(50), await listed(5_000)];
-      // Were all of them looked at, it would be a hundred times as long.
+      // Reading all of them would take a hundred times as long.
       expect(many).toBeLessThan(8 * few + 2);
     });
 
-    it('has all runs of a session that fit, though there are many others', async () => {
+    it('has all matching runs of a session among many others', async () => {
       const store = await open(place?.url ?? '');
       const session_id = 'many';
       const rows = Array.from({ length: 1_300 }, (_, n) =>

@@ -6,8 +6,8 @@ interface Item {
   readonly key: number;
 }
 
-describe('sorted items', () => {
-  it('are those of a sorted array, whatever is added and deleted', () => {
+describe('a sorted list', () => {
+  it('has the items of a sorted array, whatever is added and deleted', () => {
     const key = fc.integer({ min: 0, max: 3_000 });
     const steps = fc.array(fc.tuple(fc.boolean(), key), { minLength: 1, maxLength: 3_000 });
     fc.assert(

@@ -50,7 +50,7 @@ describe('a URL of a store', () => {
   });
 });
 
-it('leaves its store free where a server does not start', async () => {
+it('closes its store when a server does not start', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-open-'));
   const path = join(folder, 'rivulet.db');
   try {

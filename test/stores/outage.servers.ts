@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/core/store.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { type Started, startPostgres, startRedis } from '../support/servers.ts';
-import { opening } from './opened.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { append, fresh, numbered } from './writes.ts';
 
-/** How each is started, and what is in the request of a commit. */
+/** How to start each server, and a text in the request of a commit. */
 const kinds = {
   redis: { start: startRedis, request: 'evalsha' },
   postgres: { start: startPostgres, request: '.keep(' },
@@ -28,8 +28,8 @@ const seconds = async (what: Promise<unknown>): Promise<number> => {
 };
 
 for (const [name, { start, request }] of Object.entries(kinds)) {
-  describe(`a store in a ${name} that goes away`, () => {
-    const { open, closing } = opening();
+  describe(`a store in a ${name} that becomes unavailable`, () => {
+    const { open, closing } = closedAfterEach();
     let started: Started | undefined;
     beforeAll(async () => {
       started = await start({ durable: true });
@@ -37,7 +37,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
     afterAll(() => started?.stop());
     const here = (skip: (why: string) => never): Started => started ?? skip(`there is no ${name} to start`);
 
-    it('keeps every commit exactly once while its server crashes twice', { timeout: 60_000 }, async ({ skip }) => {
+    it('applies every commit exactly once while its server crashes twice', { timeout: 60_000 }, async ({ skip }) => {
       const server = here(skip);
       const store = await open(server.url);
       let row = fresh();
@@ -56,7 +56,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       expect(await log(await open(server.url), row.run_id)).toEqual(Array.from({ length: 500 }, (_, n) => `${n + 1}`));
     });
 
-    it('answers for a commit whose answer got lost, and keeps it once', async ({ skip }) => {
+    it('resolves a commit whose answer was lost, and applies it once', async ({ skip }) => {
       const proxy = closing(await OutageProxy.open(here(skip).url));
       const store = await open(proxy.url);
       const first = append(fresh(), ['1']);
@@ -70,7 +70,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       expect(await store.commit([append(second.row, ['3'])])).toEqual(['taken']);
     });
 
-    it('reads nothing while it is away, and says so soon; commits wait for it, in order', async ({ skip }) => {
+    it('fails reads soon while the server is unavailable, and delays commits, in order', async ({ skip }) => {
       const server = here(skip);
       const store = await open(server.url);
       const first = append(fresh(), ['1']);
@@ -85,7 +85,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       expect(await log(store, first.row.run_id)).toEqual(['1', '2', '3']);
     });
 
-    it('closes soon while it is away, and lets nothing wait any longer', async ({ skip }) => {
+    it('closes soon while the server is unavailable, and ends all waits', async ({ skip }) => {
       const server = here(skip);
       const store = await open(server.url);
       await server.kill();
@@ -100,12 +100,12 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       await server.restart();
     });
 
-    it('closes soon where its server does not answer any more', async ({ skip }) => {
+    it('closes soon when the server does not answer', async ({ skip }) => {
       const proxy = closing(await OutageProxy.open(here(skip).url));
       const store = await open(proxy.url);
       await store.commit([append(fresh(), ['1'])]);
       await store.watch?.(() => {});
-      // So that no connection is opened later, which would not be mute.
+      // No connection is opened later, because the proxy would not mute it.
       await store.run('any');
       proxy.mute();
       const waiting = Promise.allSettled([store.commit([append(fresh(), ['1'])]), store.run('any')]);

@@ -3,8 +3,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace } from '../support/servers.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { damageContract } from './contract-damage.ts';
-import { opening } from './opened.ts';
 import { append, end, fresh, said } from './writes.ts';
 
 const place = await postgresPlace();
@@ -12,7 +12,7 @@ afterAll(() => place?.remove());
 
 describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   const { url = '', name: schema = '' } = place ?? {};
-  const { open, closing } = opening();
+  const { open, closing } = closedAfterEach();
   const client = async (): Promise<Client> => {
     const one = new Client(url);
     await one.connect();
@@ -20,13 +20,13 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     return one;
   };
 
-  it('makes its tables once, however many open it at the same time', async () => {
+  it('creates its tables once, however many processes open it at the same time', async () => {
     await Promise.all(Array.from({ length: 5 }, () => open(url)));
     const { rows } = await (await client()).query(`SELECT version FROM ${schema}.version`);
     expect(rows).toEqual([{ version: 1 }]);
   });
 
-  it('does not open the tables of a newer Rivulet, and does not change them', async () => {
+  it('refuses the tables of a newer Rivulet, and does not change them', async () => {
     await open(url);
     const other = await client();
     await other.query(`UPDATE ${schema}.version SET version = 7`);
@@ -37,7 +37,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('goes on with new connections when its own are killed', async () => {
+  it('continues with new connections when its own are killed', async () => {
     const store = await open(url, 'application_name=to-be-killed');
     const first = append(fresh(), ['1']);
     await store.commit([first]);
@@ -46,13 +46,13 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
       "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'to-be-killed'",
     );
     expect(rows.length).toBeGreaterThan(1);
-    // What is read before the end of the connection has been noticed fails; what comes after it does not.
+    // A read fails before the store has noticed the end of the connection; a later one succeeds.
     await store.run(first.row.run_id).catch(() => undefined);
     expect(await store.commit([append(first.row, ['2'])])).toEqual(['taken']);
     expect(await store.run(first.row.run_id)).toMatchObject({ last: 2 });
   });
 
-  it('does not do twice what is still under way when its connection is lost', async () => {
+  it('does not apply a commit twice that is still executing when its connection is lost', async () => {
     const proxy = closing(await OutageProxy.open(url));
     const store = await open(proxy.url);
     const first = append(fresh(), ['1']);
@@ -73,7 +73,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect((await store.session(first.row.session_id))?.history).toEqual(['/2']);
   });
 
-  it('refuses a commit that comes when a later one has been taken', async () => {
+  it('refuses a commit that arrives after a later one was applied', async () => {
     await open(url);
     const one = await client();
     const keep = `SELECT ${schema}.keep('writer', $1, '[]', '{}') AS outcomes`;
@@ -81,7 +81,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     await expect(one.query(keep, [4])).rejects.toThrow('out of date');
   });
 
-  it('does again what the database has undone because of a deadlock', async () => {
+  it('repeats a transaction that the database rolled back because of a deadlock', async () => {
     const store = await open(url);
     const sessions = [`a-${schema}`, `b-${schema}`];
     const writes = (): ReturnType<typeof append>[] =>
@@ -103,7 +103,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     for (const session_id of sessions) expect((await store.session(session_id))?.history).toHaveLength(2);
   });
 
-  it('finds nothing under a text that it could not keep', async () => {
+  it('finds nothing for a text that it could not store', async () => {
     const store = await open(url);
     for (const odd of ['a\0', '\ud800']) {
       expect(await store.run(odd)).toBeUndefined();
@@ -123,7 +123,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     }
   });
 
-  it('takes every commit where the default of the user is to serialise transactions', async () => {
+  it('accepts every commit where transactions are serializable by default', async () => {
     const role = `${schema}_strict`;
     const admin = await client();
     await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER;
@@ -144,7 +144,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect((await stores[0]?.session(session_id))?.history).toHaveLength(90);
   });
 
-  it('finds what it clears by an index, however much there is', async () => {
+  it('finds rows to clear by an index, however many rows there are', async () => {
     await open(url);
     const one = await client();
     await one.query(`SET search_path TO ${schema}; SET plan_cache_mode = force_generic_plan;
@@ -155,7 +155,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
       INSERT INTO sessions SELECT 's-' || n FROM generate_series(1, 2000) AS n;
       INSERT INTO removed SELECT 'other-' || n FROM generate_series(1, 20000) AS n;
       ANALYZE events, journal, runs, sessions, removed`);
-    /** How the one statement of a function is executed, planned as there: without its arguments. */
+    /** The plan of a function's statement, made as in the function: without its arguments. */
     const planOf = async (name: string, types: string, values: string): Promise<string> => {
       const { rows } = await one.query('SELECT prosrc FROM pg_proc WHERE oid = $1::regproc', [name]);
       const body = rows[0].prosrc.replaceAll(/\bbefore\b/g, '$2').replaceAll(/\bmax_rows\b/g, '$1');
@@ -172,7 +172,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     await one.query('TRUNCATE events, journal, removed, sessions, runs');
   });
 
-  it('holds a few connections, however many read', async () => {
+  it('holds few connections, however many calls read', async () => {
     const store = await open(url, 'application_name=many-readers');
     await Promise.all(Array.from({ length: 200 }, (_, n) => store.run(String(n))));
     const { rows } = await (await client()).query(
@@ -182,7 +182,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   });
 });
 
-describe.skipIf(place === undefined)('a store in PostgreSQL of which a run is damaged', () => {
+describe.skipIf(place === undefined)('a store in PostgreSQL with a damaged run', () => {
   const { url = '', name: schema = '' } = place ?? {};
   damageContract(
     'postgres, without its input and its log',

@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { isFinal } from '../../src/core/run-state.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { opening } from './opened.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { append, end, fresh, numbered, said } from './writes.ts';
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
   describe.skipIf(place === undefined)(`a session that one node removes while another adds a run: ${name}`, () => {
     afterAll(() => place?.remove());
-    const { open } = opening();
+    const { open } = closedAfterEach();
 
-    it('keeps the run with its log and its messages, or was not removed', async () => {
+    it('keeps the run with its log and its messages, or refuses the removal', async () => {
       const [one, other] = [await open(place?.url ?? ''), await open(place?.url ?? '')];
       const removals = new Set<boolean>();
       for (let round = 0; round < 25; round += 1) {

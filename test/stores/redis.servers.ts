@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { damageContract } from './contract-damage.ts';
-import { opening } from './opened.ts';
 import { append, end, fresh, numbered, said } from './writes.ts';
 
 const place = await redisPlace();
@@ -11,14 +11,14 @@ afterAll(() => place?.remove());
 
 describe.skipIf(place === undefined)('a store in Redis', () => {
   const { url = '', name = '' } = place ?? {};
-  const { open, closing } = opening();
+  const { open, closing } = closedAfterEach();
   const client = (): Redis => {
     const redis = new Redis(url);
     closing({ close: () => redis.quit() });
     return redis;
   };
 
-  it('leaves nothing behind of what was removed but the sums, and for a day what it has answered last', async () => {
+  it('leaves of removed runs only the sums, and for a day the last outcomes', async () => {
     const store = await open(url);
     const row = fresh({ due: '2026-01-03T00:00:00.000Z' });
     const key = { scope: 's', key: 'k', hash: 'h', run_id: row.run_id, after: 0, created_at: '2026-01-01', fresh: '' };
@@ -38,7 +38,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await redis.ttl(names[0] ?? '')).toBeGreaterThan(86_000);
   });
 
-  it('goes on with a new connection when its own is killed', async () => {
+  it('continues with a new connection when its own is killed', async () => {
     const store = await open(url, 'connectionName=to-be-killed');
     const first = append(fresh(), ['1']);
     await store.commit([first]);
@@ -49,7 +49,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await store.commit([append(first.row, ['2'])])).toEqual(['taken']);
   });
 
-  it('goes on when Redis has forgotten its scripts', async () => {
+  it('continues after Redis has lost its scripts', async () => {
     const store = await open(url);
     const first = append(fresh(), ['1']);
     await store.commit([first]);
@@ -58,7 +58,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await store.events(first.row.run_id, 1, 10)).toEqual([{ first: 2, lines: ['2'] }]);
   });
 
-  it('waits to commit while its Redis is a replica, which only reads', async ({ skip, onTestFinished }) => {
+  it('delays commits while its Redis is a read-only replica', async ({ skip, onTestFinished }) => {
     const server = (await startRedis()) ?? skip('there is no redis-server to start');
     onTestFinished(server.stop);
     const store = await openStore(server.url);
@@ -76,7 +76,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await store.events(first.row.run_id, 1, 10)).toEqual([{ first: 2, lines: ['2'] }]);
   });
 
-  it('does not open what a newer Rivulet has written, and does not change it', async () => {
+  it('refuses data of a newer Rivulet, and does not change it', async () => {
     await open(url);
     const redis = client();
     await redis.set(`{${name}}:version`, 7);
@@ -84,7 +84,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await redis.getset(`{${name}}:version`, 1)).toBe('7');
   });
 
-  it('warns of a Redis that may lose what it has answered, and of no other', async ({ skip, onTestFinished }) => {
+  it('warns of a Redis that may lose acknowledged commits, and of no other', async ({ skip, onTestFinished }) => {
     const warned = async (durable: boolean, policy: string): Promise<string[]> => {
       const server = (await startRedis({ durable })) ?? skip('there is no redis-server to start');
       onTestFinished(server.stop);
@@ -122,10 +122,10 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(numbered(await store.events(good.row.run_id, 0, 10))).toHaveLength(4);
   });
 
-  it('takes no longer for one call, however many runs a removed session has', async () => {
+  it('needs the same time for one call, however many runs a removed session has', async () => {
     const store = await open(url);
     const redis = client();
-    /** Microseconds of a call, on average. */
+    /** Average microseconds of a call. */
     const removed = async (runs: number): Promise<number> => {
       const session_id = `removed-${runs}`;
       const writes = Array.from({ length: runs }, () => {
@@ -146,22 +146,22 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     };
     await removed(99);
     const few = await removed(300);
-    // Were it one script for all of them, it would be as many times longer as there are more runs.
+    // One script for all runs would take as many times longer as there are more runs.
     expect(await removed(6_000)).toBeLessThan(6 * few);
   });
 
-  it('does not open a database that there is not', async () => {
+  it('refuses a database that does not exist', async () => {
     const there = new URL(url);
     there.pathname = '/9999';
     await expect(openStore(there.href)).rejects.toThrow(/out of range/);
   });
 });
 
-describe.skipIf(place === undefined)('a store in Redis of which a run is damaged', () => {
+describe.skipIf(place === undefined)('a store in Redis with a damaged run', () => {
   const { url = '', name = '' } = place ?? {};
   const kinds: Record<string, (redis: Redis, run: string) => Promise<unknown>> = {
     'its row': (redis, run) => redis.hset(`${run}`, 'row', 'no JSON'),
-    'all that is known of it': (redis, run) => redis.unlink(run),
+    'its hash': (redis, run) => redis.unlink(run),
     'its log': (redis, run) => redis.set(run.replace(':run:', ':log:'), 'no stream'),
   };
   for (const [what, damage] of Object.entries(kinds)) {

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Write } from '../../src/core/store.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace, type Started, startRedis } from '../support/servers.ts';
-import { opening } from './opened.ts';
+import { closedAfterEach } from './auto-close.ts';
 import { append, fresh, numbered, said } from './writes.ts';
 
-/** Two writes that leave traces in every part of a store. */
+/** Two writes that change every part of a store. */
 function pair(): [Write, Write] {
   const writes = [fresh(), fresh()].map((row) => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') }));
   const [one, other] = writes;
@@ -18,7 +18,7 @@ function pair(): [Write, Write] {
 }
 
 describe('a store in a Redis that refuses to write', () => {
-  const { open, closing } = opening();
+  const { open, closing } = closedAfterEach();
   let server: Started | undefined;
   beforeAll(async () => {
     server = await startRedis();
@@ -43,7 +43,7 @@ describe('a store in a Redis that refuses to write', () => {
     MISCONF: async (redis) => {
       const [, folder = ''] = (await redis.config('GET', 'dir')) as string[];
       await redis.config('SET', 'save', '3600 1');
-      // A snapshot cannot be written where there is a folder.
+      // A folder in the place of the file makes the snapshot fail.
       mkdirSync(join(folder, 'dump.rdb'));
       await redis.bgsave();
       await vi.waitFor(async () => expect(await redis.info('persistence')).toMatch('rdb_last_bgsave_status:err'), {
@@ -65,7 +65,7 @@ describe('a store in a Redis that refuses to write', () => {
   };
 
   it.for(Object.entries(refusals))(
-    'rejects a commit with nothing taken, and takes it later: %s',
+    'fails a commit without applying it, and accepts it later: %s',
     async ([name, refuse], { skip }) => {
       const { url } = server ?? skip('there is no redis-server to start');
       const redis = client(url);
@@ -82,7 +82,7 @@ describe('a store in a Redis that refuses to write', () => {
     },
   );
 
-  it('answers for a commit whose answer was lost, though its memory is full by then', async ({ skip }) => {
+  it('resolves a commit whose answer was lost, although memory is full by then', async ({ skip }) => {
     const { url } = server ?? skip('there is no redis-server to start');
     const redis = client(url);
     const proxy = closing(await OutageProxy.open(url));
@@ -102,7 +102,7 @@ describe('a store in a Redis that refuses to write', () => {
 const place = await postgresPlace();
 describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to write', () => {
   const { url = '', name: schema = '' } = place ?? {};
-  const { open, closing } = opening();
+  const { open, closing } = closedAfterEach();
   let admin: Client;
   beforeAll(async () => {
     admin = new Client(url);
@@ -113,7 +113,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
     await place?.remove();
   });
 
-  /** Makes the server say this of every batch of events that is longer than that. */
+  /** Makes the server raise this error for every batch of events above that length. */
   const saying = async (code: string, longer = 0): Promise<() => Promise<unknown>> => {
     await admin.query(`
       CREATE OR REPLACE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -129,7 +129,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
     ['a statement that took too long', '57014'],
     ['a failure to read', '58030'],
     ['an error that has no name', 'XX000'],
-  ])('rejects a commit with nothing taken, and takes it later: %s', async ([, code = '']) => {
+  ])('fails a commit without applying it, and accepts it later: %s', async ([, code = '']) => {
     const store = await open(url);
     const writes = pair();
     const allow = await saying(code);
@@ -139,7 +139,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
     expect(await store.commit(writes)).toEqual(['taken', 'taken']);
   });
 
-  it('rejects a commit while it lets no user in, and takes it later', async () => {
+  it('fails a commit while the server refuses the user, and accepts it later', async () => {
     const role = `${schema}_role`;
     await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER`);
     closing({ close: () => admin.query(`DROP ROLE ${role}`) });
@@ -149,7 +149,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
     const writes = pair();
     expect(await store.commit([append(fresh(), ['1'])])).toEqual(['taken']);
     await admin.query(`ALTER ROLE ${role} NOLOGIN`);
-    // Until all connections are gone that were let in before, and the store has noticed.
+    // Waits until all former connections are closed, and the store has noticed.
     const end = 'SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = $1';
     const refused = async (): Promise<void> => {
       await admin.query(end, [role]);
@@ -161,7 +161,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
     expect(await store.commit(writes)).toEqual(['taken', 'taken']);
   });
 
-  it('rejects a large write by itself where it takes too long, and goes on', async () => {
+  it('rejects a large write by itself when it takes too long, and continues', async () => {
     const store = await open(url);
     const running = append(fresh(), ['1']);
     await store.commit([running]);

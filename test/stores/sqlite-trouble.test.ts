@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'rivulet-trouble-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-/** A store, its path, and its own connection, so that a test can tell it that its disk is full. */
+/** A store, its path, and its connection, with which a test can simulate a full disk. */
 function opened(path = join(folder, `${++files}.db`)): { store: SqliteStore; path: string; own: Database } {
   let own: Database | undefined;
   const store = new SqliteStore(path, 5_000, (file) => {
@@ -31,7 +31,7 @@ async function logOf(store: SqliteStore, { run_id }: RunRow): Promise<string[]> 
   }
 }
 
-/** What goes on in two runs, one that grows and one that changes, as writes that were never taken or all. */
+/** Writes to two runs, one that grows and one that changes. Either none or all of them are applied. */
 function steps(first: RunRow, second: RunRow): { writes: Write[]; after: [RunRow, RunRow] } {
   const grown = append(first, ['"grown"', `"${'x'.repeat(3_000)}"`], { grown: true });
   const changed = append({ ...second, status: 'awaiting' }, ['"asks"'], {
@@ -42,8 +42,8 @@ function steps(first: RunRow, second: RunRow): { writes: Write[]; after: [RunRow
   return { writes: [grown, changed, made], after: [grown.row, changed.row] };
 }
 
-describe('a file that cannot be written for a while', () => {
-  it('rejects commits while another program writes, reads on, and goes on where it was', async () => {
+describe('a file that temporarily cannot be written', () => {
+  it('fails commits while another program writes, still reads, and then continues', async () => {
     const { store, path } = opened();
     const [first, second] = [append(fresh(), ['"1"']), append(fresh(), ['"1"'])];
     await store.commit([first, second]);
@@ -53,7 +53,7 @@ describe('a file that cannot be written for a while', () => {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const start = performance.now();
       await expect(store.commit(writes)).rejects.toThrow('database is locked');
-      // The event loop stood still meanwhile; SQLite's usual requestTimeout would be five seconds.
+      // The wait blocks the event loop; SQLite's usual time-out would be five seconds.
       expect(performance.now() - start).toBeLessThan(2_000);
       await expect(store.remove(first.row.run_id)).rejects.toThrow('database is locked');
       await expect(store.sweep({ keys: '' })).rejects.toThrow('database is locked');
@@ -70,7 +70,7 @@ describe('a file that cannot be written for a while', () => {
     await store.close();
   });
 
-  it('rejects commits while the disk is full, reads on, and has lost and doubled nothing afterwards', async () => {
+  it('fails commits while the disk is full, still reads, and then has no missing or duplicate events', async () => {
     const { store, path, own } = opened();
     let [first, second] = [append(fresh(), ['"1"']).row, append(fresh(), ['"1"']).row];
     await store.commit([append({ ...first, last: 0 }, ['"1"']), append({ ...second, last: 0 }, ['"1"'])]);
@@ -78,7 +78,7 @@ describe('a file that cannot be written for a while', () => {
       const before = await logOf(store, first);
       own.exec('PRAGMA max_page_count = 1');
       const { writes, after } = steps(first, second);
-      // The pages that there are have room for a little more; then there is none.
+      // The existing pages have room for a few more rows.
       const filler = append(fresh(), [`"${'y'.repeat(200_000)}"`]);
       await expect(store.commit([...writes, filler])).rejects.toThrow('full');
       for (const row of [first, second]) expect(await store.run(row.run_id)).toEqual(row);
@@ -100,7 +100,7 @@ describe('a file that cannot be written for a while', () => {
     await again.close();
   });
 
-  it('is free for the next process where it cannot even be tidied up', async () => {
+  it('is unlocked for the next process although closing it fails', async () => {
     const { store, path, own } = opened();
     const first = append(fresh(), ['"1"']);
     await store.commit([first]);
@@ -113,7 +113,7 @@ describe('a file that cannot be written for a while', () => {
   });
 });
 
-it('retires thousands of runs in as few sweeps as fit into a few milliseconds each', async () => {
+it('deletes many runs in each sweep of a few milliseconds', async () => {
   const { store } = opened();
   const writes = Array.from({ length: 2_000 }, () => append(fresh(), ['1'], { history: [] }));
   await store.commit(writes);
@@ -121,7 +121,7 @@ it('retires thousands of runs in as few sweeps as fit into a few milliseconds ea
   let sweeps = 1;
   while (await store.sweep({ keys: '', runs: '2999-01-01', sessions: '2999-01-01' })) sweeps += 1;
   expect(await store.runs({}, undefined, 10)).toEqual([]);
-  // A run for a sweep would be 4,000, and the engine makes 200 of them a second.
+  // With one run a sweep, there would be 4,000 sweeps; the engine makes 200 a second.
   expect(sweeps).toBeLessThan(1_000);
   await store.close();
 });

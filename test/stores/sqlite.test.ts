@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 
-/** What a disk has at this moment, as after a kill. */
+/** A copy of the files at this moment, as after a kill. */
 function killed(path: string): string {
   const copy = newPath();
   for (const end of ['', '-wal']) if (existsSync(path + end)) cpSync(path + end, copy + end);
@@ -46,7 +46,7 @@ const grow = (row: RunRow, lines: string[], more: Partial<Write> = {}): Write =>
   ...more,
 });
 
-/** All that a store says of some runs. */
+/** Everything that a store returns for some runs. */
 async function told(store: Store, ids: readonly string[]): Promise<unknown> {
   return Promise.all(
     ids.map(async (id) => {
@@ -63,7 +63,7 @@ async function told(store: Store, ids: readonly string[]): Promise<unknown> {
 }
 
 describe('a file', () => {
-  it('belongs to one process, and says so to the next', async () => {
+  it('belongs to one process; the next one gets an error', async () => {
     const path = newPath();
     const first = new SqliteStore(path);
     expect(() => new SqliteStore(path, 0)).toThrow(`${path} is in use by another process`);
@@ -71,7 +71,7 @@ describe('a file', () => {
     await new SqliteStore(path, 0).close();
   });
 
-  it('belongs to one process by whatever links it is reached', async () => {
+  it('belongs to one process, also through links', async () => {
     const path = newPath();
     const first = new SqliteStore(path);
     const link = newPath();
@@ -81,11 +81,11 @@ describe('a file', () => {
     await new SqliteStore(link, 0).close();
   });
 
-  it('takes no write from a process that has lost it, and no event twice', async () => {
+  it('accepts no write from a process that has lost its lock, and no event twice', async () => {
     const path = newPath();
     const first = new SqliteStore(path);
     await first.commit([grow(newRow('r'), ['1', '2'])]);
-    // Whatever takes a lock of POSIX away: a file that is gone is one way.
+    // A POSIX lock can be lost in several ways, for example with its file.
     renameSync(`${path}-lock`, `${path}-lost`);
     const second = new SqliteStore(path, 0);
     const third = grow({ ...newRow('r'), last: 2 }, ['3']);
@@ -103,7 +103,7 @@ describe('a file', () => {
     await again.close();
   });
 
-  it('is free again after it could not be opened', async () => {
+  it('is unlocked after it could not be opened', async () => {
     const path = newPath();
     const other = openDatabase(path);
     other.exec('PRAGMA user_version = 99');
@@ -133,7 +133,7 @@ describe('a file', () => {
     await store.close();
   });
 
-  it('has all that was committed after a kill, and nothing of a write that was rejected', async () => {
+  it('has every commit after a kill, and nothing of a rejected write', async () => {
     const path = newPath();
     const store = new SqliteStore(path);
     const [a, b] = [newRow('a'), newRow('b')];
@@ -154,7 +154,7 @@ describe('a file', () => {
     await Promise.all([store.close(), copy.close()]);
   });
 
-  it('opens with a commit that is damaged, and has all runs up to the damage', async () => {
+  it('opens with a damaged commit, and has the events before the damage', async () => {
     const path = newPath();
     const store = new SqliteStore(path);
     const rows = ['a', 'b', 'c'].map(newRow);
@@ -180,7 +180,7 @@ describe('a file', () => {
     await last.close();
   });
 
-  it('keeps its log of commits short, however long runs go on and however slow some are', async () => {
+  it('keeps its commit log short, however long runs last and however slow some are', async () => {
     const path = newPath();
     const store = new SqliteStore(path);
     const slow = Array.from({ length: 50 }, (_, n) => newRow(`slow${n}`));
@@ -201,7 +201,7 @@ describe('a file', () => {
     other.close();
   });
 
-  it('says what a store in memory says, whatever is written and whenever it is killed', async () => {
+  it('returns the same as a store in memory, whatever is written and whenever it is killed', async () => {
     const ids = ['a', 'b', 'c'];
     const run = fc.constantFrom(...ids);
     const step = fc.oneof(
@@ -276,7 +276,7 @@ it('lists runs by every combination of filters, each by an index of its own', as
   await store.close();
 });
 
-it('is loaded without a word about experiments, while other warnings are shown', () => {
+it('is loaded without the warning about an experiment, while other warnings are shown', () => {
   const code = `
     const { openDatabase } = await import('./src/stores/sqlite/driver.ts');
     openDatabase(':memory:').close();

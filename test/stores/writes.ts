@@ -1,7 +1,7 @@
 import type { Batch, RunRow, Write } from '../../src/core/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 
-/** The row of a new run, as it is before its first event. */
+/** The row of a new run before its first event. */
 export function fresh(more: Partial<RunRow> = {}): RunRow {
   const run_id = newId();
   return {
@@ -26,7 +26,7 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
 
 export const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
 
-/** The write that appends lines to a row; the first one makes the run. */
+/** The write that appends lines to a run; the first one creates the run. */
 export function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
   const first = row.last === 0 ? { input } : {};
   return { row: { ...row, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
@@ -39,7 +39,7 @@ export const numbered = (batches: Batch[]): [number, string][] =>
 export const end = (row: RunRow, status: RunRow['status'], more: Partial<Write> = {}): Write =>
   append({ ...row, status, finished_at: '2026-01-01T00:00:01.000Z' }, ['"end"'], more);
 
-/** A message of a run, kept and in the history of its session. */
+/** A message of a run: a resource, and its URL in the history of the session. */
 export const said = ({ run_id, session_id }: RunRow, text: string): Pick<Write, 'resources' | 'history'> => {
   const resource_id = `${text}-of-${run_id}`;
   return {

@@ -2,7 +2,7 @@ import { onTestFinished, vi } from 'vitest';
 import type { Dispatcher, Lease } from '../../src/core/dispatcher.ts';
 import { openDispatcher } from '../../src/dispatchers/open.ts';
 
-/** A run that was given to a seat, until `end` is called. */
+/** A run that a node executes until `end` is called. */
 export interface Held {
   readonly run_id: string;
   readonly lease: Lease;
@@ -18,8 +18,8 @@ interface Options {
   readonly work?: (run_id: string) => Promise<void>;
 }
 
-/** A process, as far as a dispatcher knows: takes runs and holds them. Closed with the test. */
-export class Seat {
+/** A node of a dispatcher that takes runs and holds them. Closed after the test. */
+export class TestNode {
   readonly held: Held[] = [];
   readonly settled: string[] = [];
   readonly errors: unknown[] = [];
@@ -30,20 +30,20 @@ export class Seat {
     this.errors = errors;
   }
 
-  static async open(url: string, { slots = 4, lease = 4_000, settled, work }: Options = {}): Promise<Seat> {
+  static async open(url: string, { slots = 4, lease = 4_000, settled, work }: Options = {}): Promise<TestNode> {
     const errors: unknown[] = [];
     const dispatcher = await openDispatcher(url, { slots, lease, onError: (error) => errors.push(error) });
-    const seat = new Seat(dispatcher, errors);
-    onTestFinished(() => seat.close());
+    const node = new TestNode(dispatcher, errors);
+    onTestFinished(() => node.close());
     const execute = (run_id: string, held: Lease): Promise<void> => {
-      const holding = new Promise<void>((end) => seat.held.push({ run_id, lease: held, end }));
+      const holding = new Promise<void>((end) => node.held.push({ run_id, lease: held, end }));
       return work === undefined ? holding : work(run_id);
     };
     await dispatcher.start(execute, async (run_id) => {
-      seat.settled.push(run_id);
+      node.settled.push(run_id);
       await settled?.(run_id);
     });
-    return seat;
+    return node;
   }
 
   get runs(): string[] {
@@ -54,23 +54,23 @@ export class Seat {
     await this.dispatcher.offer(run_ids);
   }
 
-  /** Resolves to a run when it was taken here, for the nth time. */
+  /** Resolves to a run when this node has taken it, for the nth time. */
   taken(run_id: string, times = 1): Promise<Held> {
     return vi.waitFor(() => {
       const found = this.held.filter((one) => one.run_id === run_id)[times - 1];
-      if (found === undefined) throw new Error(`${run_id} was taken by nobody here`);
+      if (found === undefined) throw new Error(`${run_id} was not taken here`);
       return found;
     }, waiting);
   }
 
-  /** Resolves when a run that was held here is gone. */
-  async gone(run_id: string): Promise<void> {
+  /** Resolves when a run of this node is settled. */
+  async isSettled(run_id: string): Promise<void> {
     await vi.waitFor(() => {
       if (!this.settled.includes(run_id)) throw new Error(`${run_id} is not settled`);
     }, waiting);
   }
 
-  /** Lets go of everything. */
+  /** Ends all runs and closes the dispatcher. */
   async close(): Promise<void> {
     await this.dispatcher.pause();
     for (const { end } of this.held) end();

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
 import { append, end, fresh, numbered, said } from './writes.ts';
 
-/** What every store forgets when it is told to, and what it does not. */
-export function clearingContract(store: () => Store): void {
-  it('takes a final run away with its log, its journal and its messages, and leaves the others', async () => {
+/** What every store removes, and what it keeps. */
+export function removalContract(store: () => Store): void {
+  it('removes a final run with its log, its journal and its messages, and keeps the others', async () => {
     const session_id = `removing-${fresh().run_id}`;
     const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
     const [a, b] = [asked(fresh({ session_id })), asked(fresh({ session_id }))];
@@ -25,10 +25,10 @@ export function clearingContract(store: () => Store): void {
     expect((await store().resources([state.resource_id]))[0]).toEqual(state);
     expect(await store().journal(b.row.run_id)).toEqual(['{}']);
     expect(numbered(await store().events(b.row.run_id, 0, 10))).toHaveLength(2);
-    await store().remove('nobody');
+    await store().remove('unknown');
   });
 
-  it('takes a session away with all that it had', async () => {
+  it('removes a session with everything in it', async () => {
     const row = fresh({ agent_name: 'gone' });
     const write = append(row, ['1'], { journal: ['{}'], state: '/s', ...said(row, 'question') });
     const other = append(fresh(), ['1'], { history: ['/other'] });
@@ -44,7 +44,7 @@ export function clearingContract(store: () => Store): void {
     expect((await store().session(other.row.session_id))?.history).toEqual(['/other']);
   });
 
-  it('clears runs that were over long ago, and keeps what was said', async () => {
+  it('clears runs that ended long ago, and keeps their messages', async () => {
     const agent_name = `old-${fresh().run_id}`;
     const row = fresh({ agent_name });
     const old = append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });

@@ -5,7 +5,7 @@ import { append, end, fresh, said } from './writes.ts';
 const when = 'alone' as const;
 const queued_at = '2026-01-01T00:00:00.000Z';
 
-/** The write that lets a queued run begin: the row changes, and nothing is appended. */
+/** The write that starts a queued run: the row changes, and nothing is appended. */
 const begin = (row: RunRow, when: When): Write => ({
   row: { ...row, queued_at: null },
   expect: row.last,
@@ -13,9 +13,9 @@ const begin = (row: RunRow, when: When): Write => ({
   when,
 });
 
-/** What every store does with a write that has a condition on the other runs of its session. */
-export function whenContract(store: () => Store): void {
-  describe('given a condition on the other runs of a session', () => {
+/** Writes with a condition on the other runs of their session. */
+export function conditionsContract(store: () => Store): void {
+  describe('a condition on the other runs of a session', () => {
     const session = (): string => `when-${fresh().run_id}`;
     /** Three runs of a session, the oldest first. */
     const three = (session_id = session()): [RunRow, RunRow, RunRow] => [
@@ -24,7 +24,7 @@ export function whenContract(store: () => Store): void {
       fresh({ session_id, queued_at }),
     ];
 
-    it('refuses a run that wants to be alone until the other one is over', async () => {
+    it('refuses a run that must be alone until the other one is final', async () => {
       const session_id = session();
       const first = append(fresh({ session_id }), ['1'], { when });
       const second = append(fresh({ session_id }), ['1'], { when });
@@ -42,7 +42,7 @@ export function whenContract(store: () => Store): void {
       expect(await store().unfinished(session_id, '', 10)).toEqual([second.row]);
     });
 
-    it('minds no run of another session, not the run itself, and none that is over', async () => {
+    it('ignores runs of other sessions, the run itself, and final runs', async () => {
       const session_id = session();
       const over = append(fresh({ session_id, status: 'failed', finished_at: queued_at }), ['1']);
       const never = append(fresh({ session_id, queued_at }), ['1']);
@@ -58,10 +58,10 @@ export function whenContract(store: () => Store): void {
       expect(await store().run(row.run_id)).toEqual({ ...row, last: 5 });
     });
 
-    it('lets the oldest unfinished run of a session begin, and no other', async () => {
+    it('starts the oldest unfinished run of a session, and no other', async () => {
       const [a, b, c] = three().map((row) => append(row, ['1'], { when: 'first' }));
       if (!a || !b || !c) throw new Error('three rows make three writes');
-      // The youngest is made first: no older one is there yet. A younger one is in no older one's way.
+      // The youngest run is created first, when there is no older one. A younger run does not block an older one.
       expect(await store().commit([c, b, a])).toEqual(['taken', 'taken', 'taken']);
       expect(await store().commit([begin(b.row, 'first'), begin(c.row, 'first')])).toEqual([
         'session_busy',
@@ -75,7 +75,7 @@ export function whenContract(store: () => Store): void {
       expect(await store().commit([append(fresh({ session_id }), ['1'], { when: 'first' })])).toEqual(['session_busy']);
     });
 
-    it('takes the youngest unfinished run of a session, and no other', async () => {
+    it('accepts the youngest unfinished run of a session, and no other', async () => {
       const [a, b, c] = three();
       const [first, second, third] = [a, b, c].map((row) => append(row, ['1'], { when: 'last' }));
       if (!first || !second || !third) throw new Error('three rows make three writes');
@@ -91,7 +91,7 @@ export function whenContract(store: () => Store): void {
       expect(await store().run(a.run_id)).toEqual(first.row);
     });
 
-    it('looks at no other run for a write that has no condition', async () => {
+    it('does not apply to a write without one', async () => {
       const [a, b, c] = three();
       const [first, second, third] = [a, b, c].map((row) => append(row, ['1']));
       if (!first || !second || !third) throw new Error('three rows make three writes');
@@ -100,7 +100,7 @@ export function whenContract(store: () => Store): void {
       expect(await store().commit([append(first.row, ['2'])])).toEqual(['taken']);
     });
 
-    it('keeps nothing of a run that it refuses, and all of what comes with it', async () => {
+    it('keeps nothing of a refused run, and the other writes of its commit', async () => {
       const session_id = session();
       const first = append(fresh({ session_id }), ['1']);
       await store().commit([first]);
@@ -130,7 +130,7 @@ export function whenContract(store: () => Store): void {
       expect((await store().session(after.row.session_id))?.history).toEqual(['/after']);
     });
 
-    it('leaves what was under a key before where it refuses the run that brings it', async () => {
+    it('keeps the former value of a key when it refuses the run with that key', async () => {
       const session_id = session();
       const first = append(fresh({ session_id }), ['1']);
       const key = { scope: session_id, key: 'k', hash: 'old', run_id: first.row.run_id, after: 0 };
@@ -141,7 +141,7 @@ export function whenContract(store: () => Store): void {
       expect(await store().key(session_id, 'k')).toMatchObject({ hash: 'old', run_id: first.row.run_id });
     });
 
-    it('takes the writes of one commit in their order', async () => {
+    it('sees the writes of one commit in their order', async () => {
       const [session_id, other] = [session(), session()];
       const [first, second, third] = three(session_id).map((row) => append(row, ['1'], { when }));
       if (!first || !second || !third) throw new Error('three rows make three writes');
@@ -153,7 +153,7 @@ export function whenContract(store: () => Store): void {
       expect((await store().run(third.row.run_id))?.status).toBe('completed');
     });
 
-    it('takes a new run where those before it were removed with their session', async () => {
+    it('accepts a new run after the earlier ones were removed with their session', async () => {
       const session_id = session();
       const first = append(fresh({ session_id }), ['1']);
       await store().commit([first, end(first.row, 'completed')]);

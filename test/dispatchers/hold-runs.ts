@@ -1,4 +1,4 @@
-/** A process that takes runs and never lets go: `hold.ts URL LEASE`. Says which it has. */
+/** A process that takes runs and never ends them: `hold-runs.ts URL LEASE`. Prints their ids. */
 import { openDispatcher } from '../../src/dispatchers/open.ts';
 
 const [url = '', lease = ''] = process.argv.slice(2);

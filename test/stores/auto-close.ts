@@ -6,9 +6,9 @@ interface Closable {
   close(): Promise<unknown>;
 }
 
-/** What the tests of a block open, and what is closed after each of them, the last one first. */
-export function opening(): {
-  /** The store at a URL, with more parameters. */
+/** Opens stores for the tests of a block, and closes them after each test in reverse order. */
+export function closedAfterEach(): {
+  /** Opens the store at a URL, with more parameters. */
   open(url: string, ...parameters: readonly string[]): Promise<Store>;
   closing<One extends Closable>(one: One): One;
 } {
