@@ -1,3 +1,6 @@
+export type { Backend, BackendOptions } from './backend.ts';
+export { openBackend } from './backend.ts';
+export { ClientError } from './client/client-error.ts';
 export type {
   Agent,
   AgentContext,
@@ -18,6 +21,8 @@ export { AgentError } from './core/errors.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transitions } from './core/run-state.ts';
 export type { Batch, RunRow, Store, Write } from './core/store.ts';
+export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';
+export { createRuntime } from './runtime.ts';
 export * from './schema/agent.ts';
 export * from './schema/api.ts';
 export * from './schema/error.ts';
@@ -26,6 +31,5 @@ export * from './schema/message.ts';
 export * from './schema/run.ts';
 export * from './schema/scalars.ts';
 export * from './schema/session.ts';
-export type { RivuletOptions, ServerOptions } from './server.ts';
+export type * from './server.ts';
 export { createServer, rivulet } from './server.ts';
-export { openStore } from './stores/open.ts';

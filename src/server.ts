@@ -5,14 +5,7 @@ import Fastify, {
   type FastifyServerOptions,
 } from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
-import type { Agent } from './core/agent.ts';
-import type { Dispatcher } from './core/dispatcher.ts';
 import { fail } from './core/errors.ts';
-import type { Store } from './core/store.ts';
-import { openDispatcher } from './dispatchers/open.ts';
-import { Engine } from './engine/engine.ts';
-import { type Limits, parseLimits } from './engine/limits.ts';
-import { type Hosted, Registry } from './engine/registry.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
 import { acceptJson } from './http/body.ts';
 import { Connections } from './http/connections.ts';
@@ -22,84 +15,65 @@ import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } 
 import { wantsStream } from './http/negotiation.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { servePlayground } from './http/playground.ts';
-import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
 import { Responder } from './http/respond.ts';
 import { refuseUnknown } from './http/routes.ts';
 import { secure } from './http/security-headers.ts';
 import { OpenStreams } from './http/sse/open-streams.ts';
 import { validatorCompiler } from './http/validation.ts';
 import { acp } from './protocols/acp/plugin.ts';
-import { openStore } from './stores/open.ts';
+import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 import { version } from './version.ts';
 
-export interface RivuletOptions extends NameOptions, Partial<HttpLimits> {
-  /** The agents to host; with a source (a file's path), errors about them name it. Those of a Registry can be replaced. */
-  readonly agents: Iterable<Agent | Hosted> | Registry;
-  /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
-  readonly store?: Store | string;
-  /** Who executes runs, for a store that was passed in; the caller's as well. Default: this process, all of them. */
-  readonly dispatcher?: Dispatcher;
-  /** Whether this process executes runs; where several share a store, some may only serve. Default true. */
-  readonly works?: boolean;
-  /**
-   * Base of the URLs in sessions, such as `https://agents.example.com`; its host is one of the server's names.
-   * Default: the address listened on.
-   */
-  readonly publicUrl?: string;
-  /** Reading other servers' sessions. */
-  readonly foreign?: ForeignOptions;
-  /** What runs may take, and how long. */
-  readonly limits?: Partial<Limits>;
+/** How a runtime is served. */
+export interface ServingOptions extends Partial<HttpLimits>, Omit<NameOptions, 'publicUrl'> {
   /** Serve `/openapi.json` and `/docs`. Default true. */
   readonly docs?: boolean;
   /** Serve the playground at `/`. Default true. */
   readonly playground?: boolean;
 }
 
-export interface ServerOptions extends RivuletOptions, Partial<ConnectionLimits> {
+/** Agents to serve. The server makes a runtime for them, and closes it. The host of `publicUrl` is one of its names. */
+export interface RivuletOptions extends HostOptions, ServingOptions {}
+
+/** A runtime to serve. The caller has made it with options of its own, and closes it after the server. */
+export interface RuntimeServingOptions extends ServingOptions, Partial<Record<keyof HostOptions, never>> {
+  readonly runtime: Runtime;
+}
+
+export interface ListenerOptions extends Partial<ConnectionLimits> {
   /** As Fastify's: false (default), true, or pino's options. */
   readonly logger?: FastifyServerOptions['logger'];
 }
 
-/** A queue wants a number. */
-const anyNumber = 1_000_000;
+export interface ServerOptions extends RivuletOptions, ListenerOptions {}
+
+export interface RuntimeServerOptions extends RuntimeServingOptions, ListenerOptions {}
 
 /**
  * Rivulet as a Fastify plugin, to host agents inside an existing app:
  * `await app.register(rivulet, { prefix: '/acp', agents: [echo] })`.
  * Its error handling, parsers and validators stay inside.
  */
-export const rivulet: FastifyPluginAsync<RivuletOptions> = (app, options) =>
+export const rivulet: FastifyPluginAsync<RivuletOptions | RuntimeServingOptions> = (app, options) =>
   host(app, options, new Connections(app.server));
 
-async function host(app: FastifyInstance, options: RivuletOptions, connections: Connections): Promise<void> {
+async function host(
+  app: FastifyInstance,
+  options: RivuletOptions | RuntimeServingOptions,
+  connections: Connections,
+): Promise<void> {
   const http = httpLimits(options);
-  const limits = parseLimits(options.limits);
-  const registry = options.agents instanceof Registry ? options.agents : new Registry(hosted(options.agents));
-  const fetchResource = createFetch(options.foreign ?? {});
-  const base = publicPath(options) ?? app.prefix;
-  secure(app);
-  refuseForeign(app, options);
-  // A store that was passed in is its caller's, and so is who else works with it.
-  const url = typeof options.store === 'string' ? options.store : 'memory:';
-  const store = typeof options.store === 'object' ? options.store : await openStore(url, (text) => app.log.warn(text));
+  const isOwn = !('runtime' in options);
+  const runtime =
+    'runtime' in options ? localRuntime(options.runtime) : await LocalRuntime.open({ ...options, log: app.log });
   // At once: what follows may fail, and the connection, or the lock on a file, has to go all the same.
-  if (store !== options.store) app.addHook('onClose', () => store.close());
-  const { running, lease } = limits;
-  const onFailure = (err: unknown): void => app.log.error({ err }, 'the store did not answer');
-  const onTrouble = (err: unknown): void => app.log.warn({ err }, 'the queue beside the store has trouble');
-  const engine = new Engine({
-    registry,
-    store,
-    dispatcher:
-      options.dispatcher ?? (await openDispatcher(url, { slots: running || anyNumber, lease, onError: onTrouble })),
-    executesRuns: options.works ?? true,
-    fetchResource,
-    publicUrl: () => options.publicUrl?.replace(/\/+$/, '') ?? `${addressOf(app)}${app.prefix}`,
-    logFor: (run_id) => app.log.child({ run_id }),
-    onFailure,
-    limits,
-  });
+  if (isOwn) app.addHook('onClose', () => runtime.close());
+  const { publicUrl } = runtime.base;
+  const base = publicPath({ publicUrl }) ?? app.prefix;
+  runtime.base.address = () => `${addressOf(app)}${app.prefix}`;
+  secure(app);
+  refuseForeign(app, { ...options, publicUrl });
+  const { engine, registry } = runtime;
   const open = new OpenStreams(http);
   const responder = new Responder(engine, { open, retry: http.retry });
   let stopping = false;
@@ -115,7 +89,7 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
   });
   app.addHook('onRequest', (request, reply, next) => {
     const isStream = request.method === 'GET' && wantsStream(request);
-    if (!stopping && !(isStream && open.full)) return next();
+    if (!stopping && !runtime.stopping && !(isStream && open.full)) return next();
     // An EventSource takes a 503 for the end, but comes back after a broken connection.
     if (isStream) {
       reply.hijack();
@@ -125,18 +99,19 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
     reply.header('Connection', 'close');
     throw fail('stopping');
   });
-  app.addHook('onReady', () => engine.start());
+  app.addHook('onReady', () => runtime.startEngine());
   // Before the server stops listening: open streams would keep it from ever closing.
   app.addHook('preClose', async () => {
     stopping = true;
-    await engine.stop();
+    if (isOwn) await runtime.stopEngine();
+    else responder.stop();
     connections.close();
   });
 
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) {
     const agent = registry.list()[0]?.manifest.name ?? 'echo';
-    await serveOpenApi(app, { version: version(), server: options.publicUrl ?? (app.prefix || '/'), base, agent });
+    await serveOpenApi(app, { version: version(), server: publicUrl ?? (app.prefix || '/'), base, agent });
   }
   if (options.playground !== false) await servePlayground(app, base);
   await app.register(healthRoutes, { engine });
@@ -144,10 +119,13 @@ async function host(app: FastifyInstance, options: RivuletOptions, connections: 
 }
 
 /**
- * A server that hosts agents; call `listen` on what it resolves to.
+ * A server of agents, or of a runtime that the caller uses as well; call `listen` on what it resolves to.
  * @throws Error with one line that says which agent or store is wrong, and why
  */
-export async function createServer({ logger = false, ...options }: ServerOptions): Promise<FastifyInstance> {
+export async function createServer({
+  logger = false,
+  ...options
+}: ServerOptions | RuntimeServerOptions): Promise<FastifyInstance> {
   const { maxConnections, headersTimeout, receiveTimeout, keepAliveTimeout } = connectionLimits(options);
   const checkEvery = Math.min(5_000, headersTimeout, receiveTimeout, keepAliveTimeout);
   const app = Fastify({
@@ -199,8 +177,10 @@ const withoutQueries = (options: Exclude<ServerOptions['logger'], boolean | unde
   },
 });
 
-const hosted = (agents: Iterable<Agent | Hosted>): Hosted[] =>
-  [...agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` }));
+function localRuntime(runtime: Runtime): LocalRuntime {
+  if (runtime instanceof LocalRuntime) return runtime;
+  throw new TypeError('runtime: expected one that createRuntime made; serve agents with createServer({ agents })');
+}
 
 function addressOf(app: FastifyInstance): string {
   const address = app.server.address();

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, Subject, takeUntil } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -21,6 +21,7 @@ export const sendJson = (reply: FastifyReply, text: string): FastifyReply => rep
 export class Responder {
   readonly #engine: Engine;
   readonly #streams: StreamOptions;
+  readonly #stopped = new Subject<void>();
 
   constructor(engine: Engine, streams: StreamOptions) {
     this.#engine = engine;
@@ -30,6 +31,12 @@ export class Responder {
   /** Call this before creating a run, so that none is created whose stream is refused. @throws RivuletError `too_many_streams` */
   admit(mode: RunMode): void {
     if (mode === 'stream') this.#streams.open.admit();
+  }
+
+  /** Ends the responses that wait for runs: the server stops, and its runtime goes on. */
+  stop(): void {
+    this.#streams.open.end();
+    this.#stopped.next();
   }
 
   async respond(reply: FastifyReply, { run_id, run, after }: AcceptedRun, mode: RunMode): Promise<FastifyReply> {
@@ -71,7 +78,8 @@ export class Responder {
   }
 
   async #settledRun(run_id: string, options: CursorOptions): Promise<string> {
-    const batch = await lastValueFrom(await this.#engine.stream(run_id, options), { defaultValue: undefined });
+    const events = (await this.#engine.stream(run_id, options)).pipe(takeUntil(this.#stopped));
+    const batch = await lastValueFrom(events, { defaultValue: undefined });
     const last = batch?.lines.at(-1);
     // When the server stops, it hands over a durable run, which then settles on another node.
     if (last === undefined || !isSettling(last)) throw fail('stopping');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openStore } from '../../src/index.ts';
+import { openStore } from '../../src/stores/open.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { readAsPython } from '../support/httpx-sse.ts';
 import { ask, serve } from '../support/serve.ts';

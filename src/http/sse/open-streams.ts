@@ -8,6 +8,7 @@ type OpenStreamsOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxSt
 
 interface Stream {
   readonly reply: FastifyReply;
+  readonly end: () => void;
   /** Bytes that the kernel has taken, and bytes that wait in this process. */
   written: number;
   waiting: number;
@@ -49,9 +50,9 @@ export class OpenStreams {
     if (this.full) throw fail('too_many_streams', this.#maxStreams);
   }
 
-  /** Starts to monitor a stream. Returns a function that stops it. */
-  add(reply: FastifyReply): () => void {
-    const remove = this.#streams.add({ reply, written: 0, waiting: 0, idle: 0, stuck: 0 });
+  /** Starts to monitor a stream; `end` completes it. Returns a function that stops the monitoring. */
+  add(reply: FastifyReply, end: () => void): () => void {
+    const remove = this.#streams.add({ reply, end, written: 0, waiting: 0, idle: 0, stuck: 0 });
     this.#timer ??= setInterval(() => this.#check(), this.#interval);
     return () => {
       remove();
@@ -59,6 +60,11 @@ export class OpenStreams {
       clearInterval(this.#timer);
       this.#timer = undefined;
     };
+  }
+
+  /** Completes all streams: the server stops, and their runs go on. */
+  end(): void {
+    for (const { end } of this.#streams.all()) end();
   }
 
   #check(): void {

@@ -29,7 +29,7 @@ export function sendStream(
   const { raw } = reply;
   const closeCursor = (): void => cursor.close();
   reply.hijack();
-  const stopMonitoring = open.add(reply);
+  const stopMonitoring = open.add(reply, closeCursor);
   const closed = (): void => {
     stopMonitoring();
     closeCursor();

@@ -93,7 +93,8 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
   );
 };
 
-const runOptions = (headers: RunHeaders): RunOptions => ({
+/** The options of a run in the headers of its request. */
+export const runOptions = (headers: RunHeaders): RunOptions => ({
   ...(headers['idempotency-key'] !== undefined && { idempotency_key: headers['idempotency-key'] }),
   ...(headers['if-busy'] !== undefined && { if_busy: headers['if-busy'] }),
   ...(headers['on-disconnect'] !== undefined &&
@@ -116,17 +117,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
         response: { 200: RunsResponse, 404: ErrorBody, 422: ErrorBody },
       },
     },
-    async ({ query }, reply) => {
-      const { limit = 20, cursor, ...filter } = query;
-      const { agent_name } = filter;
-      // An invalid name is an unknown agent, as in all calls. A store might refuse the name.
-      if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
-        throw fail('agent_unknown', agent_name.slice(0, 100));
-      }
-      if (filter.session_id !== undefined) filter.session_id = filter.session_id.toLowerCase();
-      const { runs, next } = await engine.runs(filter, cursor?.toLowerCase(), limit);
-      return sendJson(reply, `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`);
-    },
+    async ({ query }, reply) => sendJson(reply, await listRuns(engine, query)),
   );
 
   app.get(
@@ -201,11 +192,27 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
   );
 };
 
+/** A page of runs as JSON. @throws RivuletError `agent_unknown` */
+export async function listRuns(engine: Engine, { limit = 20, cursor, ...filter }: RunsQuery): Promise<string> {
+  const { agent_name } = filter;
+  // An invalid name is an unknown agent, as in all calls. A store might refuse the name.
+  if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
+    throw fail('agent_unknown', agent_name.slice(0, 100));
+  }
+  if (filter.session_id !== undefined) filter.session_id = filter.session_id.toLowerCase();
+  const { runs, next } = await engine.runs(filter, cursor?.toLowerCase(), limit);
+  return `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`;
+}
+
 /** The header has precedence: a browser that reconnects repeats the `?after=` of its first request. */
 function cursorOf({ headers }: FastifyRequest, query: string | undefined): number {
   const header = headers['last-event-id'];
   const [name, given] = header === undefined || header === '' ? ['after', query] : ['Last-Event-ID', String(header)];
-  if (given === undefined) return 0;
+  return given === undefined ? 0 : cursorIn(name, given);
+}
+
+/** @throws RivuletError `cursor_invalid` */
+export function cursorIn(name: string, given: string): number {
   if (!/^\d{1,15}$/.test(given)) throw fail('cursor_invalid', name, given.slice(0, 100));
   return Number(given);
 }

@@ -3,7 +3,8 @@ import { Value } from '@sinclair/typebox/value';
 import { throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { errorTable } from '../../../src/core/errors.ts';
-import { ErrorBody, ErrorCode, openStore, type Run } from '../../../src/index.ts';
+import { ErrorBody, ErrorCode, type Run } from '../../../src/index.ts';
+import { openStore } from '../../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../../support/agents.ts';
 import { ask, finished, type Served, serve } from '../../support/serve.ts';
 

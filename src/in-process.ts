@@ -1,0 +1,346 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Static, TSchema } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { lastValueFrom } from 'rxjs';
+import { broken, ClientError } from './client/client-error.ts';
+import { Events } from './client/events.ts';
+import {
+  type Begin,
+  eventsOf,
+  type FollowOptions,
+  type Numbered,
+  type Reconnect,
+  type Source,
+} from './client/follow.ts';
+import { pathOf } from './client/http.ts';
+import type { Input, Reply } from './client/input.ts';
+import { toRun } from './client/operators.ts';
+import {
+  allAgents,
+  beginning,
+  type CallOptions,
+  idIn,
+  newKey,
+  type OnceOptions,
+  type Rivulet,
+  type RunOptions,
+  replying,
+  type StartOptions,
+  type WatchOptions,
+} from './client/rivulet.ts';
+import { fail, RivuletError } from './core/errors.ts';
+import { isFinal, isSettled } from './core/run-state.ts';
+import { compile, type Validator } from './core/validate.ts';
+import type { Engine } from './engine/engine.ts';
+import { newId } from './engine/ids.ts';
+import { JsonSize } from './http/json-size.ts';
+import type { HttpLimits } from './http/limits.ts';
+import { cursorIn, listRuns, runOptions } from './protocols/acp/runs.ts';
+import type { AgentManifest } from './schema/agent.ts';
+import {
+  AgentsQuery,
+  ResourceParams,
+  RunCreateRequest,
+  RunHeaders,
+  RunParams,
+  RunResumeRequest,
+  RunsQuery,
+  type RunsResponse,
+  SessionParams,
+} from './schema/api.ts';
+import type { Event } from './schema/event.ts';
+import type { Run, RunStatus } from './schema/run.ts';
+import type { Session } from './schema/session.ts';
+
+export interface InProcessOptions {
+  readonly engine: Engine;
+  readonly limits: Pick<HttpLimits, 'bodyLimit' | 'bodyValues'>;
+  readonly reconnect: Reconnect;
+  /** Told of errors that are not the caller's. */
+  readonly log: {
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+/** Milliseconds after which a client tries again what was answered with 503, as `Retry-After` has it. */
+const retryAfter = 1_000;
+/** Characters of events that are read at a stretch; then other work gets a turn of the event loop. */
+const charsInARow = 64 * 1024;
+
+/**
+ * The engine as its HTTP clients see it, without HTTP: the same checks, answers and errors. What goes in is copied as JSON,
+ * and what comes out is parsed from JSON, so that callers and runs share no object.
+ */
+export class InProcess implements Rivulet {
+  readonly #engine: Engine;
+  readonly #options: InProcessOptions;
+  readonly #followers = new Set<AbortController>();
+  #stopping = false;
+
+  constructor(options: InProcessOptions) {
+    this.#engine = options.engine;
+    this.#options = options;
+  }
+
+  run(agent_name: string, input: Input, options: RunOptions = {}): Events {
+    // The key is made here, so that each subscription has its own, and all attempts of one have the same.
+    const begin = () => beginning(agent_name, input, 'stream', { idempotency_key: newKey(), ...options });
+    return this.#follow(() => ({ begin: begin() }), options);
+  }
+
+  watch(run_id: string, options: WatchOptions = {}): Events {
+    return this.#follow(() => ({ run_id, after: options.after ?? 0 }), options);
+  }
+
+  sync(agent_name: string, input: Input, options: StartOptions = {}): Promise<Run> {
+    // The event of an await does not repeat the output.
+    return lastValueFrom(this.run(agent_name, input, { ...options, until: 'settled' }).pipe(toRun()));
+  }
+
+  start(agent_name: string, input: Input, options: StartOptions = {}): Promise<Run> {
+    return this.#call(options, async () => {
+      const { run } = await this.#create(beginning(agent_name, input, 'async', options));
+      return JSON.parse(run);
+    });
+  }
+
+  resume(run_id: string, reply: Reply, options: OnceOptions = {}): Promise<Run> {
+    return this.#call(options, async () => {
+      const id = runIn(run_id);
+      const { body, headers } = this.#received(replying(reply, options.idempotency_key));
+      const { await_resume } = checks.resume(body);
+      const { run } = await this.#engine.resume(id, await_resume, runOptions(checks.headers(headers)));
+      return JSON.parse(run);
+    });
+  }
+
+  cancel(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#call(options, async () => JSON.parse(await this.#engine.cancel(runIn(run_id))));
+  }
+
+  get(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#call(options, async () => JSON.parse(await this.#engine.run(runIn(run_id))));
+  }
+
+  runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
+    return this.#call(options, async () => {
+      const query = checks.runs(Value.Convert(RunsQuery, Value.Default(RunsQuery, textsOf(filter))));
+      return JSON.parse(await listRuns(this.#engine, query));
+    });
+  }
+
+  remove(run_id: string, options?: CallOptions): Promise<void> {
+    return this.#call(options, () => this.#engine.remove(runIn(run_id)));
+  }
+
+  agents(page: AgentsQuery = allAgents, options?: CallOptions): Promise<AgentManifest[]> {
+    return this.#call(options, async () => {
+      const query = Value.Convert(AgentsQuery, Value.Default(AgentsQuery, textsOf(page)));
+      const { limit = 10, offset = 0 } = checks.agents(query);
+      return copyOf(await this.#engine.manifests(limit, offset));
+    });
+  }
+
+  agent(name: string, options?: CallOptions): Promise<AgentManifest> {
+    return this.#call(options, async () => {
+      pathOf('agents', name);
+      return copyOf(await this.#engine.manifest(name));
+    });
+  }
+
+  session(session_id: string, options?: CallOptions): Promise<Session> {
+    return this.#call(options, () => this.#engine.session(sessionIn(session_id)));
+  }
+
+  resource(url: string, options?: CallOptions): Promise<unknown> {
+    return this.#call(options, async () => {
+      const resource_id = idIn(url);
+      pathOf('resources', resource_id);
+      const { body } = await this.#engine.resource(checks.resource({ resource_id }).resource_id.toLowerCase());
+      return JSON.parse(body);
+    });
+  }
+
+  removeSession(session_id: string, options?: CallOptions): Promise<void> {
+    return this.#call(options, () => this.#engine.removeSession(sessionIn(session_id)));
+  }
+
+  /** Whether calls are refused. */
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** Refuses calls from now on. Events that are being read go on until the engine has stopped. */
+  refuse(): void {
+    this.#stopping = true;
+  }
+
+  /** Ends what is still being read, with the error that calls are refused with. */
+  endStreams(): void {
+    const stopping = this.#refusal(fail('stopping'));
+    for (const follower of this.#followers) follower.abort(stopping);
+  }
+
+  #follow(source: () => Source, options: FollowOptions): Events {
+    return new Events((left) => this.#events(source(), options, left));
+  }
+
+  async *#events(
+    source: Source,
+    { until, signal }: FollowOptions,
+    left: AbortSignal,
+  ): AsyncGenerator<Event, void, undefined> {
+    // Not one signal for all readers: on Node 20, AbortSignal.any() leaves an entry with its source for good.
+    const follower = new AbortController();
+    const any = AbortSignal.any([left, follower.signal, ...(signal === undefined ? [] : [signal])]);
+    this.#followers.add(follower);
+    try {
+      const isEnd = until === 'settled' ? isSettled : isFinal;
+      yield* eventsOf((one, ended) => this.#connection(one, ended), this.#options.reconnect, source, isEnd, any);
+    } finally {
+      this.#followers.delete(follower);
+    }
+  }
+
+  /** What one request for a stream would be answered: to begin a run, its events until it settles; or else all of them. */
+  async *#connection(source: Source, signal: AbortSignal): AsyncGenerator<Iterable<Numbered>, void, undefined> {
+    const isEnd: (status: RunStatus) => boolean = 'begin' in source ? isSettled : isFinal;
+    // Not interrupted by the signal: a run that is begun and not read is for its disconnect policy to decide on.
+    const { cursor, leave } = await this.#call({}, () => this.#open(source));
+    const close = (): void => cursor.close();
+    let ended = cursor.exhausted;
+    let chars = 0;
+    const numbered = function* (first: number, lines: readonly string[]): Generator<Numbered, void, undefined> {
+      for (const [index, line] of lines.entries()) {
+        const event: Event = JSON.parse(line);
+        ended = 'run' in event && isEnd(event.run.status);
+        chars += line.length;
+        yield { id: first + index, event };
+      }
+    };
+    signal.addEventListener('abort', close, { once: true });
+    if (signal.aborted) close();
+    try {
+      for await (const { first, lines } of cursor) {
+        yield numbered(first, lines);
+        if (chars < charsInARow) continue;
+        chars = 0;
+        await turn();
+      }
+      signal.throwIfAborted();
+      if (!ended) throw broken('interrupted', 'The stream ended before its run.');
+    } catch (error) {
+      throw signal.aborted ? signal.reason : this.#refusal(error, 0);
+    } finally {
+      signal.removeEventListener('abort', close);
+      cursor.close();
+      leave(!ended);
+    }
+  }
+
+  async #open(source: Source) {
+    if ('begin' in source) {
+      const { run_id, after } = await this.#create(source.begin);
+      const cursor = await this.#engine.openCursor(run_id, { after, until: 'settled' });
+      return { cursor, leave: await this.#engine.connectReader(run_id) };
+    }
+    const run_id = runIn(source.run_id);
+    const after = cursorIn('Last-Event-ID', String(source.after));
+    const cursor = await this.#engine.openCursor(run_id, { after });
+    return { cursor, leave: await this.#engine.connectReader(run_id) };
+  }
+
+  #create(begin: Begin) {
+    const { body, headers } = this.#received(begin);
+    return this.#engine.create(checks.create(body), runOptions(checks.headers(headers)));
+  }
+
+  /** What a server would receive: the body as JSON of a limited size, the headers that have a value in lower case. */
+  #received({ body, headers }: Begin): { body: unknown; headers: object } {
+    const { bodyLimit, bodyValues } = this.#options.limits;
+    const text = JSON.stringify(body);
+    const bytes = Buffer.from(text);
+    if (bytes.length > bodyLimit) throw fail('body_too_large');
+    new JsonSize(bodyValues).add(bytes);
+    const given = Object.entries(textsOf(headers)).map(([name, value]) => [name.toLowerCase(), value]);
+    return { body: JSON.parse(text), headers: Object.fromEntries(given) };
+  }
+
+  /** @throws ClientError, or the reason of the signal */
+  async #call<T>({ signal }: CallOptions = {}, work: () => Promise<T>): Promise<T> {
+    signal?.throwIfAborted();
+    try {
+      if (this.#stopping) throw fail('stopping');
+      return await (signal === undefined ? work() : unlessAborted(work(), signal));
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : this.#refusal(error);
+    }
+  }
+
+  /** The error that an HTTP client would be given. */
+  #refusal(error: unknown, status?: number): ClientError {
+    if (error instanceof ClientError) return error;
+    const known = error instanceof RivuletError ? error : fail('internal_error', newId());
+    const { log } = this.#options;
+    if (known.kind === 'internal_error') log.error({ err: error }, known.message);
+    else if (known.status >= 500 && !this.#stopping) log.warn({ err: known.cause }, known.message);
+    return new ClientError({
+      ...known.toJSON(),
+      status: status ?? known.status,
+      retryAfter: known.status === 503 && status === undefined ? retryAfter : undefined,
+    });
+  }
+}
+
+/** Compiled when it is first needed: a runtime that only serves never needs its own. */
+function checked<S extends TSchema>(schema: S, where: string): Validator<Static<S>> {
+  let check: Validator<Static<S>> | undefined;
+  return (value) => {
+    check ??= compile(schema, where);
+    return check(value);
+  };
+}
+
+const checks = {
+  create: checked(RunCreateRequest, 'body'),
+  resume: checked(RunResumeRequest, 'body'),
+  headers: checked(RunHeaders, 'headers'),
+  run: checked(RunParams, 'path'),
+  session: checked(SessionParams, 'path'),
+  resource: checked(ResourceParams, 'path'),
+  runs: checked(RunsQuery, 'query'),
+  agents: checked(AgentsQuery, 'query'),
+};
+
+function runIn(run_id: string): string {
+  pathOf('runs', run_id);
+  return checks.run({ run_id }).run_id.toLowerCase();
+}
+
+function sessionIn(session_id: string): string {
+  pathOf('sessions', session_id);
+  return checks.session({ session_id }).session_id.toLowerCase();
+}
+
+/** The values that are defined, as text: what a URL or headers would carry. */
+const textsOf = (values: object): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]])),
+  );
+
+const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value));
+
+/** Settles as the work does, or rejects as soon as the signal fires; the work goes on. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort = (): void => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

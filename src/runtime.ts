@@ -1,0 +1,164 @@
+import { backendOf } from './backend.ts';
+import { defaultReconnect, type Reconnect } from './client/follow.ts';
+import type { Rivulet } from './client/rivulet.ts';
+import type { Agent, AgentLog } from './core/agent.ts';
+import type { Dispatcher } from './core/dispatcher.ts';
+import type { Store } from './core/store.ts';
+import { Engine } from './engine/engine.ts';
+import { type Limits, parseLimits } from './engine/limits.ts';
+import { type Hosted, Registry } from './engine/registry.ts';
+import { type HttpLimits, httpLimits } from './http/limits.ts';
+import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
+import { InProcess, type InProcessOptions } from './in-process.ts';
+
+/** What agents run on, however they are called. */
+export interface HostOptions {
+  /** The agents to host; with a source (a file's path), errors about them name it. Those of a Registry can be replaced. */
+  readonly agents: Iterable<Agent | Hosted> | Registry;
+  /** A store, which the caller closes, or the URL of one to open and close. Default `memory:`. */
+  readonly store?: Store | string;
+  /** Decides which process executes a run. Required with a store that processes share: see `openBackend`. */
+  readonly dispatcher?: Dispatcher;
+  /** Whether this process executes runs; where several share a store, some may only serve. Default true. */
+  readonly works?: boolean;
+  /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address that a server listens on. */
+  readonly publicUrl?: string;
+  /** Reading other servers' sessions. */
+  readonly foreign?: ForeignOptions;
+  /** What runs may take, and how long. */
+  readonly limits?: Partial<Limits>;
+}
+
+/** Takes what no caller is told: failures of the store, and what agents log. Loggers of pino and Fastify fit. */
+export interface RuntimeLog {
+  child(fields: { readonly run_id: string }): AgentLog;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface RuntimeOptions extends HostOptions, Partial<Pick<HttpLimits, 'bodyLimit' | 'bodyValues'>> {
+  /** How events are followed again that broke off, because the store was unavailable or too many runs were at work. */
+  readonly reconnect?: Partial<Omit<Reconnect, 'idleTimeout'>>;
+  /** Default: nothing is logged. */
+  readonly log?: RuntimeLog;
+}
+
+/**
+ * Agents that run in this process, called as a server's client calls them. Servers may serve it: `createServer({ runtime })`.
+ */
+export interface Runtime extends Rivulet, AsyncDisposable {
+  /**
+   * Stops: durable runs stay for the next process, others get `shutdownGrace` and then fail. Closes the dispatcher, and the
+   * store if the runtime has opened it. Close servers of the runtime first.
+   */
+  close(): Promise<void>;
+}
+
+const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+const noLog: RuntimeLog = { child: () => silent, warn() {}, error() {} };
+/** Of the URLs in sessions before a server listens. */
+const noAddress = 'http://127.0.0.1:8000';
+
+/** Where clients reach a runtime: at its public URL, or else at the address of the server that serves it. */
+interface Base {
+  readonly publicUrl: string | undefined;
+  address: () => string;
+}
+
+interface Parts extends InProcessOptions {
+  readonly registry: Registry;
+  readonly base: Base;
+  readonly closeStore: () => Promise<void>;
+}
+
+/** A runtime as servers know it. */
+export class LocalRuntime extends InProcess implements Runtime {
+  readonly engine: Engine;
+  readonly registry: Registry;
+  readonly base: Base;
+  readonly #closeStore: () => Promise<void>;
+  #started: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  private constructor({ registry, base, closeStore, ...calls }: Parts) {
+    super(calls);
+    this.engine = calls.engine;
+    this.registry = registry;
+    this.base = base;
+    this.#closeStore = closeStore;
+  }
+
+  /** Opens what the options name; runs are executed after `startEngine`. @throws as `createRuntime` */
+  static async open(options: RuntimeOptions): Promise<LocalRuntime> {
+    const { agents, works = true, publicUrl, foreign = {}, log = noLog } = options;
+    const [limits, bodies] = [parseLimits(options.limits), httpLimits(options)];
+    const registry = agents instanceof Registry ? agents : new Registry(hosted(agents));
+    const fetchResource = createFetch(foreign);
+    const { store, dispatcher } = await backendOf(options, {
+      limits,
+      onWarning: (text, err) => log.warn(err === undefined ? {} : { err }, text),
+    });
+    const base: Base = { publicUrl, address: () => noAddress };
+    const engine = new Engine({
+      registry,
+      store,
+      dispatcher,
+      executesRuns: works,
+      fetchResource,
+      publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? base.address(),
+      logFor: (run_id) => log.child({ run_id }),
+      onFailure: (err) => log.error({ err }, 'the store did not answer'),
+      limits,
+    });
+    return new LocalRuntime({
+      engine,
+      registry,
+      base,
+      closeStore: async () => (store === options.store ? undefined : store.close()),
+      limits: bodies,
+      reconnect: { ...defaultReconnect, ...options.reconnect },
+      log,
+    });
+  }
+
+  /** Executes runs from now on, those first that an earlier process left. */
+  startEngine(): Promise<void> {
+    this.#started ??= this.engine.start();
+    return this.#started;
+  }
+
+  /** Ends what is going on; the store stays open. */
+  stopEngine(): Promise<void> {
+    this.refuse();
+    this.#stopped ??= this.engine.stop().finally(() => this.endStreams());
+    return this.#stopped;
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.stopEngine().finally(this.#closeStore);
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Runs agents in this process, without a port, with the interface of `createClient`.
+ * @throws Error with one line that says which agent, limit or store is wrong, and why
+ */
+export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const runtime = await LocalRuntime.open(options);
+  try {
+    await runtime.startEngine();
+  } catch (error) {
+    await runtime.close();
+    throw error;
+  }
+  return runtime;
+}
+
+const hosted = (agents: Iterable<Agent | Hosted>): Hosted[] =>
+  [...agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` }));
