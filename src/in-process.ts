@@ -191,6 +191,8 @@ export class InProcess implements Rivulet {
     { until, signal }: FollowOptions,
     left: AbortSignal,
   ): AsyncGenerator<Event, void, undefined> {
+    // Tried again, it would be refused for ever.
+    if (this.#stopping) throw this.#refusal(fail('stopping'));
     // Not one signal for all readers: on Node 20, AbortSignal.any() leaves an entry with its source for good.
     const follower = new AbortController();
     const any = AbortSignal.any([left, follower.signal, ...(signal === undefined ? [] : [signal])]);

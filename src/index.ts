@@ -1,6 +1,17 @@
 export type { Backend, BackendOptions } from './backend.ts';
 export { openBackend } from './backend.ts';
 export { ClientError } from './client/client-error.ts';
+export type { Events } from './client/events.ts';
+export type { Break, FollowOptions, Reconnect } from './client/follow.ts';
+export type { Input, PartInput, Reply } from './client/input.ts';
+export type {
+  CallOptions,
+  OnceOptions,
+  Rivulet,
+  RunOptions,
+  StartOptions,
+  WatchOptions,
+} from './client/rivulet.ts';
 export type {
   Agent,
   AgentContext,

@@ -162,7 +162,7 @@ export async function createServer({
   return app;
 }
 
-/** Lines about requests have their paths only: a query may hold a token or what somebody asked for. */
+/** Lines about requests have their paths only: a query may hold a token or what a client asked for. */
 const withoutQueries = (options: Exclude<ServerOptions['logger'], boolean | undefined>) => ({
   ...options,
   serializers: {
