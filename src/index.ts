@@ -1,7 +1,8 @@
 export type { Backend, BackendOptions } from './backend.ts';
 export { openBackend } from './backend.ts';
+export type { ClientErrorFields } from './client/client-error.ts';
 export { ClientError } from './client/client-error.ts';
-export type { Events } from './client/events.ts';
+export type { Events, OpenReader } from './client/events.ts';
 export type { Break, FollowOptions, Reconnect } from './client/follow.ts';
 export type { Input, PartInput, Reply } from './client/input.ts';
 export type {
@@ -28,10 +29,33 @@ export type {
   OnDisconnect,
 } from './core/agent.ts';
 export { defineAgent } from './core/agent.ts';
+export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transitions } from './core/run-state.ts';
-export type { Batch, RunRow, Store, Write } from './core/store.ts';
+export type {
+  AgentFigures,
+  Batch,
+  Extras,
+  Key,
+  Outcome,
+  Rejected,
+  Resource,
+  Retention,
+  RunFilter,
+  RunNotification,
+  RunRow,
+  SessionRow,
+  Store,
+  When,
+  Write,
+} from './core/store.ts';
+export type { Limits } from './engine/limits.ts';
+export type { Hosted } from './engine/registry.ts';
+export { Registry } from './engine/registry.ts';
+export type { NameOptions } from './http/allowed-origins.ts';
+export type { ConnectionLimits, HttpLimits } from './http/limits.ts';
+export type { ForeignOptions } from './http/remote-fetch.ts';
 export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';
 export { createRuntime } from './runtime.ts';
 export * from './schema/agent.ts';
@@ -42,5 +66,12 @@ export * from './schema/message.ts';
 export * from './schema/run.ts';
 export * from './schema/scalars.ts';
 export * from './schema/session.ts';
-export type * from './server.ts';
+export type {
+  ListenerOptions,
+  RivuletOptions,
+  RuntimeServerOptions,
+  RuntimeServingOptions,
+  ServerOptions,
+  ServingOptions,
+} from './server.ts';
 export { createServer, rivulet } from './server.ts';

@@ -33,7 +33,9 @@ export interface ServingOptions extends Partial<HttpLimits>, Omit<NameOptions, '
 }
 
 /** Agents to serve. The server makes a runtime for them, and closes it. The host of `publicUrl` is one of its names. */
-export interface RivuletOptions extends HostOptions, ServingOptions {}
+export interface RivuletOptions extends HostOptions, ServingOptions {
+  readonly runtime?: never;
+}
 
 /** A runtime to serve. The caller has made it with options of its own, and closes it after the server. */
 export interface RuntimeServingOptions extends ServingOptions, Partial<Record<keyof HostOptions, never>> {
@@ -63,9 +65,11 @@ async function host(
   connections: Connections,
 ): Promise<void> {
   const http = httpLimits(options);
-  const isOwn = !('runtime' in options);
+  const isOwn = options.runtime === undefined;
   const runtime =
-    'runtime' in options ? localRuntime(options.runtime) : await LocalRuntime.open({ ...options, log: app.log });
+    options.runtime === undefined
+      ? await LocalRuntime.open({ ...options, log: app.log })
+      : localRuntime(options.runtime);
   // At once: what follows may fail, and the connection, or the lock on a file, has to go all the same.
   if (isOwn) app.addHook('onClose', () => runtime.close());
   const { publicUrl } = runtime.base;

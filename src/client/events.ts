@@ -2,7 +2,7 @@ import { Observable, type Subscriber } from 'rxjs';
 import type { Event } from '../schema/event.ts';
 
 /** Opens a reader. When the signal fires, it ends or throws the signal's reason. */
-export type Open = (signal: AbortSignal) => AsyncGenerator<Event, void, undefined>;
+export type OpenReader = (signal: AbortSignal) => AsyncGenerator<Event, void, undefined>;
 
 /**
  * The events of a run, as a cold Observable and as an async iterable. Each subscription and each loop is a separate reader.
@@ -10,9 +10,9 @@ export type Open = (signal: AbortSignal) => AsyncGenerator<Event, void, undefine
  * memory.
  */
 export class Events extends Observable<Event> implements AsyncIterable<Event> {
-  readonly #open: Open;
+  readonly #open: OpenReader;
 
-  constructor(open: Open) {
+  constructor(open: OpenReader) {
     super((subscriber) => {
       const abort = new AbortController();
       void push(open(abort.signal), subscriber);

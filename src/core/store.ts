@@ -65,7 +65,7 @@ export interface Key {
 }
 
 /** The store can never take this write: a value is too large for it, or cannot be stored. */
-interface Rejected {
+export interface Rejected {
   /** The store's error, for the server's log, never for a client. */
   readonly rejected: unknown;
 }
