@@ -1,6 +1,6 @@
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { toString as plainText } from 'mdast-util-to-string';
-import type { MessagePart } from 'rivulet';
+import { type MessagePart, textOf } from 'rivulet';
 
 export interface Sentence {
   /** As the source has it, line breaks and all. */
@@ -15,7 +15,8 @@ const maxChars = 100_000; // of a part; the rest is not read
 const pieceSize = 2_000; // of Markdown: its parser's time can grow with the square of what it gets
 
 /** The paragraphs of a part, a piece of the text at a time. */
-export function* read({ content_type = 'text/plain', ...part }: MessagePart): Generator<Paragraph[]> {
+export function* read(part: MessagePart): Generator<Paragraph[]> {
+  const { content_type = 'text/plain' } = part;
   if (!/^text\//i.test(content_type)) return;
   const text = textOf(part).slice(0, maxChars);
   if (!/^text\/markdown\b/i.test(content_type)) {
@@ -30,9 +31,6 @@ export function* read({ content_type = 'text/plain', ...part }: MessagePart): Ge
     yield paragraphs;
   }
 }
-
-const textOf = ({ content = '', content_encoding }: MessagePart): string =>
-  content_encoding === 'base64' ? Buffer.from(content, 'base64').toString() : content;
 
 const fencedCode = /^ {0,3}(`{3,}|~{3,})[\s\S]*?(^ {0,3}\1|(?![\s\S]))/gm;
 const afterBlankLine = /(?<=\n[ \t\r]*\n)(?=\S)/;

@@ -45,7 +45,7 @@ function similarities(bags: readonly Set<string>[]): Float64Array[] {
       const rarity = Math.log(bags.length / others.length);
       for (const other of others) row[other] = at(row, other) + rarity / (at(sizes, index) + at(sizes, other));
     }
-    row[index] = 0; // nobody votes for itself
+    row[index] = 0; // a sentence does not vote for itself
   }
   return rows;
 }

@@ -1,9 +1,6 @@
-import { defineAgent, type Message } from 'rivulet';
-import { concat, defer, map, of, switchMap } from 'rxjs';
+import { defineAgent, textOf } from 'rivulet';
 
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
-
-/** Asks before it acts: the run is `awaiting` until somebody answers, however long that takes. */
+/** Asks before it acts: the run is `awaiting` until the reply comes, however long that takes. */
 export default defineAgent(
   {
     name: 'approve',
@@ -12,16 +9,13 @@ export default defineAgent(
     output_content_types: ['text/plain'],
     metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'human-in-the-loop'] },
   },
-  (input, context) => {
-    const action = input.map(textOf).join('\n');
-    return concat(
-      of(`I am about to do this: ${action}\n`),
-      context.await('Shall I? Answer yes or no.').pipe(
-        map(({ message }) => /^\s*(y|yes|ok|sure)\b/i.test(textOf(message))),
-        switchMap((approved) => (approved ? defer(() => of(`Done: ${action}`)) : of('Then I leave it.'))),
-      ),
-    );
+  async function* (input, context) {
+    const action = textOf(input);
+    yield `I am about to do this: ${action}\n`;
+    const { message } = await context.await('Shall I? Answer yes or no.');
+    const approved = /^\s*(y|yes|ok|sure)\b/i.test(textOf(message));
+    yield approved ? `Done: ${action}` : 'Then I leave it.';
   },
-  // Whoever is asked may take a day: a restart meanwhile must not cost the question.
+  // A reply may take a day: a restart meanwhile must not lose the question.
   { durable: true },
 );

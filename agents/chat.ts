@@ -1,5 +1,5 @@
 import OpenAI from 'openai';
-import { AgentError, defineAgent, type Message, type MessagePart } from 'rivulet';
+import { AgentError, defineAgent, type Message, type MessagePart, textOf, trajectory } from 'rivulet';
 import { concatMap, concatWith, EMPTY, map, Observable, of, switchMap, toArray } from 'rxjs';
 import { calculate, calculator } from './_calculate.ts';
 
@@ -63,8 +63,7 @@ function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSign
     const client = new OpenAI({ baseURL, apiKey: OPENAI_API_KEY || 'none', maxRetries: 0 });
     const tool = async (args: string): Promise<unknown> => {
       const { input: tool_input, output: tool_output } = await calculate(args);
-      const metadata = { kind: 'trajectory' as const, message: 'Calculated.', tool_name: calculator.name };
-      subscriber.next({ metadata: { ...metadata, tool_input, tool_output } });
+      subscriber.next(trajectory({ message: 'Calculated.', tool_name: calculator.name, tool_input, tool_output }));
       return tool_output;
     };
     const runner = client.chat.completions
@@ -94,16 +93,11 @@ function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSign
   });
 }
 
-function toChat({ role, parts }: Message): OpenAI.ChatCompletionMessageParam {
-  const content = parts.map(textOf).join('');
-  if (role !== 'user') return { role: 'assistant', content };
-  const images = parts.flatMap(imageOf);
+function toChat(message: Message): OpenAI.ChatCompletionMessageParam {
+  const content = textOf(message);
+  if (message.role !== 'user') return { role: 'assistant', content };
+  const images = message.parts.flatMap(imageOf);
   return { role: 'user', content: images.length === 0 ? content : [{ type: 'text', text: content }, ...images] };
-}
-
-function textOf({ content_type = 'text/plain', content = '', content_encoding }: MessagePart): string {
-  if (!/^text\//i.test(content_type)) return '';
-  return content_encoding === 'base64' ? Buffer.from(content, 'base64').toString() : content;
 }
 
 function imageOf({

@@ -1,4 +1,4 @@
-import { type AgentContext, type AgentOutput, defineAgent, type Message } from 'rivulet';
+import { type AgentContext, defineAgent, type Message, textOf } from 'rivulet';
 import {
   catchError,
   concat,
@@ -69,12 +69,5 @@ const ask = (context: AgentContext, agent: string, input: string | Message[]): O
   );
 
 const whole = (text: Observable<string>): Observable<string> => text.pipe(reduce((all, some) => all + some, ''));
-
-function textOf(output: AgentOutput): string {
-  if (typeof output === 'string') return output;
-  if ('generic' in output) return '';
-  if ('parts' in output) return output.parts.map(textOf).join('');
-  return output.content ?? '';
-}
 
 const firstWords = (text: string): string => text.split(' ', 5).join(' ');

@@ -1,4 +1,4 @@
-import { AgentError, defineAgent, type MessagePart } from 'rivulet';
+import { AgentError, citation, defineAgent, type MessagePart } from 'rivulet';
 import { asyncScheduler, concatMap, distinct, from, scan, scheduled, take, toArray } from 'rxjs';
 import { read, type Sentence, sentencesOf } from './_sentences.ts';
 import { textRank } from './_text-rank.ts';
@@ -58,12 +58,11 @@ function cite({ text, title }: Sentence, length: number): Cited {
   const sentence = text.replace(/\s+/g, ' ');
   const start_index = length + space.length;
   const end_index = start_index + sentence.length;
-  const metadata = { kind: 'citation' as const, start_index, end_index, description: text, ...(title && { title }) };
   return {
     end: end_index,
     parts: [
       { content_type: 'text/plain', content: `${space}${sentence}` },
-      { content_type: 'text/plain', metadata },
+      citation({ start_index, end_index, description: text, ...(title && { title }) }),
     ],
   };
 }

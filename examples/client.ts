@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';
-import { type Client, createClient, type Run, text } from 'rivulet/client';
+import { type Client, createClient, type Run, text, textOf } from 'rivulet/client';
 import type { Observable } from 'rxjs';
 
 /** A live UI: the answer so far, each time that it has grown. It takes up by itself what a broken line cuts off. */
@@ -25,8 +25,7 @@ export async function talk(
   return run;
 }
 
-const questionOf = ({ await_request }: Run): string =>
-  await_request?.message.parts.map(({ content }) => content ?? '').join('') ?? '';
+const questionOf = ({ await_request }: Run): string => (await_request ? textOf(await_request.message) : '');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [url = 'http://127.0.0.1:8000', agent = 'approve', input = 'paint the fence'] = process.argv.slice(2);

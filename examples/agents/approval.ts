@@ -1,7 +1,5 @@
-import { type AgentContext, defineAgent, type Message } from 'rivulet';
+import { type AgentContext, defineAgent, textOf } from 'rivulet';
 import { concatMap, from, map, type Observable, of } from 'rxjs';
-
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
 
 const stepsOf = (text: string): string[] =>
   text
@@ -38,7 +36,7 @@ export default defineAgent(
     metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'human-in-the-loop'] },
   },
   (input, context) =>
-    agree(stepsOf(input.map(textOf).join('\n')), context).pipe(
+    agree(stepsOf(textOf(input)), context).pipe(
       concatMap((plan) => (plan.length === 0 ? of('Nothing was done.') : from(plan.map((step) => `Done: ${step}\n`)))),
     ),
 );

@@ -1,14 +1,7 @@
-import { type AgentOutput, defineAgent } from 'rivulet';
+import { type AgentOutput, defineAgent, textOf } from 'rivulet';
 import { concatMap, type Observable, of, reduce } from 'rxjs';
 
 const stages = ['reverse', 'upper'];
-
-/** The text of whatever an agent emits, or of a message that it got. */
-function textOf(output: AgentOutput): string {
-  if (typeof output === 'string') return output;
-  if ('parts' in output) return output.parts.map(textOf).join('');
-  return 'content' in output ? (output.content ?? '') : '';
-}
 
 /**
  * A chain: what one agent says is what the next one hears.
@@ -36,6 +29,6 @@ export default defineAgent(
           reduce((text, output) => text + textOf(output), ''),
           concatMap((text) => context.call(stage, text)),
         ),
-      of(input.map(textOf).join('\n')),
+      of(textOf(input)),
     ),
 );

@@ -1,4 +1,4 @@
-import { defineAgent, type Message } from 'rivulet';
+import { defineAgent, textOf } from 'rivulet';
 import { filter, lastValueFrom, map } from 'rxjs';
 
 interface Count {
@@ -6,14 +6,12 @@ interface Count {
   readonly words: number;
 }
 
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
-
 /**
  * A stateful agent. What it has to remember is in the session, not in a variable: it outlives a
  * restart, and two conversations never see each other's.
  *
  * - `state` is one JSON value of the agent's own making; a session without one has `undefined`.
- * - `history` is what was said, message by message. It is read only by who subscribes to it.
+ * - `history` has the messages so far. It is read when the agent subscribes to it.
  */
 export default defineAgent(
   {
@@ -26,7 +24,7 @@ export default defineAgent(
   // An agent may be an async generator as well: handy where one thing comes after another.
   async function* (input, { session }) {
     const before = (await session.state<Count>()) ?? { messages: 0, words: 0 };
-    const words = input.map(textOf).join('\n').match(/\S+/g) ?? [];
+    const words = textOf(input).match(/\S+/g) ?? [];
     const count: Count = { messages: before.messages + input.length, words: before.words + words.length };
 
     yield `Message ${count.messages}; words so far: ${count.words}.`;

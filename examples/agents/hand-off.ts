@@ -1,13 +1,11 @@
-import { defineAgent, type Message } from 'rivulet';
+import { defineAgent, textOf } from 'rivulet';
 import { concat, concatMap, defer, ignoreElements, of } from 'rxjs';
-
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
 
 /**
  * A hand-off: the first message of a session gets a greeting here and its answer from a specialist;
  * every later one goes to that specialist at once, for the client still under this agent's name.
  *
- * Who has the conversation is the session's state. A session has one state, which all agents in it
+ * The session's state names the agent that has the conversation. A session has one state, which all agents in it
  * share: a specialist that keeps state as well needs a key of its own in it.
  */
 export default defineAgent(
@@ -27,7 +25,7 @@ export default defineAgent(
     defer(() => context.session.state<{ specialist: string }>()).pipe(
       concatMap((state) => {
         if (state !== undefined) return context.call(state.specialist, input);
-        const specialist = /\b(count|how many)\b/i.test(input.map(textOf).join('\n')) ? 'count-words' : 'upper';
+        const specialist = /\b(count|how many)\b/i.test(textOf(input)) ? 'count-words' : 'upper';
         return concat(
           of(`Welcome! From here on ${specialist} answers you.\n`),
           // Kept before the specialist speaks: should it fail, the conversation is its all the same.

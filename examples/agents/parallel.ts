@@ -1,18 +1,11 @@
-import { type AgentOutput, defineAgent } from 'rivulet';
+import { defineAgent, file, textOf } from 'rivulet';
 import { connect, map, merge, reduce, toArray } from 'rxjs';
 
 const agents = ['count-words', 'reverse', 'upper'];
 
-/** The text of whatever an agent emits. */
-function textOf(output: AgentOutput): string {
-  if (typeof output === 'string') return output;
-  if ('parts' in output) return output.parts.map(textOf).join('');
-  return 'content' in output ? (output.content ?? '') : '';
-}
-
 /**
  * Several agents at once. Each one's answer is an artifact of its own, sent as soon as it is whole,
- * so that a slow agent holds back nobody; what needs all of them comes last.
+ * so that a slow agent holds back no other; what needs all of them comes last.
  *
  * `merge` is first come, first served. Where only the whole counts, `forkJoin` gives all answers at once,
  * in the order they were asked. If one fails, the run fails and the others are cancelled.
@@ -34,7 +27,7 @@ export default defineAgent(
     const answers = agents.map((name) =>
       context.call(name, input).pipe(
         reduce((text, output) => text + textOf(output), ''),
-        map((content) => ({ name: `${name}.txt`, content })),
+        map((text) => file(`${name}.txt`, text)),
       ),
     );
     return merge(...answers).pipe(

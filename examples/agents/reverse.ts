@@ -1,7 +1,5 @@
-import { defineAgent, type Message } from 'rivulet';
+import { defineAgent, textOf } from 'rivulet';
 import { from } from 'rxjs';
-
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
 
 /** A helper for the others. */
 export default defineAgent(
@@ -13,7 +11,7 @@ export default defineAgent(
     metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'helper'] },
   },
   (input) => {
-    const words = input.map(textOf).join('\n').match(/\S+/g) ?? [];
+    const words = textOf(input).match(/\S+/g) ?? [];
     return from(words.reverse().map((word, index) => (index === 0 ? word : ` ${word}`)));
   },
 );

@@ -1,4 +1,4 @@
-import { defineAgent, type Message } from 'rivulet';
+import { defineAgent, textOf, trajectory } from 'rivulet';
 import { concat, of } from 'rxjs';
 
 // The first that fits; a model that picks a name from a list would stand here just as well.
@@ -7,8 +7,6 @@ const routes = [
   { when: /\b(loud|shout)/i, agent: 'upper' },
 ];
 const otherwise = 'reverse';
-
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
 
 /**
  * A router: looks at the input, picks an agent, and gets out of the way. The answer streams through
@@ -28,11 +26,8 @@ export default defineAgent(
     },
   },
   (input, context) => {
-    const text = input.map(textOf).join('\n');
+    const text = textOf(input);
     const agent = routes.find(({ when }) => when.test(text))?.agent ?? otherwise;
-    return concat(
-      of({ metadata: { kind: 'trajectory' as const, message: `Sent to ${agent}.` } }),
-      context.call(agent, input),
-    );
+    return concat(of(trajectory({ message: `Sent to ${agent}.` })), context.call(agent, input));
   },
 );

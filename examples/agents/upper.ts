@@ -1,7 +1,5 @@
-import { defineAgent, type Message } from 'rivulet';
+import { defineAgent, textOf } from 'rivulet';
 import { from } from 'rxjs';
-
-const textOf = ({ parts }: Message): string => parts.map((part) => part.content ?? '').join('');
 
 /** A helper for the others: answers word by word, so that a reader can see the stream. */
 export default defineAgent(
@@ -13,7 +11,7 @@ export default defineAgent(
     metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'helper'] },
   },
   (input) => {
-    const text = input.map(textOf).join('\n').toUpperCase();
+    const text = textOf(input).toUpperCase();
     return from(text.match(/\s*\S+/g) ?? []);
   },
 );

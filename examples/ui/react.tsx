@@ -1,17 +1,15 @@
 /** @jsxImportSource react */
 import { type FormEvent, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { type Client, createClient, type Message, type Run } from 'rivulet/client';
+import { type Client, createClient, type Run, textOf } from 'rivulet/client';
 import { useRun } from 'rivulet/react';
-
-const textOf = (message: Message): string => message.parts.map(({ content }) => content ?? '').join('');
 
 function Answer({ client, run_id }: { client: Client; run_id: string }) {
   const { run, error } = useRun(client, run_id);
   const failure = error ?? run?.error;
   return (
     <section>
-      <p>{run?.output.map(textOf).join('\n\n')}</p>
+      <p>{textOf(run?.output ?? [])}</p>
       {failure && <p role="alert">{failure.message}</p>}
       {run?.await_request && (
         <Say label={textOf(run.await_request.message)} onSay={(reply) => client.resume(run_id, reply)} />

@@ -14,6 +14,7 @@ import {
 } from 'rxjs';
 import type { Client } from '../client/client.ts';
 import { ClientError } from '../client/client-error.ts';
+import { textOf } from '../core/parts.ts';
 import { isFinal } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { AwaitRequest, Run, RunStatus } from '../schema/run.ts';
@@ -114,7 +115,7 @@ export class RunFollower {
     // The log also has await requests that were answered long ago.
     const { await_request } = await this.client.get(run_id, { signal });
     if (await_request === undefined || !isDeepStrictEqual(await_request, awaiting.await_request)) return undefined;
-    const question = await_request.message.parts.map(({ content }) => content ?? '').join('');
+    const question = textOf(await_request.message);
     terminal.note(question, 'bold');
     const replied =
       terminal.interactive &&

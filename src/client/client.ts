@@ -24,6 +24,7 @@ import {
 } from './rivulet.ts';
 import { isAgentsPage, isJson, isManifest, isRun, isRunsPage, isSession } from './shapes.ts';
 
+export { textOf } from '../core/parts.ts';
 export type { AgentManifest } from '../schema/agent.ts';
 export type { Event } from '../schema/event.ts';
 export type { Message, MessageInput, MessagePart } from '../schema/message.ts';

@@ -19,14 +19,14 @@ export const AgentManifestInput = Type.Composite([
 ]);
 export type AgentManifestInput = Static<typeof AgentManifestInput>;
 
-/** What an agent decides about its runs. */
+/** How an agent's runs are executed. */
 export interface AgentOptions {
   /** Re-enter the run after a crash or a deploy instead of failing it. Default false. */
   readonly durable?: boolean;
-  /** What to do where the session has a run that is not over. Default `parallel`; the header `If-Busy` overrides it. */
+  /** What to do where the session has a run that is not final. Default `parallel`; the header `If-Busy` overrides it. */
   readonly if_busy?: IfBusy;
   /**
-   * What to do when the last reader of a stream, or the waiting client of a sync run, is gone. Default `continue`;
+   * What to do when the last reader of a stream, or the client of a sync run, disconnects. Default `continue`;
    * the header `On-Disconnect` overrides it.
    */
   readonly on_disconnect?: OnDisconnect;
@@ -35,7 +35,7 @@ export interface AgentOptions {
 /** Run beside it, after it, not at all (409), or instead of it. */
 export type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
 
-/** Go on, cancel, or cancel unless a reader is back within some seconds. */
+/** Go on, cancel, or cancel unless a reader is back within so many seconds. */
 export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
 
 export interface AwaitOptions {
@@ -74,16 +74,16 @@ export interface AgentContext {
   /** uuid */
   readonly run_id: string;
   readonly agent_name: string;
-  /** Fires when the run is over, however it ended, and when it leaves this process; in a call, when the call is over. */
+  /** Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. */
   readonly signal: AbortSignal;
   readonly session: AgentSession;
   readonly log: AgentLog;
   /** Asks: the run is `awaiting` until the reply comes. Emits the reply and completes; resolves to it where it is awaited. */
   await(request: string | Message | AwaitRequest, options?: AwaitOptions): Awaitable<AwaitResume>;
   /**
-   * A named piece of work. In a durable run its values are journaled; when the run is re-entered they come from
-   * there, and the work is not done again. Where it was cut short, `again` is called with the values so far
-   * and returns what comes after them; without it the work is done once more, and has to say the same.
+   * A named piece of work. In a durable run its values are journaled. When the run is re-entered, the values come from
+   * the journal and the work is not done again. If the work was cut off, `again` gets the values so far and returns
+   * the rest; without `again` the work is done once more and has to emit the same values.
    * Where it is awaited, it resolves to its last value, or undefined where it has none.
    */
   step<T>(
@@ -96,7 +96,7 @@ export interface AgentContext {
    * `agent/<name>`. Where it is awaited, it resolves to all its parts as one such message, without generic events.
    */
   call(agent: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message>;
-  /** Adds to what the run used; the agent's average counts these instead of streamed parts. */
+  /** Adds to the run's tokens. The agent's average counts these instead of streamed parts. */
   usage(used: { tokens: number }): void;
 }
 
@@ -132,10 +132,10 @@ export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, op
   });
 }
 
-/** Larger manifests than any: each list of agents has all of them. */
+/** Limits of a manifest: each list of agents contains all manifests. */
 const manifestLimits = { chars: 1024 * 1024, values: 10_000 };
 
-// A copy of what JSON can say: a manifest that it cannot say would fail when it is first asked for.
+// A JSON copy: a manifest that JSON cannot express would fail when a client first asks for it.
 function plain(manifest: unknown): unknown {
   try {
     return toJson(manifest, manifestLimits);

@@ -54,11 +54,11 @@ export async function cutEverywhere(agent: Agent, input: Input, options: CutOpti
 
 /** As `cutEverywhere`, for callers that count the faults. */
 export async function cutAll(agent: Agent, input: Input, options: CutOptions = {}): Promise<Cuts> {
-  const { answers, history, calls, limits, endOf = saidIn } = options;
-  const agents = cast(agent, calls);
+  const { answers, limits, endOf = saidIn } = options;
+  const agents = cast(agent, options);
   const store = new RecordingStore();
   const engine = await startEngine(agents, store, limits);
-  const session_id = await openSession(engine, history);
+  const session_id = await openSession(engine, options);
   const before = store.commits.length;
   const run_id = await begin(engine, agent, input, session_id);
   const first = await follow(engine, run_id, answers);

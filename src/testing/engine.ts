@@ -8,14 +8,16 @@ import { newId } from '../engine/ids.ts';
 import type { Limits } from '../engine/limits.ts';
 import { Registry } from '../engine/registry.ts';
 import type { Event } from '../schema/event.ts';
-import type { MessageInput } from '../schema/message.ts';
+import type { Message, MessageInput } from '../schema/message.ts';
 import type { AwaitRequest, Run } from '../schema/run.ts';
 
 /** What an agent meets in a test. */
 export interface Scene {
   readonly answers?: Answers;
   /** Messages that the session has before the run. */
-  readonly history?: readonly MessageInput[];
+  readonly history?: readonly (Message | MessageInput)[];
+  /** The session's state before the run. */
+  readonly state?: unknown;
   /** The agents that this one may call, by name: agents, their functions, or the text that each answers with. */
   readonly calls?: Readonly<Record<string, Agent | AgentFunction | string>>;
   readonly limits?: Partial<Limits>;
@@ -67,13 +69,15 @@ export async function startEngine(
   return engine;
 }
 
-/** Its input is the history of its session. */
-const earlier = defineAgent({ name: 'rivulet-test-history', description: 'Fills a session.' }, () => []);
+const earlier = 'rivulet-test-session';
 
-/** The agent of a test, and the agents that it may call. */
-export const cast = (agent: Agent, calls: Scene['calls'] = {}): Agent[] => [
+/** The agent of a test, the agents that it may call, and one that fills the session: its input is the history. */
+export const cast = (agent: Agent, { calls = {}, state }: Scene): Agent[] => [
   agent,
-  earlier,
+  defineAgent({ name: earlier, description: 'Fills a session.' }, async (_, { session }) => {
+    if (state !== undefined) await session.setState(state);
+    return [];
+  }),
   ...Object.entries(calls).map(([name, called]) =>
     typeof called === 'object'
       ? defineAgent({ ...called.manifest, name }, called.run, called.options)
@@ -84,13 +88,21 @@ export const cast = (agent: Agent, calls: Scene['calls'] = {}): Agent[] => [
   ),
 ];
 
-/** Fills the session, where there is a history. Answers the session's id. */
-export async function openSession(engine: Engine, history: Scene['history'] = []): Promise<string> {
+/** Makes the session with its history and state. Answers its id. */
+export async function openSession(engine: Engine, { history = [], state }: Scene): Promise<string> {
   const session_id = newId();
-  if (history.length === 0) return session_id;
-  const { run_id } = await engine.create({ agent_name: earlier.manifest.name, session_id, input: [...history] });
-  await follow(engine, run_id);
+  if (history.length === 0 && state === undefined) return session_id;
+  // A message of a run that failed may not be complete.
+  const input = history.map(({ completed_at, ...rest }) => ({ ...rest, ...(completed_at && { completed_at }) }));
+  await follow(engine, (await engine.create({ agent_name: earlier, session_id, input })).run_id);
   return session_id;
+}
+
+/** The state that the session has now. */
+export async function stateOf(store: Store, session_id: string): Promise<unknown> {
+  const { state } = (await store.session(session_id)) ?? {};
+  const [kept] = state ? await store.resources([state.slice(state.lastIndexOf('/') + 1)]) : [];
+  return kept && JSON.parse(kept.body);
 }
 
 export async function begin(engine: Engine, agent: Agent, input: Input, session_id: string): Promise<string> {

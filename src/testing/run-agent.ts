@@ -1,7 +1,7 @@
-import type { Input } from '../client/input.ts';
+import { type Input, toMessages } from '../client/input.ts';
 import type { Agent } from '../core/agent.ts';
 import { textOf } from '../core/parts.ts';
-import type { MessagePart } from '../schema/message.ts';
+import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import {
   begin,
@@ -12,6 +12,7 @@ import {
   openSession,
   type Scene,
   startEngine,
+  stateOf,
 } from './engine.ts';
 
 export interface RunAgentOptions extends Scene, EngineTools {
@@ -24,6 +25,9 @@ export interface RanAgent extends Followed {
   /** The text of the output, with a blank line between messages. */
   readonly text: string;
   readonly parts: MessagePart[];
+  /** The session after the run: `history` and `state` are options of the next `runAgent` of the conversation. */
+  readonly history: (Message | MessageInput)[];
+  readonly state: unknown;
 }
 
 /**
@@ -32,18 +36,26 @@ export interface RanAgent extends Followed {
  * @throws RivuletError where no run can be made of the input, or a reply does not fit its question
  */
 export async function runAgent(agent: Agent, input: Input, options: RunAgentOptions = {}): Promise<RanAgent> {
-  const { answers, history, calls, limits, signal } = options;
-  const engine = await startEngine(cast(agent, calls), new MemoryStore(), limits, options);
+  const { answers, history = [], limits, signal } = options;
+  const store = new MemoryStore();
+  const engine = await startEngine(cast(agent, options), store, limits, options);
   let run_id: string | undefined;
   // A run that is over meanwhile needs no cancel.
   const cancel = (): void => void (run_id && engine.cancel(run_id).catch(() => undefined));
   signal?.addEventListener('abort', cancel);
   try {
-    run_id = await begin(engine, agent, input, await openSession(engine, history));
+    const session_id = await openSession(engine, options);
+    run_id = await begin(engine, agent, input, session_id);
     if (signal?.aborted) cancel();
     const followed = await follow(engine, run_id, answers);
-    const { output } = followed.run;
-    return { ...followed, text: textOf(output), parts: output.flatMap(({ parts }) => parts) };
+    const { output, status } = followed.run;
+    return {
+      ...followed,
+      text: textOf(output),
+      parts: output.flatMap(({ parts }) => parts),
+      history: status === 'completed' ? [...history, ...toMessages(input), ...output] : [...history],
+      state: await stateOf(store, session_id),
+    };
   } finally {
     signal?.removeEventListener('abort', cancel);
     await engine.stop();

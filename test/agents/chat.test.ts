@@ -1,16 +1,23 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { MessagePart, Run } from 'rivulet';
+import type { Run } from 'rivulet';
+import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import chat from '../../agents/chat.ts';
 import { ask, eventsOf, finished, framesUntil, type Served, serve, textOf } from '../support/serve.ts';
 import { type Answer, type Llm, type LlmRequest, startLlm } from './llm.ts';
 
-/** The chat agent on a server, and the model that it talks to. */
-async function serveChat(script: (request: LlmRequest) => Answer): Promise<Served & { llm: Llm }> {
+/** The model that the chat agent talks to. */
+async function model(script: (request: LlmRequest) => Answer): Promise<Llm> {
   const llm = await startLlm(script);
   onTestFinished(() => llm.close());
   setModel(llm.url);
+  return llm;
+}
+
+/** The chat agent on a server, and its model. */
+async function serveChat(script: (request: LlmRequest) => Answer): Promise<Served & { llm: Llm }> {
+  const llm = await model(script);
   return { ...(await serve([chat])), llm };
 }
 
@@ -32,8 +39,8 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-const run = async (served: Served, text: string, more: object = {}): Promise<Run> =>
-  (await served.post('/runs', ask('chat', text, more))).json();
+const run = async (served: Served, text: string): Promise<Run> =>
+  (await served.post('/runs', ask('chat', text))).json();
 
 /** Something that happens once, for others to wait for. */
 function happening(): { happens: () => void; happened: Promise<void> } {
@@ -50,8 +57,6 @@ async function firstToken(served: Served): Promise<string> {
   await framesUntil(response, ({ event }) => event.type === 'message.part');
   return response.headers.get('run-id') ?? '';
 }
-
-const partsOf = ({ output }: Run): MessagePart[] => output.flatMap(({ parts }) => parts);
 
 /** A model that calculates what it is asked, then says what came out. */
 const calculates = ({ body }: LlmRequest): Answer => {
@@ -82,17 +87,17 @@ describe('chat', () => {
   });
 
   it('asks the model and shows the key that the environment names when the run starts', async () => {
-    const served = await serveChat(() => ['Hi']);
-    await run(served, 'Hello');
-    expect(served.llm.requests[0]?.headers.authorization).toBe('Bearer key-of-the-test');
-    expect(served.llm.requests[0]?.body.model).toBe('model-of-the-test');
+    const { requests } = await model(() => ['Hi']);
+    await runAgent(chat, 'Hello');
+    expect(requests[0]?.headers.authorization).toBe('Bearer key-of-the-test');
+    expect(requests[0]?.body.model).toBe('model-of-the-test');
   });
 
   it('tells the model what was said before in the session', async () => {
-    const served = await serveChat(({ body }) => [`Answer ${body.messages.length}`]);
-    const { session_id } = await run(served, 'First');
-    await run(served, 'Second', { session_id });
-    expect(served.llm.requests.map(({ body }) => body.messages)).toEqual([
+    const { requests } = await model(({ body }) => [`Answer ${body.messages.length}`]);
+    const first = await runAgent(chat, 'First');
+    await runAgent(chat, 'Second', { history: first.history });
+    expect(requests.map(({ body }) => body.messages)).toEqual([
       [{ role: 'user', content: 'First' }],
       [
         { role: 'user', content: 'First' },
@@ -103,13 +108,10 @@ describe('chat', () => {
   });
 
   it('shows the model the images of a message', async () => {
-    const served = await serveChat(() => ['A dot.']);
-    const parts = [
-      { content: 'What is this?' },
-      { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' },
-    ];
-    await served.post('/runs', { agent_name: 'chat', input: [{ parts }] });
-    expect(served.llm.requests[0]?.body.messages[0]?.content).toEqual([
+    const { requests } = await model(() => ['A dot.']);
+    const picture = { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' as const };
+    await runAgent(chat, ['What is this?', picture]);
+    expect(requests[0]?.body.messages[0]?.content).toEqual([
       { type: 'text', text: 'What is this?' },
       { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw==' } },
     ]);
@@ -136,8 +138,8 @@ describe('chat', () => {
 
 describe('chat, when the model calculates', () => {
   it('shows what went in and what came out, and lets the model go on', async () => {
-    const served = await serveChat(calculates);
-    const [call, answer, ...others] = partsOf(await run(served, '(0.1 + 0.2) * sqrt(16)'));
+    await model(calculates);
+    const [call, answer, ...others] = (await runAgent(chat, '(0.1 + 0.2) * sqrt(16)')).parts;
     expect(call?.metadata).toMatchObject({
       kind: 'trajectory',
       tool_name: 'calculate',
@@ -170,16 +172,14 @@ describe('chat, when the model calculates', () => {
     ['evaluate("1")', /evaluate is not a known/],
     ['combinations(1e9, 5e8)', /combinations is not a known/],
   ])('lets it know why %s is not calculated', async (expression, reason) => {
-    const served = await serveChat(calculates);
-    const [call] = partsOf(await run(served, expression));
+    await model(calculates);
+    const [call] = (await runAgent(chat, expression)).parts;
     expect(call?.metadata).toMatchObject({ tool_output: { error: expect.stringMatching(reason) } });
   });
 
   it('lets it know when it calls with something that is no JSON', async () => {
-    const served = await serveChat(({ body }) =>
-      body.messages.length > 1 ? ['Sorry'] : [{ tool: 'calculate', input: '{"expr' }],
-    );
-    const [call, answer] = partsOf(await run(served, '1 + 1'));
+    await model(({ body }) => (body.messages.length > 1 ? ['Sorry'] : [{ tool: 'calculate', input: '{"expr' }]));
+    const [call, answer] = (await runAgent(chat, '1 + 1')).parts;
     expect(call?.metadata).toMatchObject({
       tool_input: { arguments: '{"expr' },
       tool_output: { error: expect.any(String) },
@@ -188,9 +188,9 @@ describe('chat, when the model calculates', () => {
   });
 
   it('gives up on a model that does nothing else', async () => {
-    const served = await serveChat(() => [{ tool: 'calculate', input: { expression: '1' } }]);
-    const { status, error } = await run(served, 'Loop');
-    expect(served.llm.requests).toHaveLength(8);
+    const { requests } = await model(() => [{ tool: 'calculate', input: { expression: '1' } }]);
+    const { status, error } = (await runAgent(chat, 'Loop')).run;
+    expect(requests).toHaveLength(8);
     expect(status).toBe('failed');
     expect(error).toMatchObject({
       code: 'server_error',
@@ -201,10 +201,10 @@ describe('chat, when the model calculates', () => {
 });
 
 describe('chat fails', () => {
-  it('saying what to start or set when nobody listens', async () => {
+  it('with what to start or set when no server listens', async () => {
     const url = `http://127.0.0.1:${await freePort()}/v1`;
     setModel(url);
-    const { status, error } = await run(await serve([chat]), 'Anybody?');
+    const { status, error } = (await runAgent(chat, 'Hello?')).run;
     expect(status).toBe('failed');
     expect(error?.data?.code).toBe('llm_unreachable');
     expect(error?.message).toContain(`No LLM answers at ${url}: start Ollama`);
@@ -215,11 +215,11 @@ describe('chat fails', () => {
     [401, 'Incorrect API key provided'],
     [404, 'model "model-of-the-test" not found, try pulling it first'],
   ])('with the words of a server that answers %i', async (status, message) => {
-    const served = await serveChat(() => ({ status, message }));
-    const { error } = await run(served, 'Hello');
+    const { requests } = await model(() => ({ status, message }));
+    const { error } = (await runAgent(chat, 'Hello')).run;
     expect(error?.data?.code).toBe('llm_error');
     expect(error?.message).toContain(`${status} ${message}`);
-    expect(served.llm.requests).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
   it('when the answer breaks off, and keeps what there is of it', async () => {

@@ -1,17 +1,20 @@
-import type { Run } from 'rivulet';
+import { runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 import echo from '../../agents/echo.ts';
-import { serve } from '../support/serve.ts';
 
 describe('echo', () => {
   it('returns each message that it gets, parts of every kind included', async () => {
-    const served = await serve([echo]);
-    const picture = { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64', name: 'dot.png' };
+    const picture = {
+      content_type: 'image/png',
+      content: 'iVBORw==',
+      content_encoding: 'base64' as const,
+      name: 'dot.png',
+    };
     const input = [
       { role: 'user', parts: [{ content: 'Hello' }, picture] },
       { role: 'user', parts: [{ content: 'again' }] },
     ];
-    const run: Run = await (await served.post('/runs', { agent_name: 'echo', input })).json();
+    const { run } = await runAgent(echo, input);
     expect(run).toMatchObject({
       status: 'completed',
       output: [

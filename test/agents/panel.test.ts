@@ -1,4 +1,5 @@
-import type { Run } from 'rivulet';
+import type { Agent } from 'rivulet';
+import { runAgent } from 'rivulet/testing';
 import { NEVER, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import chat from '../../agents/chat.ts';
@@ -6,13 +7,11 @@ import echo from '../../agents/echo.ts';
 import panel from '../../agents/panel.ts';
 import summarize from '../../agents/summarize.ts';
 import { agent } from '../support/agents.ts';
-import { ask, eventsOf, serve, textOf } from '../support/serve.ts';
 import { startLlm } from './llm.ts';
 
 const text = 'Rivers carry water to the sea.';
-const panelWith = (other = chat) => serve([panel, echo, summarize, other]);
-const run = async (served: Awaited<ReturnType<typeof serve>>, said = text): Promise<Run> =>
-  (await served.post('/runs', ask('panel', said))).json();
+const runWith = (calls: Record<string, Agent> = { chat }, said = text) =>
+  runAgent(panel, said, { calls: { echo, summarize, ...calls } });
 
 function setModel(url: string): void {
   vi.stubEnv('OPENAI_BASE_URL', url);
@@ -26,35 +25,32 @@ describe('panel', () => {
     const llm = await startLlm(() => ['To ', 'the ', 'Sea']);
     onTestFinished(() => llm.close());
     setModel(llm.url);
-    const served = await panelWith();
-    const done = await run(served);
-    expect(textOf(done)).toBe(`You said: ${text}\nSummary: ${text}\nTitle: To the Sea`);
-    const parts = (await eventsOf(served, done.run_id)).flatMap((event) =>
-      event.type === 'message.part' ? event.part.content : [],
-    );
-    expect(parts.slice(-3)).toEqual(['To ', 'the ', 'Sea']);
+    const done = await runWith();
+    expect(done.text).toBe(`You said: ${text}\nSummary: ${text}\nTitle: To the Sea`);
+    const tokens = done.events.flatMap((event) => (event.type === 'message.part' ? event.part.content : []));
+    expect(tokens.slice(-3)).toEqual(['To ', 'the ', 'Sea']);
   });
 
   it('hands the summary on to the model', async () => {
     const llm = await startLlm(() => ['Sea']);
     onTestFinished(() => llm.close());
     setModel(llm.url);
-    await run(await panelWith());
+    await runWith();
     expect(llm.requests.map(({ body }) => body.messages.at(-1)?.content)).toEqual([expect.stringContaining(text)]);
   });
 
   it('makes do with the summary when there is no model', async () => {
-    setModel('http://127.0.0.1:9/v1'); // "discard": nobody listens there
-    const done = await run(await panelWith());
-    expect(done.status).toBe('completed');
-    expect(textOf(done)).toBe(`You said: ${text}\nSummary: ${text}\nTitle: Rivers carry water to the`);
+    setModel('http://127.0.0.1:9/v1'); // "discard": no server listens there
+    const done = await runWith();
+    expect(done.run.status).toBe('completed');
+    expect(done.text).toBe(`You said: ${text}\nSummary: ${text}\nTitle: Rivers carry water to the`);
   });
 
   it.each([
-    ['says nothing', agent('chat', () => [])],
-    ['is not hosted', agent('other', () => [])],
-  ])('makes do with the summary when the model %s', async (_, other) => {
-    expect(textOf(await run(await panelWith(other)))).toMatch(/Title: Rivers carry water to the$/);
+    ['says nothing', { chat: agent('chat', () => []) }],
+    ['is not hosted', {}],
+  ])('makes do with the summary when the model %s', async (_, calls) => {
+    expect((await runWith(calls)).text).toMatch(/Title: Rivers carry water to the$/);
   });
 
   it('lets go of a model that has not said a word in five seconds', async () => {
@@ -72,15 +68,14 @@ describe('panel', () => {
       asked();
       return NEVER;
     });
-    const served = await serve([panel, echo, agent('summarize', () => of(text)), silent]);
-    const done = run(served);
+    const done = runWith({ summarize: agent('summarize', () => of(text)), chat: silent });
     await modelAsked;
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(textOf(await done)).toMatch(/Title: Rivers carry water to the$/);
+    expect((await done).text).toMatch(/Title: Rivers carry water to the$/);
     expect(signal?.aborted).toBe(true);
   });
 
   it('fails as the summary does when there is no text', async () => {
-    expect((await run(await panelWith(), '')).error?.code).toBe('invalid_input');
+    expect((await runWith({ chat }, '')).run.error?.code).toBe('invalid_input');
   });
 });

@@ -1,19 +1,16 @@
-import type { Message, MessagePart, Run } from 'rivulet';
+import { type MessagePart, type Run, textOf } from 'rivulet';
+import { runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 import summarize from '../../agents/summarize.ts';
 import { serve } from '../support/serve.ts';
 
 async function summaryOf(...parts: MessagePart[]): Promise<Run> {
-  const served = await serve([summarize]);
-  return (await served.post('/runs', { agent_name: 'summarize', input: [{ parts }] })).json();
+  return (await runAgent(summarize, parts)).run;
 }
-
-const textOf = (message: Message | undefined): string =>
-  (message?.parts ?? []).map(({ content }) => content ?? '').join('');
 
 /** What each citation says it is about, and what it points to. */
 function citationsOf({ output }: Run) {
-  const text = textOf(output[0]);
+  const text = textOf(output);
   return (output[0]?.parts ?? []).flatMap(({ metadata }) =>
     metadata?.kind === 'citation'
       ? {
@@ -32,7 +29,7 @@ In spring the ice melts, and the river carries so much
 water that it leaves its bed. Her dog is called Rex.
 
 Fish swim up the river to the mountains. It was Tuesday. The sea is salty, but the water of the river is not.
-Nobody answered. Without the river there would be no fish in the mountains.
+No answer came. Without the river there would be no fish in the mountains.
 `;
 
 describe('summarize', () => {
@@ -43,13 +40,13 @@ describe('summarize', () => {
     expect(sources).toHaveLength(3);
     const places = sources.map((source) => river.indexOf(source));
     expect(places).toEqual(places.toSorted((a, b) => a - b));
-    expect(sources.join()).not.toMatch(/coffee|Rex|Tuesday|Nobody/);
+    expect(sources.join()).not.toMatch(/coffee|Rex|Tuesday|No answer/);
   });
 
   it('cites each of its sentences: the index points into the summary, the description is the source verbatim', async () => {
     const run = await summaryOf({ content: river });
     const citations = citationsOf(run);
-    expect(citations.map(({ points }) => points).join(' ')).toBe(textOf(run.output[0]));
+    expect(citations.map(({ points }) => points).join(' ')).toBe(textOf(run.output));
     for (const { source = '', points } of citations) {
       expect(river).toContain(source);
       expect(points).toBe(source.replace(/\s+/g, ' '));
@@ -108,10 +105,9 @@ describe('summarize', () => {
     expect(run.error?.message).toMatch(/^There is nothing to summarize: send /);
   });
 
-  it('is told only of text: other parts are refused before it runs', async () => {
-    const served = await serve([summarize]);
-    const parts = [{ content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' }];
-    expect((await served.post('/runs', { agent_name: 'summarize', input: [{ parts }] })).status).toBe(422);
+  it('takes text only: other parts are refused before it runs', async () => {
+    const picture = { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' as const };
+    await expect(summaryOf(picture)).rejects.toMatchObject({ kind: 'content_type_refused', status: 422 });
   });
 
   it.each(['text/plain', 'text/markdown'])(
@@ -134,7 +130,7 @@ describe('summarize', () => {
     },
   );
 
-  it('holds up nobody else over Markdown that is built to take long', async () => {
+  it('does not hold up other requests over Markdown that is built to take long', async () => {
     const served = await serve([summarize]);
     const parts = [{ content_type: 'text/markdown', content: '> a\n\n'.repeat(20_000) }];
     const summary = served.post('/runs', { agent_name: 'summarize', input: [{ parts }] });

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { concat, defer, finalize, map, NEVER, Observable, of, timer } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { textOf } from '../../src/core/parts.ts';
 import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -10,7 +11,7 @@ import { again, begin, eventsOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, name = 'odd', durable = false): Agent =>
   defineAgent({ name, description: 'Odd.' }, run, { durable });
-const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
+const text = ({ output }: Run): string => output.map(textOf).join('');
 
 /** Errors that would end a process; there must be none. */
 function strays(): unknown[] {

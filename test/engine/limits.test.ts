@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { firstValueFrom, ignoreElements, range } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
+import { textOf } from '../../src/core/parts.ts';
 import { fold } from '../../src/core/run-state.ts';
 import type { Store } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
@@ -13,7 +14,7 @@ import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'much', description: 'Much.' }, run, { durable });
-const text = ({ output }: Run): string => output.flatMap(({ parts }) => parts.map(({ content }) => content)).join('');
+const text = ({ output }: Run): string => output.map(textOf).join('');
 
 describe('the limits of a run', () => {
   const repeat = (work: (context: AgentContext) => Promise<unknown>): AgentFunction => {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Run } from '../../src/index.ts';
+import { type Run, textOf as textOfMessage } from '../../src/index.ts';
 import { RivuletProcess } from './process.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -202,8 +202,7 @@ const body = (agent_name: string, mode: string): object => ({
 });
 
 // Not that of serve.ts: it imports vitest, which a script cannot.
-const textOf = ({ output }: Run): string =>
-  output.flatMap(({ parts }) => parts.map(({ content }) => content ?? '')).join('');
+const textOf = ({ output }: Run): string => output.map(textOfMessage).join('');
 
 /** The first, the last, and some of those between; the same ones each time, so that a failure comes again. */
 export function sampleOf(ids: readonly string[], count: number): string[] {

@@ -1,6 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
-import { type Agent, createServer, type Event, type Run, type ServerOptions } from '../../src/index.ts';
+import {
+  type Agent,
+  createServer,
+  type Event,
+  type Run,
+  type ServerOptions,
+  textOf as textOfMessage,
+} from '../../src/index.ts';
 
 export interface Served {
   readonly app: FastifyInstance;
@@ -77,8 +84,7 @@ export async function framesUntil(response: Response, enough: (frame: Framed) =>
 
 export const types = (events: readonly { type: string }[]): string[] => events.map(({ type }) => type);
 
-export const textOf = (run: Run): string =>
-  run.output.flatMap(({ parts }) => parts.map(({ content }) => content ?? '')).join('');
+export const textOf = ({ output }: Run): string => output.map(textOfMessage).join('');
 
 /** The run's events as the list endpoint has them. */
 export async function eventsOf(served: Served, run_id: string): Promise<Event[]> {

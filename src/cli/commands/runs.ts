@@ -1,3 +1,4 @@
+import { textOf } from '../../core/parts.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import { type Connection, connect } from '../connect.ts';
 import { exit } from '../exit-codes.ts';
@@ -36,5 +37,5 @@ const row = ({ run_id, agent_name, status, created_at, error, await_request }: R
   agent_name,
   status,
   created_at.slice(0, 19).replace('T', ' '),
-  error?.message ?? await_request?.message.parts.map(({ content }) => content ?? '').join('') ?? '',
+  error?.message ?? (await_request ? textOf(await_request.message) : ''),
 ];

@@ -23,7 +23,7 @@ export interface ContextHost {
   readonly source: Source;
   /** In a durable run. */
   readonly steps: Steps | undefined;
-  /** Milliseconds until an await that nobody answers ends the run; zero for never. */
+  /** Milliseconds until an await without a reply ends the run; zero for never. */
   readonly awaitTimeout: number;
   /** Tells calls apart while the run is led through its past. */
   readonly reorderBuffer: ReorderBuffer | undefined;

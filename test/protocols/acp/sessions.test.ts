@@ -1,12 +1,10 @@
 import { createServer as createHttpServer } from 'node:http';
 import { concatMap, from, map, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Message, Run, Session } from '../../../src/index.ts';
+import { textOf as contentOf, type Run, type Session } from '../../../src/index.ts';
 import { openStore } from '../../../src/stores/open.ts';
 import { agent, echo } from '../../support/agents.ts';
 import { ask, finished, type Served, serve, textOf } from '../../support/serve.ts';
-
-const contentOf = ({ parts }: Message): string => parts.map(({ content }) => content ?? '').join('');
 
 /** Answers the session so far. */
 const recall = agent('recall', (_, context) =>
