@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isAgent } from '../core/agent.ts';
 import type { Hosted } from '../engine/registry.ts';
 
@@ -49,12 +49,15 @@ export async function allowTypeScript(): Promise<void> {
   register({ tsconfig: false });
 }
 
-/** The agent of a file; a new `version` bypasses Node's module cache. @throws Error with one line that names the file */
+/**
+ * The agent of a file; a new `version` bypasses Node's module cache.
+ * @throws Error with one line that names the file, and the line in it
+ */
 export async function loadAgent(file: string, version?: number): Promise<Hosted> {
   const name = relative('.', file);
   const query = version === undefined ? '' : `?rivulet=${version}`;
   const module = await import(`${pathToFileURL(file).href}${query}`).catch((error: unknown) => {
-    throw new Error(`${name}: does not load: ${firstLine(error)}`, { cause: error });
+    throw new Error(`${name}: does not load: ${firstLine(error)}${placeOf(error)}`, { cause: error });
   });
   if (!isAgent(module.default)) {
     throw new Error(
@@ -73,4 +76,22 @@ function firstLine(error: unknown): string {
     .map((line) => line.trim())
     .filter(Boolean);
   return first.endsWith(':') ? `${first} ${second}` : first;
+}
+
+/** The folder of this package: `src`, or `dist`. */
+const own = new URL('..', import.meta.url).href;
+/** A line of a stack that ends with a place. */
+const place = /(?:^|[\s(])(file:\/\/[^\s()]+|\/[^\s()]+?):(\d+)(?::(\d+))?\)?$/;
+
+/** Where the author's code threw, as ` (agents/a.ts:3:7)`: the first line of the stack that is in no package. */
+function placeOf(error: unknown): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  for (const line of stack.replace(/\?rivulet=\d+/g, '').split('\n')) {
+    const [, at = '', row, column] = place.exec(line.trim()) ?? [];
+    if (at === '') continue;
+    const { href } = at.startsWith('/') ? pathToFileURL(at) : new URL(at);
+    if (href.startsWith(own) || href.includes('/node_modules/')) continue;
+    return ` (${[relative('.', fileURLToPath(href)), row, column].filter(Boolean).join(':')})`;
+  }
+  return '';
 }

@@ -11,7 +11,15 @@ const cases: [string, Record<string, string>, RegExp][] = [
   [
     'a file that does not load',
     { 'agents/bad.ts': 'export default nope;' },
-    /^agents\/bad\.ts: does not load: nope is not defined$/,
+    /^agents\/bad\.ts: does not load: nope is not defined \(agents\/bad\.ts:1:16\)$/,
+  ],
+  [
+    'a file that imports one that throws',
+    {
+      'agents/bad.ts': "import './_broken.ts';",
+      'agents/_broken.ts': "type Lines = {\n  two: string;\n};\n\nthrow new TypeError('broken');",
+    },
+    /^agents\/bad\.ts: does not load: broken \(agents\/_broken\.ts:5:7\)$/,
   ],
   ['a file that does not parse', { 'agents/bad.ts': 'export default {;' }, /^agents\/bad\.ts: does not load: .*$/],
   [
@@ -27,7 +35,7 @@ const cases: [string, Record<string, string>, RegExp][] = [
   [
     'an invalid name',
     { 'agents/bad.ts': agentFile('Bad Name') },
-    /^agents\/bad\.ts: does not load: manifest\.name: .*$/,
+    /^agents\/bad\.ts: does not load: manifest\.name: .* \(agents\/bad\.ts:2:16\)$/,
   ],
   [
     'a name used twice',

@@ -46,7 +46,7 @@ describe.concurrent('rivulet serve --watch', { timeout: 120_000 }, () => {
   it('starts although a file does not load, and stops on SIGTERM', async (t) => {
     const project = await watchedProject(t, { 'agents/a.js': agentFile('a', "() => 'a'"), 'agents/bad.ts': 'nope;' });
     expect(project.server.err).toMatch(
-      /^rivulet: agents\/bad\.ts: does not load: nope is not defined; the file is skipped\n$/,
+      /^rivulet: agents\/bad\.ts: does not load: nope is not defined \(agents\/bad\.ts:1:\d+\); the file is skipped\n$/,
     );
     expect(await project.ask('a')).toBe('a');
     expect(await project.server.stop()).toBe(0);
