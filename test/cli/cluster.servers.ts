@@ -1,25 +1,25 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { play } from '../long/cluster/play.ts';
+import { soakCluster } from '../long/soak/cluster.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 
-// The short version of `tsx test/long/cluster.ts`; a failure says its seed.
+// The short version of `tsx test/long/cluster.ts`; a failure names its seed.
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
   describe.skipIf(place === undefined)(`three nodes with a store in ${name}`, () => {
     afterAll(() => place?.remove());
 
-    it('finish every run, whoever of them is killed, paused or stopped, and all tell the same of it', {
+    it('finish every run with the same events on all nodes, while one is killed, one paused and one stopped', {
       timeout: 90_000,
     }, async () => {
       const seed = Date.now() % 1_000_000;
-      const { ledger, acts, verified } = await play({
+      const { ledger, acts, verified } = await soakCluster({
         store: place?.url ?? '',
         nodes: 3,
         lease: 1_000,
         runs: 30,
-        atOnce: 30,
+        clients: 30,
         seed,
         acts: ['kill', 'pause', 'stop'],
-        requestTimeout: 20_000,
+        stallTimeout: 20_000,
       });
       expect(ledger.faults.lines(), `seed ${seed}`).toEqual([]);
       expect(acts).toEqual({ kill: 1, pause: 1, stop: 1, starts: 2 });

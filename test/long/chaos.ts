@@ -1,19 +1,17 @@
-import { Violation } from './chaos/ledger.ts';
-import { play } from './chaos/play.ts';
+/**
+ * One server with an SQLite file that is killed at random while 32 clients use it: `tsx test/long/chaos.ts [rounds]
+ * [seed]`, after a build. Prints the measurements and the faults; exits with 1 if there are faults.
+ */
+import { soakChaos } from './soak/chaos.ts';
+import { chaosFigures } from './soak/figures.ts';
 
-// tsx test/long/chaos.ts [rounds] [seed], after `npm run build`: what is killed is the build.
 const [rounds = 200, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(Number);
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-say(`chaos: ${rounds} rounds with seed ${seed}`);
-try {
-  const { runs, recovery, ...figures } = await play({ rounds, seed, report: say });
-  for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(14)}${value}`);
-  say(`recovery      p50 ${recovery.p50} ms, max ${recovery.max} ms, from the start of the process`);
-  for (const [name, value] of Object.entries(runs)) say(`  ${name.padEnd(30)}${value}`);
-  say('Nothing was lost, doubled or changed.');
-} catch (error) {
-  const what = error instanceof Violation ? error.message : error instanceof Error ? error.stack : String(error);
-  process.stderr.write(`chaos: seed ${seed}: ${what}\n`);
-  process.exitCode = 1;
-}
+print(`chaos: ${rounds} rounds with seed ${seed}`);
+const result = await soakChaos({ rounds, seed, report: print });
+for (const line of chaosFigures(result)) print(line);
+const { faults } = result.ledger;
+print(faults.count === 0 ? 'No event was lost, duplicated or changed.' : `FAULTS with seed ${seed}:`);
+for (const line of faults.lines()) print(line);
+if (faults.count > 0) process.exitCode = 1;

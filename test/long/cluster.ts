@@ -1,23 +1,23 @@
 /**
  * Several nodes with one store: `tsx test/long/cluster.ts [redis] [postgres] [sqlite] [options]`, after a build
  *
- * Nodes are killed, paused, stopped and started again while customers make runs, read them, answer them and cancel
- * them through a load balancer, each request at whatever node. In the end each run has to be what its readers saw, on
- * every node. Prints what it measured, and what is wrong; then it exits with 1.
+ * Nodes are killed, paused, stopped and restarted while clients create runs, read them, reply to them and cancel them
+ * through a load balancer. At the end, the runs on every node have to be what the clients received.
+ * Prints the measurements and the faults; exits with 1 if there are faults.
  *
- *   --runs 1000         how many runs are made
- *   --at-once 40        by how many customers at once
- *   --nodes 3           on how many nodes
- *   --lease 2000        milliseconds after which a silent node's runs are another's; 0 for the nodes' default
- *   --seed N            of what is done when; the same one makes the same decisions, if not the same moments
- *   --restart-store     the nodes stay up; a server of the test's own is their store, and that is restarted
+ *   --runs 1000         the number of runs
+ *   --at-once 40        the number of concurrent clients
+ *   --nodes 3           the number of nodes
+ *   --lease 2000        milliseconds after which another node takes over a silent node's runs; 0 for the nodes' default
+ *   --seed N            seed of all random decisions; their times still differ
+ *   --restart-store     restarts the store, a server of the test's own, instead of the nodes
  *
- * `sqlite` is one node with a file: what there is to see where nothing is shared, and a check of this test itself.
+ * `sqlite` is one node with a file, to check the test itself.
  */
 import { parseArgs } from 'node:util';
 import { postgresPlace, redisPlace, startPostgres, startRedis } from '../support/servers.ts';
-import { figures } from './cluster/figures.ts';
-import { type Plan, play } from './cluster/play.ts';
+import { type ClusterPlan, soakCluster } from './soak/cluster.ts';
+import { clusterFigures } from './soak/figures.ts';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -30,48 +30,50 @@ const { values: options, positionals } = parseArgs({
     'restart-store': { type: 'boolean', default: false },
   },
 });
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** What is different from store to store, and how to take it away; undefined where there is no server for it. */
-interface Ground {
-  readonly plan: Pick<Plan, 'store' | 'nodes' | 'lease' | 'restarts'>;
+/** A store for the test, and the options that depend on it. */
+interface Target {
+  readonly plan: Pick<ClusterPlan, 'store' | 'nodes' | 'lease' | 'restarts'>;
   remove(): Promise<void>;
 }
 
 const lease = Number(options.lease);
 const shared = { nodes: Number(options.nodes), ...(lease > 0 && { lease }) };
 
-const grounds: Record<string, () => Promise<Ground | undefined>> = {
-  redis: () => ground(redisPlace, startRedis),
-  postgres: () => ground(postgresPlace, startPostgres),
+/** Each is undefined if its server is not installed. */
+const targets: Record<string, () => Promise<Target | undefined>> = {
+  redis: () => target(redisPlace, startRedis),
+  postgres: () => target(postgresPlace, startPostgres),
   sqlite: async () => ({ plan: { store: 'sqlite:cluster.db', nodes: 1 }, remove: async () => {} }),
 };
 
-async function ground(shares: typeof redisPlace, owns: typeof startRedis): Promise<Ground | undefined> {
+async function target(findServer: typeof redisPlace, startServer: typeof startRedis): Promise<Target | undefined> {
   if (!options['restart-store']) {
-    const place = await shares();
+    const place = await findServer();
     return place && { plan: { ...shared, store: place.url }, remove: () => place.remove() };
   }
-  const server = await owns({ durable: true });
+  const server = await startServer({ durable: true });
   const restarts = server && { server, times: 5 };
   return server && { plan: { ...shared, store: server.url, restarts }, remove: () => server.stop() };
 }
 
+/** Resolves to whether there are no faults. */
 async function test(name: string): Promise<boolean> {
-  const there = await grounds[name]?.();
-  if (there === undefined) throw new Error(`there is no ${name} to test with`);
+  const found = await targets[name]?.();
+  if (found === undefined) throw new Error(`there is no ${name} to test with`);
   const seed = Number(options.seed);
   const runs = Number(options.runs);
-  say(`cluster: ${name}, ${there.plan.nodes} nodes, ${runs} runs, seed ${seed}`);
+  print(`cluster: ${name}, ${found.plan.nodes} nodes, ${runs} runs, seed ${seed}`);
   try {
-    const played = await play({ ...there.plan, runs, atOnce: Number(options['at-once']), seed, report: say });
-    for (const line of figures(played)) say(line);
-    const { faults } = played.ledger;
-    say(faults.count === 0 ? `${name}: nothing was lost, doubled or changed.` : `${name}: WRONG, with seed ${seed}:`);
-    for (const line of faults.lines()) say(line);
+    const result = await soakCluster({ ...found.plan, runs, clients: Number(options['at-once']), seed, report: print });
+    for (const line of clusterFigures(result)) print(line);
+    const { faults } = result.ledger;
+    print(faults.count === 0 ? `${name}: no event was lost, duplicated or changed.` : `${name}: FAULTS, seed ${seed}:`);
+    for (const line of faults.lines()) print(line);
     return faults.count === 0;
   } finally {
-    await there.remove();
+    await found.remove();
   }
 }
 

@@ -1,30 +1,30 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { Dice } from '../../support/dice.ts';
 
-/** Milliseconds between two looks at a node, and those that it may take to answer. */
+/** Milliseconds between two health checks of a node, and until one fails. */
 const pollInterval = 250;
-const lookTime = 1_000;
-/** Bytes of a body that are kept to be sent again; far more than any request here has. */
-const mostBody = 1024 * 1024;
-/** Whoever gets this knows that it is no node's. */
-export const byBalancer = 'x-balancer';
-/** The node that an answer is from. */
-export const byNode = 'x-node';
+const checkTimeout = 1_000;
+/** Bytes of a request's body, which is buffered so that it can be sent to another node. */
+const maxBody = 1024 * 1024;
+/** Header of responses that come from the balancer itself. */
+export const balancerHeader = 'x-balancer';
+/** Header with the node of a response. */
+export const nodeHeader = 'x-node';
 
-/** One of the nodes, as the balancer sees it. */
+/** The balancer's state of a node. */
 interface Backend {
   readonly name: string;
   readonly port: number;
   healthy: boolean;
-  looking: boolean;
+  checking: boolean;
   readonly open: Set<ServerResponse>;
 }
 
 /**
- * A load balancer without sticky sessions: each request goes to the next node that is well. A node that refuses is
- * passed over; one that does not answer a `GET /ping` in a second gets no more requests until it does, and half of
- * what it has under way is cut, half left to it, as balancers do the one or the other. What was sent is never sent
- * again by itself: whether a node did it before it died is for the client to find out.
+ * A load balancer without sticky sessions: each request goes to the next healthy node. A node that refuses connections is
+ * skipped. A node that does not respond to `GET /ping` within a second gets no requests until it does; half of its open
+ * connections are cut and half stay, because balancers do either. A request that was sent is never repeated: the client
+ * has to find out whether the node has processed it.
  */
 export class Balancer {
   readonly #server: Server = createServer((incoming, response) => void this.#serve(incoming, response));
@@ -36,10 +36,10 @@ export class Balancer {
   cuts = 0;
 
   private constructor(nodes: readonly { readonly name: string; readonly port: number }[], dice: Dice) {
-    this.#backends = nodes.map(({ name, port }) => ({ name, port, healthy: true, looking: false, open: new Set() }));
+    this.#backends = nodes.map(({ name, port }) => ({ name, port, healthy: true, checking: false, open: new Set() }));
     this.#dice = dice;
     this.#timer = setInterval(() => {
-      for (const backend of this.#backends) this.#look(backend);
+      for (const backend of this.#backends) this.#check(backend);
     }, pollInterval);
   }
 
@@ -65,14 +65,14 @@ export class Balancer {
     this.requests += 1;
     const body = await bodyOf(incoming);
     if (body === undefined) return void response.destroy();
-    for (const backend of this.#inTurn()) {
-      if (await this.#pass(backend, incoming, body, response)) return;
+    for (const backend of this.#candidates()) {
+      if (await this.#forward(backend, incoming, body, response)) return;
     }
-    own(response, 503, 'no node is there');
+    respond(response, 503, 'no node is available');
   }
 
-  /** Those that are well, the next one first; where none is, all of them. */
-  #inTurn(): Backend[] {
+  /** The healthy nodes, the next one first; all nodes if none is healthy. */
+  #candidates(): Backend[] {
     this.#turn += 1;
     const from = this.#turn % this.#backends.length;
     const all = [...this.#backends.slice(from), ...this.#backends.slice(0, from)];
@@ -80,14 +80,14 @@ export class Balancer {
     return healthy.length > 0 ? healthy : all;
   }
 
-  /** Sends a request on, and its answer back; false where the node refuses the connection. */
-  #pass(backend: Backend, { method, url, headers }: IncomingMessage, body: Buffer, response: ServerResponse) {
+  /** Forwards a request and its response; false if the node refuses the connection. */
+  #forward(backend: Backend, { method, url, headers }: IncomingMessage, body: Buffer, response: ServerResponse) {
     const { connection: _, ...rest } = headers;
     return new Promise<boolean>((resolve) => {
       const options = { host: '127.0.0.1', port: backend.port, method, path: url, headers: rest, agent: false };
       const outgoing = request(options, (answer) => {
         const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...more } = answer.headers;
-        response.writeHead(answer.statusCode ?? 502, { ...more, [byNode]: backend.name });
+        response.writeHead(answer.statusCode ?? 502, { ...more, [nodeHeader]: backend.name });
         response.flushHeaders();
         answer.on('error', () => response.destroy());
         answer.pipe(response);
@@ -105,32 +105,32 @@ export class Balancer {
           return resolve(false);
         }
         if (response.headersSent) response.destroy();
-        else own(response, 502, `${backend.name}: ${error.message}`);
+        else respond(response, 502, `${backend.name}: ${error.message}`);
       });
       outgoing.end(body);
     });
   }
 
-  #look(backend: Backend): void {
-    if (backend.looking) return;
-    backend.looking = true;
-    const options = { host: '127.0.0.1', port: backend.port, path: '/ping', agent: false, timeout: lookTime };
-    const looked = request(options, (answer) => {
+  #check(backend: Backend): void {
+    if (backend.checking) return;
+    backend.checking = true;
+    const options = { host: '127.0.0.1', port: backend.port, path: '/ping', agent: false, timeout: checkTimeout };
+    const check = request(options, (answer) => {
       answer.resume();
-      this.#found(backend, answer.statusCode === 200);
+      this.#setHealth(backend, answer.statusCode === 200);
     });
-    looked.on('timeout', () => looked.destroy());
-    looked.on('error', () => this.#found(backend, false));
-    looked.on('close', () => {
-      backend.looking = false;
+    check.on('timeout', () => check.destroy());
+    check.on('error', () => this.#setHealth(backend, false));
+    check.on('close', () => {
+      backend.checking = false;
     });
-    looked.end();
+    check.end();
   }
 
-  #found(backend: Backend, healthy: boolean): void {
-    const fell = backend.healthy && !healthy;
+  #setHealth(backend: Backend, healthy: boolean): void {
+    const failed = backend.healthy && !healthy;
     backend.healthy = healthy;
-    if (!fell) return;
+    if (!failed) return;
     for (const response of backend.open) {
       if (this.#dice.next() < 0.5) continue;
       this.cuts += 1;
@@ -139,13 +139,13 @@ export class Balancer {
   }
 }
 
-function own(response: ServerResponse, status: number, why: string): void {
+function respond(response: ServerResponse, status: number, reason: string): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(status, { 'content-type': 'text/plain', 'retry-after': '1', [byBalancer]: 'yes' });
-  response.end(why);
+  response.writeHead(status, { 'content-type': 'text/plain', 'retry-after': '1', [balancerHeader]: 'yes' });
+  response.end(reason);
 }
 
-/** The whole body; undefined where the client went away, or sent more than is kept. */
+/** The whole body; undefined if the client disconnects or sends too much. */
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -153,7 +153,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<Buffer | undefined> {
     for await (const chunk of incoming) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > mostBody) return undefined;
+      if (bytes > maxBody) return undefined;
     }
   } catch {
     return undefined;

@@ -1,80 +1,87 @@
 import { isFinal, type Run } from '../../../src/index.ts';
-import type { Order } from './agents.ts';
-import type { Faults } from './faults.ts';
-import { markOf, type Reply } from './speech.ts';
-import { Times } from './times.ts';
+import { markOf, type Replies } from './expected-output.ts';
+import { Durations, type Faults } from './measurements.ts';
+import type { Order } from './orders.ts';
 
-/** What is done to a node. */
+/** What a test does to a node. */
 export type Act = 'kill' | 'pause' | 'stop';
 
-/** A run that some node has acknowledged. */
+/** A run that a server has acknowledged. */
 export interface Known {
   readonly run_id: string;
   readonly session_id: string;
   readonly order: Order;
-  /** The lines of its events, as who saw each first saw it; the first is event 1. */
+  /** The first received text of each event; the first is event 1. */
   readonly lines: string[];
-  /** When each of them was seen first. */
+  /** When each event was first received. */
   readonly times: number[];
-  /** Which event each of its readers saw last. */
   readonly readers: Reading[];
-  readonly replies: Reply[];
-  /** The Runs that were answered as JSON when it had settled. */
-  readonly answers: string[];
-  /** What is wrong unless its process died at that moment: what it was refused, and what was said. */
+  /** The replies to each question. */
+  readonly replies: Replies[];
+  /** The Runs in responses of mode sync. */
+  readonly responses: string[];
+  /** Faults that do not count if the run was interrupted, because then the outcome of requests is unknown. */
   readonly doubts: [kind: string, example: string][];
-  /** A cancel was sent, and maybe answered. */
-  cancel: 'none' | 'sent' | 'taken';
-  /** Who wrote the last token that says so. */
+  cancel: 'none' | 'sent' | 'accepted';
+  /** The process that wrote the last token with a mark. */
   mark: string | undefined;
-  /** What was done to that one, and nobody else has written since. */
+  /** What was done to that process, until another process writes a token. */
   struck: { readonly act: Act; readonly at: number } | undefined;
 }
 
+/** The position of one reader in a run. */
 export interface Reading {
+  /** The number of the last event. */
   last: number;
-  /** Which node the stream comes from, and since when. */
+  /** The node of the current stream, and when the stream was opened. */
   node: string;
   opened: number;
 }
 
-/** What clients know: what some node has told them, no node may ever take back. */
+/** What servers have told the clients. No server may contradict it later. */
 export class Ledger {
   readonly faults: Faults;
   readonly runs = new Map<string, Known>();
   readonly #byKey = new Map<string, Known>();
-  /** From what was done to a node to the next token by another one, of the runs that it was writing. */
-  readonly failover: Readonly<Record<Act, Times>> = { kill: new Times(), pause: new Times(), stop: new Times() };
-  /** From a node's death to the end of the pinned runs that died with it. */
-  readonly interruption = new Times();
-  /** From when one reader sees an event to when another does, both on nodes that nothing was done to. */
-  readonly lag = new Times();
-  /** Whether nothing was done to a node since a time. */
+  /** From an act to the next token of the affected runs by another process. */
+  readonly failover: Readonly<Record<Act, Durations>> = {
+    kill: new Durations(),
+    pause: new Durations(),
+    stop: new Durations(),
+  };
+  /** From a kill to the end of the runs that are not durable. */
+  readonly interruption = new Durations();
+  /** Between the first and the second reader of an event, if nothing was done to their nodes. */
+  readonly lag = new Durations();
+  /** Whether the node is up, and nothing was done to it since a time. */
   calm: (node: string, since: number) => boolean = () => true;
   /** Whether the store was away at some moment since a time. */
   storeAway: (since: number) => boolean = () => false;
-  eventsSeen = 0;
+  eventsReceived = 0;
   /** Streams that ended with an error because the store was away. */
   failedStreams = 0;
+  /** Creations without an idempotency key that were cut before the response. */
+  unanswered = 0;
   reconnects = 0;
   switches = 0;
   resumes = 0;
   resumesElsewhere = 0;
   cancels = 0;
   cancelsElsewhere = 0;
-  /** When something was heard last of any run. */
-  heard = performance.now();
+  audits = 0;
+  /** When the last event of any run was received. */
+  lastEventAt = performance.now();
 
   constructor(faults: Faults) {
     this.faults = faults;
   }
 
-  /** Some node has acknowledged a run. */
+  /** Records that a server has acknowledged a run. */
   acknowledge(order: Order, run_id: string, session_id: string): Known {
     const before = this.#byKey.get(order.key);
     if (before !== undefined) {
       if (before.run_id !== run_id)
-        this.faults.add('one Idempotency-Key made two runs', `${order.key}: ${before.run_id} and ${run_id}`);
+        this.faults.add('one Idempotency-Key created two runs', `${order.key}: ${before.run_id} and ${run_id}`);
       return before;
     }
     const known: Known = {
@@ -85,7 +92,7 @@ export class Ledger {
       times: [],
       readers: [],
       replies: [],
-      answers: [],
+      responses: [],
       doubts: [],
       cancel: 'none',
       mark: undefined,
@@ -96,20 +103,20 @@ export class Ledger {
     return known;
   }
 
-  /** A reader was shown an event. */
-  see(known: Known, reading: Reading, id: number, line: string): void {
+  /** Records that a reader has received an event. */
+  receive(known: Known, reading: Reading, id: number, line: string): void {
     const now = performance.now();
     const { run_id, lines, times } = known;
     const place = `run ${run_id} (${known.order.kind}) from ${reading.node}`;
-    this.eventsSeen += 1;
-    this.heard = now;
+    this.eventsReceived += 1;
+    this.lastEventAt = now;
     if (id !== reading.last + 1) {
-      this.faults.add('a reader was shown events out of order', `${place}: ${id} after ${reading.last}: ${line}`);
+      this.faults.add('a reader received events out of order', `${place}: ${id} after ${reading.last}: ${line}`);
     }
     const before = lines[id - 1];
-    if (before === undefined && id === lines.length + 1) {
-      lines.push(line);
-      times.push(now);
+    if (before === undefined) {
+      lines[id - 1] = line;
+      times[id - 1] = now;
       this.#first(known, line, now);
     } else if (before !== line) {
       this.faults.add('an event has two texts', `${place}: event ${id} was ${before} and is ${line}`);
@@ -120,7 +127,7 @@ export class Ledger {
     reading.last = id;
   }
 
-  /** Something is done to whoever has that mark. */
+  /** Records an act on the process with a mark. */
   strike(act: Act, mark: string): void {
     const at = performance.now();
     for (const known of this.runs.values()) {
@@ -149,4 +156,4 @@ const runOf = (line: string): Run | undefined => (line.startsWith('{"type":"run.
 
 export const statusOf = (line: string): Run['status'] => runOf(line)?.status ?? 'in-progress';
 export const isOver = ({ lines }: Pick<Known, 'lines'>): boolean => isFinal(statusOf(lines.at(-1) ?? ''));
-export const questionOf = (line: string): string => runOf(line)?.await_request?.message.parts[0]?.content ?? '';
+export const questionIn = (line: string): string => runOf(line)?.await_request?.message.parts[0]?.content ?? '';

@@ -1,26 +1,26 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 
-/** The connection broke before the answer was whole: nothing is known of what came of the request. */
+/** The connection broke before the whole response had arrived, so the outcome of the request is unknown. */
 export class Cut extends Error {}
 
-/** Nothing came for longer than anybody waits. */
+/** No response within the time-out. */
 export class Hung extends Cut {}
 
 export interface Sent {
   readonly method?: string;
   readonly body?: object;
   readonly headers?: Record<string, string>;
-  /** Its answer comes when its run is over, which may take its time. */
+  /** The response arrives when the run has settled, so the time-out is longer. */
   readonly slow?: boolean;
 }
 
-export interface Answer {
+export interface WireResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
 }
 
-/** A request that was answered, in milliseconds from its beginning to the head of its answer. */
+/** A request and its response. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;
@@ -28,22 +28,25 @@ export interface Exchange {
   readonly slow: boolean;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  readonly began: number;
-  readonly took: number;
+  readonly startedAt: number;
+  /** Milliseconds until the response headers. */
+  readonly duration: number;
 }
 
 export interface WireOptions {
-  /** Ends whatever is under way. */
+  /** Aborts all requests. */
   readonly signal: AbortSignal;
-  /** Milliseconds that an answer may take. */
+  /** Milliseconds until a response has to begin. */
   readonly requestTimeout: number;
-  readonly answered?: (exchange: Exchange) => void;
+  readonly onResponse?: (exchange: Exchange) => void;
+  /** Called when a connection breaks, with the time at which the request started. */
+  readonly onCut?: (error: Cut, startedAt: number) => void;
 }
 
-/** A stream that ended with an error instead of its run's last event. */
-export class Failed extends Error {}
+/** The stream ended with an error instead of the run's last event. */
+export class StreamFailed extends Error {}
 
-/** Requests to one address. node:http, because fetch takes several times as long for what is measured here. */
+/** Sends requests to one URL. It uses node:http, because fetch is several times slower, and durations are measured here. */
 export class Wire {
   readonly #url: string;
   readonly #options: WireOptions;
@@ -54,51 +57,53 @@ export class Wire {
     this.#options = options;
   }
 
-  /** A request, and the head of its answer; whoever asked reads the body or destroys it. @throws Cut, Hung */
+  /** Resolves to the response when its headers have arrived. The caller reads or destroys it. @throws Cut, Hung */
   open(path: string, sent: Sent = {}): Promise<IncomingMessage> {
-    const { signal, requestTimeout, answered } = this.#options;
+    const { signal, requestTimeout, onResponse } = this.#options;
     const { body, headers, slow = false, method = body === undefined ? 'GET' : 'POST' } = sent;
     signal.throwIfAborted();
-    const began = performance.now();
+    const startedAt = performance.now();
     return new Promise<IncomingMessage>((resolve, reject) => {
       const json = body !== undefined && { 'content-type': 'application/json' };
       const options = { method, signal, agent: this.#agent, headers: { ...json, ...headers } };
       const outgoing = request(`${this.#url}${path}`, options, (response) => {
         clearTimeout(timer);
         const { statusCode: status = 0 } = response;
-        answered?.({
+        onResponse?.({
           method,
           path,
           slow,
           status,
           headers: response.headers,
-          began,
-          took: performance.now() - began,
+          startedAt,
+          duration: performance.now() - startedAt,
         });
-        // Whoever lets go of a stream does not care how that ends.
+        // A caller that destroys the stream ignores its error.
         response.on('error', () => {});
         resolve(response);
       });
-      const late = new Hung(`${method} ${path} was not answered in ${requestTimeout / 1000} s`);
-      const timer = setTimeout(() => outgoing.destroy(late), slow ? 10 * requestTimeout : requestTimeout);
+      const hung = new Hung(`${method} ${path} got no response within ${requestTimeout / 1000} s`);
+      const timer = setTimeout(() => outgoing.destroy(hung), slow ? 10 * requestTimeout : requestTimeout);
       outgoing.on('error', (error) => {
         clearTimeout(timer);
-        reject(error instanceof Cut ? error : new Cut(`${method} ${path}: ${error.message}`));
+        const cut = error instanceof Cut ? error : new Cut(`${method} ${path}: ${error.message}`);
+        if (!signal.aborted) this.#options.onCut?.(cut, startedAt);
+        reject(cut);
       });
       outgoing.end(body === undefined ? undefined : JSON.stringify(body));
     });
   }
 
-  /** A request and its whole answer. @throws Cut, Hung */
-  async call(path: string, sent: Sent = {}): Promise<Answer> {
+  /** Resolves to the whole response. @throws Cut, Hung */
+  async call(path: string, sent: Sent = {}): Promise<WireResponse> {
     const response = await this.open(path, sent);
     return { status: response.statusCode ?? 0, headers: response.headers, text: await textOf(response) };
   }
 
-  /** The answer to a GET that has to succeed. @throws Cut, Hung, Error */
+  /** The body of a GET that has to succeed. @throws Cut, Hung, Error */
   async get(path: string): Promise<string> {
     const { status, text } = await this.call(path);
-    if (status !== 200) throw new Error(`GET ${path} answered ${status}: ${text}`);
+    if (status !== 200) throw new Error(`GET ${path} responded with ${status}: ${text}`);
     return text;
   }
 
@@ -107,14 +112,14 @@ export class Wire {
   }
 }
 
-/** The body of an answer. @throws Cut */
+/** The body of a response. @throws Cut */
 export async function textOf(response: IncomingMessage): Promise<string> {
   let text = '';
   response.setEncoding('utf8');
   try {
     for await (const chunk of response) text += chunk;
   } catch (error) {
-    throw new Cut(`an answer was cut: ${error instanceof Error ? error.message : error}`);
+    throw new Cut(`a response was cut: ${error instanceof Error ? error.message : error}`);
   }
   return text;
 }
@@ -125,35 +130,35 @@ export interface Frame {
 }
 
 /**
- * The frames of a stream as they come, until it ends or breaks, which a reader has to take alike.
- * Letting go of the iterator lets go of the stream. @throws Failed, or Error where there is something else in it
+ * The frames of a stream, until it ends or breaks. Leaving the loop closes the stream.
+ * @throws StreamFailed, or Error if the stream has something other than events
  */
 export async function* frames(response: IncomingMessage): AsyncGenerator<Frame, void> {
-  let left = '';
+  let rest = '';
   response.setEncoding('utf8');
   try {
-    for await (const chunk of whatComes(response)) {
-      const blocks = (left + chunk).split('\n\n');
-      // What was cut in the middle of a frame is no frame.
-      left = blocks.pop() ?? '';
+    for await (const chunk of chunksOf(response)) {
+      const blocks = (rest + chunk).split('\n\n');
+      // An incomplete frame is ignored if the stream breaks.
+      rest = blocks.pop() ?? '';
       for (const block of blocks) {
         const [, id, line] = /^(?::\n)*(?:retry: \d+\n)?id: (\d+)\ndata: (.*)$/.exec(block) ?? [];
         if (id !== undefined && line !== undefined) yield { id: Number(id), line };
-        else if (/^(:\n)*data: \{"type":"error"/.test(block)) throw new Failed(block);
+        else if (/^(:\n)*data: \{"type":"error"/.test(block)) throw new StreamFailed(block);
         else throw new Error(`a stream had the frame ${block}`);
       }
     }
-    if (response.complete && !/^(:\n|retry: \d+\n)*$/.test(left))
-      throw new Error(`a stream ended in the middle of a frame: ${left}`);
+    if (response.complete && !/^(:\n|retry: \d+\n)*$/.test(rest))
+      throw new Error(`a stream ended in the middle of a frame: ${rest}`);
   } finally {
     response.destroy();
   }
 }
 
-async function* whatComes(response: IncomingMessage): AsyncGenerator<string, void> {
+async function* chunksOf(response: IncomingMessage): AsyncGenerator<string, void> {
   try {
     yield* response;
   } catch {
-    // A stream that breaks is one that ends.
+    // A broken stream ends like a complete one; the reader decides whether it may.
   }
 }

@@ -1,0 +1,64 @@
+import type { Dice } from '../../support/dice.ts';
+import type { Act, Ledger } from './ledger.ts';
+import { sleep } from './measurements.ts';
+import type { Node } from './node.ts';
+
+export interface NodeFaultOptions {
+  readonly nodes: readonly Node[];
+  readonly dice: Dice;
+  readonly ledger: Ledger;
+  /** Milliseconds after which another node takes over the runs of a silent one. */
+  readonly lease: number;
+  /** The acts, in order. Default: random acts while `isActive` returns true. */
+  readonly acts?: readonly Act[];
+  isActive(): boolean;
+  /** Called for each act. */
+  onAct(description: string): void;
+}
+
+export type Acts = Record<Act | 'starts', number>;
+
+/**
+ * Kills, pauses and stops nodes. Of several nodes, at least one stays up.
+ * Resolves when all nodes are up again. @throws Error if one does not start
+ */
+export async function disturbNodes(options: NodeFaultOptions): Promise<Acts> {
+  const { nodes, dice, acts, isActive } = options;
+  const done: Acts = { kill: 0, pause: 0, stop: 0, starts: 0 };
+  const planned = [...(acts ?? [])];
+  const active = new Set<Promise<void>>();
+  const minUp = nodes.length > 1 ? 2 : 1;
+  while (acts === undefined ? isActive() : planned.length > 0) {
+    await sleep(300 + dice.below(acts === undefined ? 1_200 : 300));
+    const up = nodes.filter((node) => node.up);
+    // Sometimes two nodes at the same time.
+    const [first, ...others] = up;
+    if (first === undefined || up.length < minUp || (up.length < nodes.length && dice.next() > 0.3)) continue;
+    const act = planned.shift() ?? dice.of<Act>('kill', 'kill', 'kill', 'pause', 'pause', 'stop', 'stop');
+    const acting = disturb(dice.of(first, ...others), act, options, done).finally(() => active.delete(acting));
+    active.add(acting);
+    acting.catch(() => {}); // Promise.all below reports it
+  }
+  await Promise.all(active);
+  return done;
+}
+
+async function disturb(
+  node: Node,
+  act: Act,
+  { dice, ledger, lease, onAct }: NodeFaultOptions,
+  done: Acts,
+): Promise<void> {
+  done[act] += 1;
+  onAct(`${act} ${node.mark}`);
+  ledger.strike(act, node.mark);
+  if (act === 'pause') {
+    node.pause();
+    await sleep(lease + 500 + dice.below(lease));
+    return node.wake();
+  }
+  await (act === 'kill' ? node.kill() : node.stop());
+  await sleep(dice.below(lease));
+  await node.start();
+  done.starts += 1;
+}
