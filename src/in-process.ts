@@ -29,10 +29,12 @@ import {
   type WatchOptions,
 } from './client/rivulet.ts';
 import { fail, RivuletError } from './core/errors.ts';
+import { reasonOf } from './core/json.ts';
 import { isFinal, isSettled } from './core/run-state.ts';
 import { compile, type Validator } from './core/validate.ts';
 import type { Engine } from './engine/engine.ts';
 import { newId } from './engine/ids.ts';
+import type { CursorOptions } from './engine/log/cursor.ts';
 import { JsonSize } from './http/json-size.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { cursorIn, listRuns, runOptions } from './protocols/acp/runs.ts';
@@ -212,6 +214,7 @@ export class InProcess implements Rivulet {
     const { cursor, leave } = await this.#call({}, () => this.#open(source));
     const close = (): void => cursor.close();
     let ended = cursor.exhausted;
+    let gone = true;
     let chars = 0;
     const numbered = function* (first: number, lines: readonly string[]): Generator<Numbered, void, undefined> {
       for (const [index, line] of lines.entries()) {
@@ -231,26 +234,35 @@ export class InProcess implements Rivulet {
         await turn();
       }
       signal.throwIfAborted();
+      gone = false;
       if (!ended) throw broken('interrupted', 'The stream ended before its run.');
     } catch (error) {
-      throw signal.aborted ? signal.reason : this.#refusal(error, 0);
+      gone = signal.aborted;
+      throw gone ? signal.reason : this.#refusal(error, 0);
     } finally {
       signal.removeEventListener('abort', close);
       cursor.close();
-      leave(!ended);
+      // A run whose reader left because the runtime stops is for the next process, whatever its disconnect policy.
+      leave(gone && !ended && !this.#stopping);
     }
   }
 
   async #open(source: Source) {
     if ('begin' in source) {
       const { run_id, after } = await this.#create(source.begin);
-      const cursor = await this.#engine.openCursor(run_id, { after, until: 'settled' });
-      return { cursor, leave: await this.#engine.connectReader(run_id) };
+      return this.#read(run_id, { after, until: 'settled' });
     }
-    const run_id = runIn(source.run_id);
-    const after = cursorIn('Last-Event-ID', String(source.after));
-    const cursor = await this.#engine.openCursor(run_id, { after });
-    return { cursor, leave: await this.#engine.connectReader(run_id) };
+    return this.#read(runIn(source.run_id), { after: cursorIn('Last-Event-ID', String(source.after)) });
+  }
+
+  async #read(run_id: string, options: CursorOptions) {
+    const cursor = await this.#engine.openCursor(run_id, options);
+    try {
+      return { cursor, leave: await this.#engine.connectReader(run_id) };
+    } catch (error) {
+      cursor.close();
+      throw error;
+    }
   }
 
   #create(begin: Begin) {
@@ -261,7 +273,7 @@ export class InProcess implements Rivulet {
   /** What a server would receive: the body as JSON of a limited size, the headers that have a value in lower case. */
   #received({ body, headers }: Begin): { body: unknown; headers: object } {
     const { bodyLimit, bodyValues } = this.#options.limits;
-    const text = JSON.stringify(body);
+    const text = jsonOf(body);
     const bytes = Buffer.from(text);
     if (bytes.length > bodyLimit) throw fail('body_too_large');
     new JsonSize(bodyValues).add(bytes);
@@ -330,6 +342,15 @@ const textsOf = (values: object): Record<string, string> =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]])),
   );
+
+/** @throws RivuletError `body_not_json` */
+function jsonOf(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    throw fail('body_not_json', reasonOf(error).replace(/\.$/, ''));
+  }
+}
 
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 

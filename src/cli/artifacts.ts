@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import mime from 'mime';
-import { textOf } from '../client/operators.ts';
+import { answerText } from '../client/operators.ts';
 import type { MessagePart } from '../schema/message.ts';
 import { oneLine } from './sanitize.ts';
 
@@ -9,7 +9,7 @@ import { oneLine } from './sanitize.ts';
 export function isArtifact(part: MessagePart): boolean {
   const { name, content = '', content_url, metadata } = part;
   if (metadata?.kind === 'trajectory' || metadata?.kind === 'citation') return false;
-  return textOf(part) === '' && (name !== undefined || content_url !== undefined || content !== '');
+  return answerText(part) === '' && (name !== undefined || content_url !== undefined || content !== '');
 }
 
 /** The content's bytes; empty if the part only links to it. */

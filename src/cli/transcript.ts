@@ -1,5 +1,5 @@
 import { reasonOf } from '../client/client-error.ts';
-import { textOf } from '../client/operators.ts';
+import { answerText } from '../client/operators.ts';
 import { isSettled } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
@@ -39,7 +39,7 @@ export class Transcript {
 
   #part(part: MessagePart): void {
     const { metadata } = part;
-    const text = textOf(part);
+    const text = answerText(part);
     if (text !== '') this.#printText(text);
     if (metadata?.kind === 'trajectory') this.#terminal.note(oneLine(stepOf(metadata)));
     else if (metadata?.kind === 'citation') {

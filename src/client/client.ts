@@ -24,7 +24,6 @@ import {
 } from './rivulet.ts';
 import { isAgentsPage, isJson, isManifest, isRun, isRunsPage, isSession } from './shapes.ts';
 
-export { textOf } from '../core/parts.ts';
 export type { AgentManifest } from '../schema/agent.ts';
 export type { Event } from '../schema/event.ts';
 export type { Message, MessageInput, MessagePart } from '../schema/message.ts';
@@ -35,7 +34,7 @@ export type { Events } from './events.ts';
 export type { Break, FollowOptions, Reconnect } from './follow.ts';
 export type { HttpOptions } from './http.ts';
 export type { Input, PartInput, Reply } from './input.ts';
-export { messages, parts, text, toRun } from './operators.ts';
+export { messages, parts, text, textOf, toRun } from './operators.ts';
 export type { CallOptions, OnceOptions, Rivulet, RunOptions, StartOptions, WatchOptions } from './rivulet.ts';
 
 export interface ClientOptions extends HttpOptions {

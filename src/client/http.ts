@@ -90,7 +90,7 @@ export class Http {
       const value = JSON.parse(text);
       if (shape(value)) return value;
     } catch {}
-    const message = `${method} ${path} responded with something unknown; is it a Rivulet server?`;
+    const message = `${method} ${path}: no response of a Rivulet server.`;
     throw notUnderstood(message, response.status);
   }
 
@@ -98,14 +98,14 @@ export class Http {
     try {
       return new Headers(typeof this.#headers === 'function' ? await this.#headers() : this.#headers);
     } catch (cause) {
-      throw broken('headers', `The function for the headers threw: ${cause}`, cause);
+      throw broken('headers', `headers() threw: ${cause}`, cause);
     }
   }
 }
 
 // Browsers hide the status and the target of a redirect that is not followed; the status is 0.
 function redirected({ status, headers }: Response): ClientError {
-  const message = `The server redirects to ${headers.get('Location') ?? 'another address'}, which is not followed.`;
+  const message = `The server redirects to ${headers.get('Location') ?? 'another URL'}.`;
   return new ClientError({ code: 'redirected', status: status || 302, message });
 }
 

@@ -59,23 +59,30 @@ export function text(): OperatorFunction<Event, string> {
 
 function appendText({ text, separator }: TextState, event: Event): TextState {
   if (event.type === 'message.created') return { text, grew: false, separator: text === '' ? '' : '\n\n' };
-  const more = event.type === 'message.part' ? textOf(event.part) : '';
+  const more = event.type === 'message.part' ? answerText(event.part) : '';
   return more === ''
     ? { text, grew: false, separator }
     : { text: `${text}${separator}${more}`, grew: true, separator: '' };
 }
 
-/** The text of a part; empty for artifacts, data and steps. */
-export function textOf({
+/** The text of a part of the answer; empty for artifacts, data and steps. */
+export const answerText = ({
   name,
   content = '',
-  content_type = 'text/plain',
+  content_type = 'text/',
   content_encoding,
   metadata,
-}: MessagePart): string {
-  const isText = content_type.startsWith('text/') && content_encoding !== 'base64';
-  return isText && name === undefined && metadata?.kind !== 'trajectory' ? content : '';
-}
+}: MessagePart): string =>
+  (name ?? (content_encoding === 'base64' || metadata?.kind === 'trajectory' || !content_type.startsWith('text/')))
+    ? ''
+    : content;
+
+/** The text of a message, or of several, with a blank line between them. Without artifacts, data and steps. */
+export const textOf = (said: Message | readonly Message[]): string =>
+  [said]
+    .flat()
+    .map(({ parts }) => parts.map(answerText).join(''))
+    .join('\n\n');
 
 // A reader of parts does not see the run's status, so a failed run must not look like a complete output.
 function failWithRun(): OperatorFunction<Event, Event> {

@@ -47,28 +47,21 @@ const isList = (said: Said | readonly Said[]): said is readonly Said[] => Array.
  * messages. Text in base64 is decoded; other base64, trajectories and generic events have no text.
  */
 export function textOf(said: Said | readonly Said[]): string {
+  if (isList(said)) return said.reduce<string>(appendText, '');
   if (typeof said === 'string') return said;
-  if (isList(said)) return textOfList(said);
   if ('generic' in said) return '';
-  if ('parts' in said) return said.parts.map(textOfPart).join('');
-  return textOfPart(said);
-}
-
-function textOfList(said: readonly Said[]): string {
-  let all = '';
-  for (const one of said) {
-    const text = textOf(one);
-    const apart = typeof one === 'object' && 'parts' in one && all !== '' && text !== '';
-    all += apart ? `\n\n${text}` : text;
-  }
-  return all;
-}
-
-function textOfPart({ content = '', content_type = 'text/plain', content_encoding, metadata }: MessagePart): string {
+  if ('parts' in said) return said.parts.map(textOf).join('');
+  const { content = '', content_type = 'text/plain', content_encoding, metadata } = said;
   if (metadata?.kind === 'trajectory') return '';
   if (content_encoding !== 'base64') return content;
   if (!/^text\//i.test(content_type)) return '';
   return new TextDecoder().decode(Uint8Array.from(atob(content), (char) => char.charCodeAt(0)));
+}
+
+function appendText(all: string, one: Said): string {
+  const text = textOf(one);
+  const isMessage = typeof one === 'object' && 'parts' in one;
+  return isMessage && all !== '' && text !== '' ? `${all}\n\n${text}` : all + text;
 }
 
 /** The text that the bytes are as UTF-8, or undefined; a NUL is a sign of binary data. */

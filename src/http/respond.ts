@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { lastValueFrom, Subject, takeUntil } from 'rxjs';
+import { lastValueFrom, ReplaySubject, takeUntil } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -21,7 +21,7 @@ export const sendJson = (reply: FastifyReply, text: string): FastifyReply => rep
 export class Responder {
   readonly #engine: Engine;
   readonly #streams: StreamOptions;
-  readonly #stopped = new Subject<void>();
+  readonly #stopped = new ReplaySubject<void>(1);
 
   constructor(engine: Engine, streams: StreamOptions) {
     this.#engine = engine;

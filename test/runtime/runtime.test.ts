@@ -144,15 +144,28 @@ describe('a runtime', () => {
     const store = new MemoryStore();
     const durable = defineAgent({ name: 'd', description: 'Asks.' }, askOnce.run, { durable: true });
     const first = await createRuntime({ agents: [durable], limits, store });
-    const { run_id } = await first.sync('d', 'go');
+    const { run_id } = await first.sync('d', 'go', { on_disconnect: 'cancel' });
+    const paused = first.watch(run_id)[Symbol.asyncIterator]();
+    await paused.next();
     const reading = lastValueFrom(first.watch(run_id));
     const failing = expect(reading).rejects.toMatchObject({ status: 503, data: { reason: 'stopping' } });
     await first.close();
     await failing;
+    await paused.return();
     const second = await createRuntime({ agents: [durable], limits, store });
     onTestFinished(() => second.close());
     await second.resume(run_id, 'yes');
     expect(await lastValueFrom(second.watch(run_id))).toMatchObject({ type: 'run.completed' });
+  });
+
+  it('refuses input that JSON cannot express', async () => {
+    const runtime = await createRuntime({ agents: [echo] });
+    onTestFinished(() => runtime.close());
+    const ring = tagged({});
+    Object.assign(ring, { tag: ring });
+    const refused = { status: 400, data: { reason: 'body_not_json' } };
+    await expect(runtime.start('echo', ring)).rejects.toMatchObject(refused);
+    await expect(runtime.sync('echo', ring)).rejects.toMatchObject(refused);
   });
 
   it('closes at the end of its scope', async () => {

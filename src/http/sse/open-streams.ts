@@ -33,6 +33,7 @@ export class OpenStreams {
   readonly #stuckChecks: number;
   readonly #streams = new UnorderedSet<Stream>();
   #timer: NodeJS.Timeout | undefined;
+  #ended = false;
 
   constructor({ heartbeat, stalledAfter, maxStreams }: OpenStreamsOptions) {
     this.#maxStreams = maxStreams;
@@ -53,6 +54,7 @@ export class OpenStreams {
   /** Starts to monitor a stream; `end` completes it. Returns a function that stops the monitoring. */
   add(reply: FastifyReply, end: () => void): () => void {
     const remove = this.#streams.add({ reply, end, written: 0, waiting: 0, idle: 0, stuck: 0 });
+    if (this.#ended) end();
     this.#timer ??= setInterval(() => this.#check(), this.#interval);
     return () => {
       remove();
@@ -62,8 +64,9 @@ export class OpenStreams {
     };
   }
 
-  /** Completes all streams: the server stops, and their runs go on. */
+  /** Completes all streams, and those to come: the server stops, and their runs go on. */
   end(): void {
+    this.#ended = true;
     for (const { end } of this.#streams.all()) end();
   }
 
