@@ -9,7 +9,7 @@ function Answer({ client, run_id }: { client: Client; run_id: string }) {
   const failure = error ?? run?.error;
   return (
     <section>
-      <p>{textOf(run?.output ?? [])}</p>
+      <p>{run?.output.map(textOf).join('\n\n')}</p>
       {failure && <p role="alert">{failure.message}</p>}
       {run?.await_request && (
         <Say label={textOf(run.await_request.message)} onSay={(reply) => client.resume(run_id, reply)} />

@@ -90,7 +90,7 @@ export class Http {
       const value = JSON.parse(text);
       if (shape(value)) return value;
     } catch {}
-    const message = `${method} ${path}: no response of a Rivulet server.`;
+    const message = `${method} ${path} responded with something unknown; is it a Rivulet server?`;
     throw notUnderstood(message, response.status);
   }
 

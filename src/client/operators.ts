@@ -77,12 +77,8 @@ export const answerText = ({
     ? ''
     : content;
 
-/** The text of a message, or of several, with a blank line between them. Without artifacts, data and steps. */
-export const textOf = (said: Message | readonly Message[]): string =>
-  [said]
-    .flat()
-    .map(({ parts }) => parts.map(answerText).join(''))
-    .join('\n\n');
+/** The text of a message, without artifacts, data and steps. */
+export const textOf = ({ parts }: Pick<Message, 'parts'>): string => parts.map(answerText).join('');
 
 // A reader of parts does not see the run's status, so a failed run must not look like a complete output.
 function failWithRun(): OperatorFunction<Event, Event> {
