@@ -4,15 +4,14 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RivuletProcess } from '../support/process.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { type Block, inLanguage, pages, root } from './blocks.ts';
-import { isCommand, servingLines, withoutServing } from './commands.ts';
+import { isCommand, servingLines, shellOf } from './commands.ts';
 import { docsProject, folderOf } from './project.ts';
 import { expectOutput, runInShell } from './shell.ts';
 
 const places = { redis: await redisPlace(), postgres: await postgresPlace() };
 afterAll(() => Promise.all([places.redis?.remove(), places.postgres?.remove()]));
 
-const ofPage = (page: string): Block[] => inLanguage('sh').filter((block) => block.page === page);
-const withCommands = pages.filter((page) => ofPage(page).some(isCommand));
+const withCommands = pages.filter((page) => shellOf(page).some(isCommand));
 
 /** A folder of programs that stand for `npx rivulet`, `rivulet` and `npm`. */
 function programs(folder: string): string {
@@ -43,12 +42,16 @@ function readersProject(page: string): { folder: string; bin: string } {
 describe('commands in README and docs', () => {
   it.each(withCommands)('%s: print what the page shows', { timeout: 120_000 }, async (page) => {
     const { folder, bin } = readersProject(page);
+    const env = { PATH: `${bin}:${process.env.PATH}` };
+    const run = shellOf(page);
+    // What stands above the line that starts the server comes before it, such as writing an agent.
+    const serving = inLanguage('sh').filter((block) => block.page === page);
+    const first = serving.findIndex((block) => servingLines(block).length > 0);
+    const before = run.slice(0, first + 1);
+    const printed = await runInShell(before, { url: 'http://127.0.0.1:8000', cwd: folder, env });
     const server = new RivuletProcess(['serve', '--port', '0', '--store', 'sqlite:./data/rivulet.db'], {}, folder);
     onTestFinished(async () => void (await server.stop()));
-    const url = await server.url();
-    const run = ofPage(page).map(withoutServing);
-    const env = { PATH: `${bin}:${process.env.PATH}` };
-    const printed = await runInShell(run, { url, cwd: folder, env });
+    printed.push(...(await runInShell(run.slice(first + 1), { url: await server.url(), cwd: folder, env })));
     for (const [index, block] of run.entries()) expectOutput(block, printed[index] ?? '');
   });
 });

@@ -10,7 +10,7 @@ import { parseAllDocuments } from 'yaml';
 import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
 import { blocks, inLanguage, pages, programOf } from './blocks.ts';
-import { isCommand } from './commands.ts';
+import { isCommand, shellOf } from './commands.ts';
 import { docsProject } from './project.ts';
 import { expectOutput, runInShell } from './shell.ts';
 
@@ -24,12 +24,11 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('curl in README and docs', () => {
-  const ofPage = (page: string) => inLanguage('sh').filter((block) => block.page === page);
   // Pages with commands of `rivulet` start processes: test/docs/commands.servers.ts runs those.
-  const withCurl = pages.filter((page) => ofPage(page).length > 0 && !ofPage(page).some(isCommand));
+  const withCurl = pages.filter((page) => shellOf(page).length > 0 && !shellOf(page).some(isCommand));
 
   it.each(withCurl)('%s: prints what the page shows', async (page) => {
-    const run = ofPage(page);
+    const run = shellOf(page);
     const printed = await runInShell(run, { url });
     for (const [index, block] of run.entries()) expectOutput(block, printed[index] ?? '');
   });
