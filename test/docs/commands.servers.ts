@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RivuletProcess } from '../support/process.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { type Block, inLanguage, pages, root } from './blocks.ts';
+import { inLanguage, pages, root } from './blocks.ts';
 import { isCommand, servingLines, shellOf } from './commands.ts';
 import { docsProject, folderOf } from './project.ts';
 import { expectOutput, runInShell } from './shell.ts';

@@ -34,8 +34,8 @@ export function docsProject(url: string): DocsProject {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);
   }
-  const paths = { rivulet: [join(root, 'src/index.ts')], 'rivulet/client': [join(root, 'src/client/client.ts')] };
-  const compilerOptions = { jsxImportSource: 'react', noUnusedLocals: false, paths };
+  // The packages of the repository are found by its own paths.
+  const compilerOptions = { jsxImportSource: 'react', noUnusedLocals: false };
   const config = { extends: join(root, 'tsconfig.json'), compilerOptions, include: ['**/*.ts', '**/*.tsx'] };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };

@@ -1,0 +1,128 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { createServer } from 'rivulet';
+import { createServer as createVite, type ViteDevServer } from 'vite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import approve from '../../agents/approve.ts';
+import { echo } from '../support/agents.ts';
+import { browser, inBrowser } from '../support/browser.ts';
+import { blocks, root } from './blocks.ts';
+import { type DocsProject, docsProject } from './project.ts';
+
+const ofPage = blocks.filter(({ page }) => page === 'docs/ui.md');
+const blockOf = (language: string, file?: string): string =>
+  ofPage.find((block) => block.language === language && block.marks.get('file') === file)?.text ?? '';
+
+/** What the composable needs of Vue, for a page in which nothing changes but the run: Vue itself is not installed. */
+const vue = `
+  export const shallowRef = (value) => ({ value });
+  export const watchEffect = (effect) => effect(() => {});
+  export const onScopeDispose = () => {};
+`;
+
+const vuePage = `
+  import { createClient } from 'rivulet/client';
+  import { useRun } from './use-run-vue.ts';
+  const client = createClient({ url: '/' });
+  const { run_id } = await client.start('echo', 'Hello from Vue');
+  const { run } = useRun(client, { value: run_id });
+  const show = () => {
+    document.body.textContent = run.value?.output.map(({ parts }) => parts[0].content).join('') ?? '';
+    requestAnimationFrame(show);
+  };
+  show();
+`;
+
+inBrowser('the UIs of docs/ui.md', () => {
+  let project: DocsProject;
+  let app: FastifyInstance;
+  let vite: ViteDevServer;
+  let base: string;
+
+  beforeAll(async () => {
+    project = docsProject('http://127.0.0.1:8000');
+    const folder = join(project.folder, 'docs-ui-md');
+    writeFileSync(join(folder, 'plain.html'), blockOf('html'));
+    writeFileSync(join(folder, 'react.html'), '<body><script type="module" src="./chat.tsx"></script></body>');
+    writeFileSync(join(folder, 'vue.js'), vue);
+    writeFileSync(join(folder, 'use-run-vue.ts'), blockOf('ts', 'use-run-vue.ts'));
+    writeFileSync(join(folder, 'vue-page.ts'), vuePage);
+    writeFileSync(join(folder, 'vue.html'), '<body><script type="module" src="./vue-page.ts"></script></body>');
+    app = await createServer({ agents: [echo, approve], playground: false });
+    const target = await app.listen({ host: '127.0.0.1', port: 0 });
+    vite = await createVite({
+      configFile: false,
+      root: folder,
+      logLevel: 'error',
+      oxc: { jsx: { runtime: 'automatic', importSource: 'react' } },
+      optimizeDeps: { noDiscovery: true, include: ['react', 'react-dom/client', 'react/jsx-dev-runtime', 'rxjs'] },
+      resolve: {
+        alias: {
+          'rivulet/client': join(root, 'src/client/client.ts'),
+          vue: join(folder, 'vue.js'),
+        },
+      },
+      server: { host: '127.0.0.1', port: 0, fs: { strict: false }, proxy: { '/runs': target } },
+    });
+    await vite.listen();
+    base = vite.resolvedUrls?.local[0] ?? '';
+  }, 60_000);
+  afterAll(async () => {
+    await vite?.close();
+    await app?.close();
+    project?.remove();
+  });
+
+  /** What the page says in the end, given what a person types. */
+  async function open(path: string) {
+    const page = await browser().newPage();
+    const wrong: string[] = [];
+    page.on('pageerror', (error) => wrong.push(error.message));
+    await page.goto(`${base}${path}`);
+    return { page, wrong };
+  }
+
+  it('React: shows the answer, asks, and sends the reply', async () => {
+    const { page, wrong } = await open('react.html?agent=approve');
+    const say = async (text: string): Promise<void> => {
+      await page.locator('input').fill(text);
+      await page.locator('input').press('Enter');
+    };
+    await say('dance');
+    await page.getByText('I am about to do this: dance').waitFor();
+    await page.getByText('Shall I?').waitFor();
+    await say('yes');
+    await page.getByText('Done: dance').waitFor();
+    await say('sing');
+    await page.getByText('I am about to do this: sing').waitFor();
+    const { runs } = await (await fetch(`${base}runs?limit=2`)).json();
+    expect(runs[0].session_id).toBe(runs[1].session_id);
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
+  it('Vue: the composable follows a run', async () => {
+    const { page, wrong } = await open('vue.html');
+    await page.getByText('Hello from Vue').waitFor();
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
+  it('no library: shows the answer', async () => {
+    const { page, wrong } = await open('plain.html');
+    await page.locator('input').fill('Hello from a form');
+    await page.locator('input').press('Enter');
+    await page.getByText('Hello from a form').waitFor();
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+});
+
+describe('the picture of the playground', () => {
+  it('is a PNG of less than 150 kB', () => {
+    const picture = readFileSync(join(root, 'docs/images/playground.png'));
+    expect(picture.subarray(1, 4).toString()).toBe('PNG');
+    expect(picture.length).toBeLessThan(150_000);
+  });
+});
