@@ -63,7 +63,12 @@ inBrowser('the UIs of docs/ui.md', () => {
           vue: join(folder, 'vue.js'),
         },
       },
-      server: { host: '127.0.0.1', port: 0, fs: { strict: false }, proxy: { '/runs': target } },
+      server: {
+        host: '127.0.0.1',
+        port: 0,
+        fs: { strict: false },
+        proxy: { '/runs': { target, changeOrigin: true, headers: { origin: target } } },
+      },
     });
     await vite.listen();
     base = vite.resolvedUrls?.local[0] ?? '';
