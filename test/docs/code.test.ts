@@ -1,33 +1,30 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { FastifyInstance } from 'fastify';
-import { type Agent, createServer, type Run } from 'rivulet';
+import { type Agent, createServer, isSettled, type Run } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
+import { Registry } from '../../src/engine/registry.ts';
 import { startLlm } from '../agents/llm.ts';
 import { textOf } from '../support/serve.ts';
-import { type Block, blocks, inLanguage, missingLines, pages, root, runs } from './blocks.ts';
+import { type Block, blocks, inLanguage, missingLines, root, runs } from './blocks.ts';
 import { docsProject, pathOf } from './project.ts';
 
 const llm = await startLlm(() => ['The sky ', 'is blue.']);
 process.env.OPENAI_BASE_URL = llm.url;
 
-// The blocks have its address in them, so the port is taken before the agents of the blocks are there.
-const probe = await createServer({ agents: [echo] });
-const url = await probe.listen({ host: '127.0.0.1', port: 0 });
-await probe.close();
+// The blocks have the server's address in them, so their agents come to a server that listens already.
+const bundled = [echo, approve].map((agent) => ({ agent, source: 'agents' }));
+const registry = new Registry(bundled);
+const app = await createServer({ agents: registry });
+const url = await app.listen({ host: '127.0.0.1', port: 0 });
+const client = createClient({ url });
 
 const project = docsProject(url);
 // Beside the other tests, since it takes as long as all of them.
-const typeCheck = promisify(execFile)(join(root, 'node_modules/.bin/tsc'), [
-  '-p',
-  project.folder,
-  '--pretty',
-  'false',
-]).then(
+const typeErrors = promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', project.folder]).then(
   () => '',
   ({ stdout }) => String(stdout),
 );
@@ -36,15 +33,15 @@ const load = (block: Block): Promise<{ default?: Agent }> => import(join(project
 const code = inLanguage('ts');
 const isAgent = ({ text }: Block): boolean => /^export default defineAgent\(/m.test(text);
 const isTest = ({ text }: Block): boolean => /from 'vitest'/.test(text);
-const ofUi = ({ text }: Block): boolean => /from '(react|vue)'|document\./.test(text);
+/** What needs a page is run by test/docs/ui.browser.ts. */
+const ofUi = ({ text }: Block): boolean => /from 'react'/.test(text);
 
-const agents = await Promise.all(
-  code.filter(isAgent).map(async (block) => ({ block, agent: (await load(block)).default })),
-);
-const app: FastifyInstance = await createServer({
-  agents: [echo, approve, ...agents.flatMap(({ agent }) => agent ?? [])].map((agent) => agent),
-});
-await app.listen({ host: '127.0.0.1', port: Number(new URL(url).port) });
+const agents: { block: Block; agent: Agent }[] = [];
+for (const block of code.filter(isAgent)) {
+  const { default: agent } = await load(block);
+  if (agent !== undefined) agents.push({ block, agent });
+}
+registry.replace([...bundled, ...agents.map(({ block, agent }) => ({ agent, source: block.place }))]);
 
 afterAll(async () => {
   await app.close();
@@ -53,18 +50,10 @@ afterAll(async () => {
   delete process.env.OPENAI_BASE_URL;
 });
 
-describe('TypeScript in README and docs', () => {
-  it('is on every page that tells a reader what to write', () => {
-    const without = pages.filter((page) => !blocks.some((block) => block.page === page));
-    expect(without).toEqual([]);
-  });
-});
-
 describe('agents in README and docs', () => {
-  it.each(agents.map(({ block, agent }) => [block.place, agent?.manifest.name ?? '', block] as const))(
+  it.each(agents.map(({ block, agent }) => [block.place, agent.manifest.name, block] as const))(
     '%s: %s answers',
     async (_, name, block) => {
-      const client = createClient({ url });
       const [said = ['say', 'Hello'], ...steps] = stepsOf(block.marks.get('say'));
       let run: Run = await client.sync(name, said[1]);
       for (const [step, value] of steps) {
@@ -84,14 +73,12 @@ const stepsOf = (mark: string | undefined): [string, string][] =>
     ? []
     : `say: ${mark}`.split(' | ').map((step) => [step.slice(0, step.indexOf(':')), step.slice(step.indexOf(':') + 2)]);
 
-/** The run when it is over, or asks the next question. */
-async function settled(run_id: string): Promise<Run> {
-  const client = createClient({ url });
-  return vi.waitUntil(async () => {
+/** The run when it is final, or asks the next question. */
+const settled = (run_id: string): Promise<Run> =>
+  vi.waitUntil(async () => {
     const run = await client.get(run_id);
-    return ['created', 'in-progress'].includes(run.status) ? false : run;
+    return isSettled(run.status) && run;
   });
-}
 
 describe('programs in README and docs', () => {
   const programs = code.filter((block) => !isAgent(block) && !isTest(block) && !ofUi(block));
@@ -124,7 +111,7 @@ for (const block of code.filter(isTest)) {
 }
 
 it('TypeScript in README and docs has no type errors', async () => {
-  expect(await typeCheck).toBe('');
+  expect(await typeErrors).toBe('');
 });
 
 describe('blocks that no test runs', () => {
@@ -137,22 +124,8 @@ describe('blocks that no test runs', () => {
     expect(reasons.filter((reason) => reason.trim().endsWith(':'))).toEqual([]);
   });
 
-  it('are of languages that the tests know', () => {
-    const known = [
-      'ts',
-      'tsx',
-      'vue',
-      'html',
-      'sh',
-      'python',
-      'json',
-      'http',
-      'text',
-      'yaml',
-      'nginx',
-      'sql',
-      'mermaid',
-    ];
+  it('are of no language but those that the tests know', () => {
+    const known = ['ts', 'tsx', 'vue', 'html', 'sh', 'python', 'json', 'http', 'text', 'mermaid'];
     const unknown = blocks.filter(({ language }) => !known.includes(language));
     expect(unknown.map(({ place, language }) => `${place} ${language}`)).toEqual([]);
   });

@@ -1,21 +1,20 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance } from 'fastify';
 import * as rivulet from 'rivulet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
 import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
-import { blocks, inLanguage, pages, programOf } from './blocks.ts';
+import { type Block, blocks, inLanguage, pages, programOf } from './blocks.ts';
 import { isCommand, shellOf } from './commands.ts';
-import { docsProject } from './project.ts';
 import { expectOutput, runInShell } from './shell.ts';
 
 let app: FastifyInstance;
 let url: string;
+
+const titled = (some: readonly Block[]) => some.map((block) => [block.place, block] as const);
 
 beforeAll(async () => {
   app = await rivulet.createServer({ agents: [echo, approve] });
@@ -35,48 +34,40 @@ describe('curl in README and docs', () => {
 });
 
 describe('Python in README and docs', () => {
-  it.each(inLanguage('python').map((block) => [block.place, block] as const))('%s runs', async (_, block) => {
-    const project = docsProject(url);
-    try {
-      const file = join(project.folder, 'block.py');
-      writeFileSync(file, programOf(block, url));
-      const env = { ...process.env, NO_PROXY: '*', no_proxy: '*' };
-      const { stdout } = await promisify(execFile)('python3', [file], { env, timeout: 20_000 });
-      expectOutput(block, stdout);
-    } finally {
-      project.remove();
-    }
+  const python = (...args: string[]) =>
+    promisify(execFile)('python3', args, { env: { ...process.env, NO_PROXY: '*', no_proxy: '*' }, timeout: 20_000 });
+
+  it.each(titled(inLanguage('python')))('%s prints what the page shows', async (_, block) => {
+    const { stdout } = await python('-c', programOf(block, url));
+    expectOutput(block, stdout);
+  });
+
+  it.each(titled(blocks.filter(({ language }) => language === 'python')))('%s compiles', async (_, { text }) => {
+    await python('-c', 'import ast, sys; ast.parse(sys.argv[1])', text);
   });
 });
 
 describe('data in README and docs', () => {
   const schemas = new Map<string, unknown>(Object.entries(rivulet));
+  const isSchema = (value: unknown): value is TSchema => Object(value) === value && Object.hasOwn(Object(value), '$id');
 
-  it.each(inLanguage('json').map((block) => [block.place, block] as const))('%s is JSON', (_, block) => {
-    const value: unknown = JSON.parse(block.text);
-    const name = block.marks.get('shape');
+  it.each(titled(inLanguage('json')))('%s is JSON', (_, { text, marks }) => {
+    const value: unknown = JSON.parse(text);
+    const name = marks.get('shape');
     if (name === undefined) return;
     const schema = schemas.get(name);
-    expect(isSchema(schema), `rivulet exports no schema ${name}`).toBe(true);
-    if (isSchema(schema))
-      expect([...Value.Errors(schema, value)].map(({ path, message }) => `${path} ${message}`)).toEqual([]);
+    if (!isSchema(schema)) throw new Error(`rivulet exports no schema ${name}`);
+    expect(problemsOf(schema, value)).toEqual([]);
   });
 
-  it.each(inLanguage('http').map((block) => [block.place, block] as const))('%s has frames of events', (_, block) => {
-    for (const [, data = ''] of block.text.matchAll(/^data: (.*)$/gm)) {
-      expect(
-        [...Value.Errors(rivulet.Event, JSON.parse(data))].map(({ path, message }) => `${path} ${message}`),
-      ).toEqual([]);
-    }
-  });
-
-  it.each(inLanguage('yaml').map((block) => [block.place, block] as const))('%s is YAML', (_, block) => {
-    expect(parseAllDocuments(block.text).flatMap(({ errors }) => errors)).toEqual([]);
+  it.each(titled(inLanguage('http')))('%s has frames of events', (_, { text }) => {
+    const frames = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']): unknown => JSON.parse(data));
+    expect(frames.flatMap((event) => problemsOf(rivulet.Event, event))).toEqual([]);
   });
 });
 
-const isSchema = (value: unknown): value is typeof rivulet.Run =>
-  typeof value === 'object' && value !== null && '$id' in value;
+const problemsOf = (schema: TSchema, value: unknown): string[] =>
+  [...Value.Errors(schema, value)].map(({ path, message }) => `${path} ${message}`);
 
 it('every page has a block that runs', () => {
   const ran = new Set(blocks.filter(({ marks }) => !marks.has('not run')).map(({ page }) => page));
