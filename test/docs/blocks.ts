@@ -76,7 +76,7 @@ export const programOf = ({ text, marks }: Block, url: string): string =>
   atServer([marks.get('before') ?? '', text, marks.get('after') ?? ''].join('\n'), url);
 
 /** The documented address replaced by the one that the test listens on. */
-export const atServer = (text: string, url: string): string =>
+const atServer = (text: string, url: string): string =>
   text.replaceAll('127.0.0.1:8000', new URL(url).host).replaceAll('localhost:8000', new URL(url).host);
 
 const changing: readonly [RegExp, string][] = [
