@@ -1,36 +1,32 @@
 import { useEffect, useState } from 'react';
-import type { Client } from '../client/client.ts';
-import { toRun } from '../client/operators.ts';
-import type { Run } from '../schema/run.ts';
+import { type Client, type Run, toRun } from '../client/client.ts';
 
-/** A run as a component renders it. */
-export interface LiveRun {
-  /** The Run after its newest event; undefined until the first one has come. Parts that did not change stay identical. */
+export interface FollowedRun {
+  /** The run so far: its status, its output, and its question while it awaits a reply. */
   readonly run: Run | undefined;
-  /** Why the stream ended before the run did: a ClientError. A run that failed has its own error in `run.error`. */
+  /** Why the run cannot be followed. The error of a failed run is `run.error`. */
   readonly error: Error | undefined;
 }
 
-const nothing: LiveRun = { run: undefined, error: undefined };
+const nothing: FollowedRun = { run: undefined, error: undefined };
 
 /**
- * Follows a run and renders the component again with each event. Without a `run_id` it follows nothing. Unmounting, or
- * another `run_id`, stops following; the run goes on. StrictMode runs effects twice, which is harmless here: to follow a
- * run does not begin one.
+ * Follows a run from its first event, and renders anew with each one. Unmounting, or another `run_id`, stops following; the
+ * run continues. An effect that StrictMode runs twice does no harm, because following a run starts none.
  */
-export function useRun(client: Pick<Client, 'watch'>, run_id: string | undefined): LiveRun {
-  const [live, setLive] = useState(nothing);
+export function useRun(client: Pick<Client, 'watch'>, run_id: string | undefined): FollowedRun {
+  const [followed, setFollowed] = useState(nothing);
   useEffect(() => {
-    setLive(nothing);
-    if (run_id === undefined) return undefined;
+    setFollowed(nothing);
+    if (run_id === undefined) return;
     const subscription = client
       .watch(run_id)
       .pipe(toRun())
       .subscribe({
-        next: (run) => setLive({ run, error: undefined }),
-        error: (error) => setLive(({ run }) => ({ run, error })),
+        next: (run) => setFollowed({ run, error: undefined }),
+        error: (error) => setFollowed(({ run }) => ({ run, error })),
       });
     return () => subscription.unsubscribe();
   }, [client, run_id]);
-  return live;
+  return followed;
 }

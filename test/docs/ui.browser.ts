@@ -60,6 +60,7 @@ inBrowser('the UIs of docs/ui.md', () => {
       resolve: {
         alias: {
           'rivulet/client': join(root, 'src/client/client.ts'),
+          'rivulet/react': join(root, 'src/react/use-run.ts'),
           vue: join(folder, 'vue.js'),
         },
       },
