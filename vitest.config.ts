@@ -17,8 +17,9 @@ export default defineConfig({
     // Tests, agents and examples say `rivulet`, as users do, and get the sources.
     alias: [
       { find: /^rivulet$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
-      { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
       { find: /^rivulet\/react$/, replacement: fileURLToPath(new URL('./src/react/use-run.ts', import.meta.url)) },
+      { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
+      { find: /^rivulet\/testing$/, replacement: fileURLToPath(new URL('./src/testing/testing.ts', import.meta.url)) },
     ],
   },
   test: {
@@ -30,8 +31,8 @@ export default defineConfig({
       { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
     ],
     // What hangs, not what takes long: a machine may be ten times slower than another.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // Most tests wait for sockets and processes more than they compute.
     maxWorkers: 3,
     // No test changes a module's state, so files may share what they import.

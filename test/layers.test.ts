@@ -23,7 +23,19 @@ const rooms: Record<string, string[]> = {
   react: ['client'],
   playground: ['client', 'core', 'schema'],
   cli: ['client', 'protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema', '.'],
-  '.': ['protocols', 'http', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],
+  testing: ['client', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],
+  '.': [
+    'client',
+    'protocols',
+    'http',
+    'engine',
+    'engine/log',
+    'engine/base',
+    'stores',
+    'dispatchers',
+    'core',
+    'schema',
+  ],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
