@@ -20,7 +20,7 @@ describe('what an agent awaits', () => {
     expect(awaited('Well?', { schema: { type: 'string' } })).toMatchObject({ schema: { type: 'string' } });
   });
 
-  it('ends when its agent says so, in whichever way, or else when the server does', () => {
+  it('expires at the time of its options or request, or else of the server', () => {
     const ends = (request: unknown, options?: object, awaitTimeout?: number) =>
       awaited(request, options, awaitTimeout).expires_at;
     expect(ends('?')).toBeUndefined();
@@ -59,7 +59,7 @@ describe('what an agent awaits', () => {
   });
 });
 
-describe('what an agent gives to another one', () => {
+describe('the input of a call', () => {
   it('is a text, a message or several', () => {
     const contents = (input: unknown) => checkCall('a', input, now).map(({ role, parts }) => [role, parts[0]?.content]);
     expect(contents('Hi')).toEqual([['user', 'Hi']]);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { BoxedMap, UnorderedSet } from '../../src/core/collections.ts';
 
-describe('a roster', () => {
-  it('has what came and did not go, in the order in which it came', () => {
+describe('a boxed map', () => {
+  it('has the entries that were not removed, in the order of insertion', () => {
     const roster = new BoxedMap<{ n: number }>();
     for (let n = 0; n < 5; n += 1) roster.set(`${n}`, { n });
     roster.delete('1');
@@ -15,7 +15,7 @@ describe('a roster', () => {
     expect([...roster.values()]).toEqual([]);
   });
 
-  it('leaves out what goes while it is looked through', () => {
+  it('leaves out entries that are removed during an iteration', () => {
     const roster = new BoxedMap<{ n: number }>();
     for (let n = 0; n < 3; n += 1) roster.set(`${n}`, { n });
     const seen: number[] = [];
@@ -27,8 +27,8 @@ describe('a roster', () => {
   });
 });
 
-describe('a crowd', () => {
-  it('has whoever came and did not go, in whatever order they go', () => {
+describe('an unordered set', () => {
+  it('has the members that were not removed, in any order of removal', () => {
     const crowd = new UnorderedSet<number>();
     const goes = [0, 1, 2, 3, 4].map((n) => crowd.add(n));
     for (const n of [4, 0, 2, 0]) goes[n]?.();

@@ -6,23 +6,23 @@ import type { Event } from '../../src/schema/event.ts';
 const token = (content: string): Event => ({ type: 'message.part', part: { content_type: 'text/plain', content } });
 
 describe('an encoded event', () => {
-  it('says what JSON.stringify says, for any text', () => {
+  it('equals the output of JSON.stringify when parsed, for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (content) => {
         const event = token(content);
-        // Lone surrogates are escaped alike by both, so what comes back is equal.
+        // Both escape lone surrogates, so the parsed values are equal.
         expect(JSON.parse(encode(event))).toEqual(JSON.parse(JSON.stringify(event)));
       }),
     );
   });
 
-  it('is one line for every client, whatever that client takes for the end of a line', () => {
+  it('is one line for every client, whatever line breaks that client knows', () => {
     const line = encode(token('a\u2028b\u2029c\u0085d\ne\rf'));
     expect(line).not.toMatch(/[\u2028\u2029\u0085\n\r]/);
     expect(JSON.parse(line).part.content).toBe('a\u2028b\u2029c\u0085d\ne\rf');
   });
 
-  it('keeps every field of a part that is more than a token', () => {
+  it('keeps every field of a part that is not a plain token', () => {
     const event: Event = {
       type: 'message.part',
       part: { content_type: 'text/plain', content: 'a', name: 'b', ...{ x: 1 } },
@@ -30,7 +30,7 @@ describe('an encoded event', () => {
     expect(JSON.parse(encode(event))).toEqual(event);
   });
 
-  it('shows what kind of run event it is, and the Run inside, without being parsed', () => {
+  it('reveals its status and its Run without being parsed', () => {
     const run = { run_id: 'r', agent_name: 'a', status: 'completed' as const, output: [], created_at: 'now' };
     const line = encode({ type: 'run.completed', run });
     expect(runEventOf(line)).toBe('completed');

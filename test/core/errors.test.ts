@@ -15,12 +15,12 @@ describe('the table of errors', () => {
     if (/\| \d{3} \|/.test(row ?? '')) expect(row).toContain(`| ${status} |`);
   });
 
-  it('documents no error that there is not', () => {
+  it('documents no unknown error', () => {
     const named = [...page.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, names = '']) => names.match(/\w+/g) ?? []);
     expect(named.filter((name) => !(name in errorTable))).toEqual([]);
   });
 
-  it('makes errors that know their row, and say its name as the reason', () => {
+  it('makes errors with the fields of their row, and its name as the reason', () => {
     const error = fail('run_unknown', 'r1');
     expect(error).toMatchObject({
       kind: 'run_unknown',
@@ -73,12 +73,12 @@ const hostile = new Proxy(new Error('m'), {
   },
 });
 
-describe('what a run says of an agent’s error', () => {
+describe('the error of a run whose agent throws', () => {
   const noError = { code: 'server_error', message: 'The agent threw something that is no Error.' };
   const quota = (data?: unknown) => new AgentError('quota', 'used up', data);
   const said = (data: object) => ({ code: 'server_error', message: 'used up', data: { ...data, code: 'quota' } });
 
-  // Not given to `each`, which would write each value into a title.
+  // Not passed to `each`, which would write each value into a title.
   const cases: [string, unknown, object][] = [
     ['an AgentError, its code beside its data', quota({ left: 0 }), said({ left: 0 })],
     ['an AgentError without data', quota(), said({})],
@@ -156,18 +156,18 @@ describe('what a run says of an agent’s error', () => {
     ['a Proxy that refuses every look', hostile, noError],
     ['a Proxy that was revoked', revoked, noError],
   ];
-  it.each(cases.map(([name], at) => [name, at] as const))('keeps what it may: %s', (_, at) => {
+  it.each(cases.map(([name], at) => [name, at] as const))('is made from %s', (_, at) => {
     const [, thrown, body] = cases[at] ?? [];
     expect(errorOf(thrown)).toEqual(body);
   });
 
-  it('cuts a message at 8,192 characters, and never through a surrogate pair', () => {
+  it('has a message of at most 8,192 characters, and never half a surrogate pair', () => {
     expect(errorOf(new Error('x'.repeat(8_192))).message).toHaveLength(8_192);
     const { message } = errorOf(new Error(`${'x'.repeat(8_190)}${'🌊'.repeat(10)}`));
     expect(message).toBe(`${'x'.repeat(8_190)}…`);
   });
 
-  it('is an Error of the protocol, in plain JSON, for any value at all', () => {
+  it('is a protocol Error in plain JSON, for any value', () => {
     const anything = fc.anything({
       withBigInt: true,
       withDate: true,
@@ -179,7 +179,7 @@ describe('what a run says of an agent’s error', () => {
       withTypedArray: true,
     });
     const trap = fc.constantFrom('get', 'ownKeys', 'getPrototypeOf', 'getOwnPropertyDescriptor', 'has');
-    // Thunks, since fast-check looks at what it generates.
+    // Thunks, because fast-check inspects the values that it generates.
     const thrown = fc.oneof(
       anything.map((value) => () => value),
       fc.tuple(fc.string(), anything, anything).map(
@@ -210,7 +210,7 @@ describe('what a run says of an agent’s error', () => {
     );
   });
 
-  it('becomes the agent’s error again in a durable run that is led through its past', () => {
+  it('becomes the agent’s error again in the replay of a durable run', () => {
     for (const error of [quota({ left: 0 }), quota(), new AgentError('not_found', 'm', { a: 1 })]) {
       const again = agentErrorOf(errorOf(error));
       expect([again.code, again.message, again.data]).toEqual([error.code, error.message, error.data]);

@@ -5,7 +5,7 @@ import { fromAgent } from '../../src/core/from-agent.ts';
 const all = <T>(input: Parameters<typeof fromAgent<T>>[0]): Promise<T[]> =>
   firstValueFrom(fromAgent(input).pipe(toArray()));
 
-describe('the door for what an agent returns', () => {
+describe('the conversion of an agent’s return value', () => {
   it('takes a bare string as one value', async () => {
     expect(await all('hey')).toEqual(['hey']);
   });
@@ -46,11 +46,11 @@ describe('the door for what an agent returns', () => {
     expect(await firstValueFrom(fromAgent(foreign as never).pipe(toArray()))).toEqual([1]);
   });
 
-  it('says what is wrong with an object that is no stream', () => {
+  it('throws a clear error for an object that is not a stream', () => {
     expect(() => fromAgent({ parts: [] } as never)).toThrow('You provided');
   });
 
-  it('returns a generator that is unsubscribed, so that its finally runs', async () => {
+  it('runs the finally block of a generator that is unsubscribed', async () => {
     const closed = withResolvers();
     const endless = async function* () {
       try {
@@ -66,7 +66,7 @@ describe('the door for what an agent returns', () => {
     await closed.promise;
   });
 
-  it('pulls a generator no faster than it is ready for', async () => {
+  it('pulls a generator no faster than `ready` allows', async () => {
     let pulled = 0;
     const endless = async function* () {
       for (;;) yield pulled++;
@@ -87,7 +87,7 @@ describe('the door for what an agent returns', () => {
     await expect(all(failing())).rejects.toThrow('no');
   });
 
-  it('leaves an Observable alone', () => {
+  it('returns an Observable unchanged', () => {
     expect(fromAgent(NEVER)).toBe(NEVER);
   });
 });

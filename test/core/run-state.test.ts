@@ -21,7 +21,7 @@ const part = (content: string, more: Partial<MessagePart> & Record<string, unkno
 });
 
 describe('the reducer', () => {
-  it('joins neighbouring plain text and nothing else', () => {
+  it('joins consecutive plain text and nothing else', () => {
     const events: Event[] = [
       created,
       part('a'),
@@ -50,7 +50,7 @@ describe('the reducer', () => {
     ]);
   });
 
-  it('never changes a Run that it was given', () => {
+  it('never changes its input', () => {
     const events: Event[] = [created, part('a'), part('b'), part('c', { name: 'x' }), part('d'), created, part('e')];
     const seen: [Run, string][] = [];
     let run = empty();
@@ -61,7 +61,7 @@ describe('the reducer', () => {
     for (const [before, text] of seen) expect(JSON.stringify(before)).toBe(text);
   });
 
-  it('comes to the same Run as folding in place', () => {
+  it('returns the same Run as folding in place', () => {
     const done = { role: 'agent/a', parts: [{ content: 'ab' }], completed_at: '2026-01-01T00:00:01.000Z' };
     const events: Event[] = [
       created,
@@ -82,14 +82,14 @@ describe('the reducer', () => {
     expect(reduce(empty(), { type: 'run.completed', run })).toBe(run);
   });
 
-  it('keeps its output at a run event that is not the last and does not repeat it', () => {
+  it('keeps the output at a run event that does not carry it', () => {
     const before = [created, part('a')].reduce(reduce, empty());
     const awaiting: Event = { type: 'run.awaiting', run: { ...empty(), status: 'awaiting' } };
     expect(reduce(before, awaiting)).toEqual({ ...before, status: 'awaiting' });
     expect(fold(structuredClone(before), awaiting)).toEqual({ ...before, status: 'awaiting' });
   });
 
-  it('leaves the Run alone for generic and error events', () => {
+  it('ignores generic and error events', () => {
     const run = empty();
     expect(reduce(run, { type: 'generic', generic: {} })).toBe(run);
     expect(reduce(run, { type: 'error', error: { code: 'server_error', message: 'b' } })).toBe(run);

@@ -4,7 +4,7 @@ import { RunStatus } from '../../src/schema/run.ts';
 
 const all = RunStatus.anyOf.map(({ const: status }) => status);
 
-/** Section 2 of the wire contract, written out. */
+/** The transitions of the protocol. */
 const legal = [
   'created → in-progress',
   'created → failed',
@@ -20,17 +20,17 @@ const legal = [
 ];
 
 describe('the status of a run', () => {
-  it('takes the transitions of the contract and no other', () => {
+  it('allows the transitions of the protocol and no other', () => {
     const possible = all.flatMap((from) => all.filter((to) => canBecome(from, to)).map((to) => `${from} → ${to}`));
     expect(possible.sort()).toEqual([...legal].sort());
   });
 
-  it('is never left once it is final', () => {
+  it('never changes once it is final', () => {
     expect(all.filter(isFinal).sort()).toEqual(['cancelled', 'completed', 'failed']);
     for (const status of all.filter(isFinal)) expect(transitions[status]).toEqual([]);
   });
 
-  it('is settled when final or awaiting', () => {
+  it('is settled when it is final or awaiting', () => {
     expect(all.filter(isSettled).sort()).toEqual(['awaiting', 'cancelled', 'completed', 'failed']);
   });
 });

@@ -25,7 +25,7 @@ function eventsFor(...outputs: (AgentOutput | undefined)[]): Event[] {
 const types = (events: Event[]): string => events.map(({ type }) => type.replace('message.', '')).join(' ');
 
 describe('what an agent emits', () => {
-  it('opens one message for loose parts and completes it at the end, joined', () => {
+  it('opens one message for loose parts, joins them, and completes it at the end', () => {
     const events = eventsFor('Hel', 'lo', { content: '<b>', content_type: 'text/html' });
     expect(types(events)).toBe('created part part part completed');
     expect(events[0]).toEqual({
@@ -46,7 +46,7 @@ describe('what an agent emits', () => {
     });
   });
 
-  it('completes the open message before a whole one, which keeps its parts apart and its times', () => {
+  it('completes the open message before a whole message, which keeps its parts and times', () => {
     const whole = {
       role: 'user',
       parts: [{ content: 'a' }, { content: 'b' }],
@@ -68,17 +68,17 @@ describe('what an agent emits', () => {
     });
   });
 
-  it('passes generic events on, in the middle of a message too', () => {
+  it('may be a generic event, even in the middle of a message', () => {
     const events = eventsFor('a', { type: 'generic', generic: { progress: 0.5 } }, 'b');
     expect(types(events)).toBe('created part generic part completed');
   });
 
-  it('may be nothing at all', () => {
+  it('may be nothing', () => {
     expect(eventsFor()).toEqual([]);
     expect(eventsFor(undefined)).toEqual([]);
   });
 
-  it('keeps the metadata of citations and trajectories, and keys nobody knows', () => {
+  it('keeps the metadata of citations and trajectories, and unknown keys', () => {
     const cited = {
       metadata: { kind: 'citation' as const, start_index: 0, end_index: 5, url: 'https://a' },
       mine: [1],
@@ -86,7 +86,7 @@ describe('what an agent emits', () => {
     expect(eventsFor(cited)[1]).toEqual({ type: 'message.part', part: { content_type: 'text/plain', ...cited } });
   });
 
-  it('is detached: what the agent does to its object later has no effect', () => {
+  it('is copied: later changes of the agent’s object have no effect', () => {
     const part = { content_type: 'text/html', content: 'before' };
     const run: Run = { run_id: 'r', agent_name: 'a', status: 'in-progress', output: [], created_at: now() };
     toEvents(run, part, (event) => fold(run, event));
@@ -101,7 +101,7 @@ describe('what an agent emits', () => {
   const refuse = (): never => {
     throw new Error('not me\nnor my stack');
   };
-  // A getter, so that no title shows it: it is 2 to the 64th values.
+  // A getter, so that no title shows its 2 to the 64th values.
   const shared = {
     toJSON: () => Array.from({ length: 64 }).reduce<unknown>((inner) => ({ a: inner, b: inner }), 'x'),
   };
@@ -154,7 +154,7 @@ describe('what an agent emits', () => {
     expect(() => eventsFor(output as AgentOutput)).toThrow(RivuletError);
   });
 
-  it('may have dates, and times of any offset, which become UTC in their own precision', () => {
+  it('may have dates, and times of any offset, which become UTC with the same precision', () => {
     const [created] = eventsFor(
       whole({ created_at: new Date(0), completed_at: '2026-01-01T01:00:00.123456+02:00' }) as AgentOutput,
     ).filter(({ type }) => type === 'message.completed');
@@ -163,7 +163,7 @@ describe('what an agent emits', () => {
     });
   });
 
-  it('is an output or refused as such, whatever it is', () => {
+  it('is recorded or refused with `output_invalid`, whatever it is', () => {
     const event = fc.record(
       {
         content: fc.anything(),

@@ -47,7 +47,7 @@ describe('validation', () => {
     expect(() => check(given)).toThrow(text);
   });
 
-  it('takes null for an absent optional field, at any depth, and drops it', () => {
+  it('treats null as an absent optional field, at any depth, and drops it', () => {
     const given = {
       agent_name: 'echo',
       session_id: null,

@@ -13,7 +13,7 @@ const agentOf = (run: AgentFunction, name = 'odd', durable = false): Agent =>
   defineAgent({ name, description: 'Odd.' }, run, { durable });
 const text = ({ output }: Run): string => output.map(textOf).join('');
 
-/** Errors that would end a process; there must be none. */
+/** Unhandled errors, which would end the process; the tests expect none. */
 function strays(): unknown[] {
   const seen: unknown[] = [];
   const stray = (error: unknown): void => void seen.push(error);
@@ -44,7 +44,7 @@ describe('a thenable', () => {
     ],
   ])('%s is asked once', async (_, make) => {
     let queries = 0;
-    // As a query builder: each call of `then` runs the query.
+    // Like a query builder: each call of `then` runs the query.
     const query: PromiseLike<string> = {
       // biome-ignore lint/suspicious/noThenProperty: that is what is tested
       // biome-ignore lint/suspicious/noExplicitAny: the signature of `then`
@@ -161,7 +161,7 @@ describe('whatever an agent throws, the process lives and the run ends', () => {
     expect(seen).toEqual([]);
   });
 
-  it('in promises that it does not wait for, when they are ours', async () => {
+  it('where the engine’s promises reject and the agent does not await them', async () => {
     const seen = strays();
     const agent = agentOf((_, context) => {
       void context.session.setState(1n);
@@ -174,7 +174,7 @@ describe('whatever an agent throws, the process lives and the run ends', () => {
 });
 
 describe('an error that an agent catches', () => {
-  it('is the same in the first life as in the next: class, code, data and text', async () => {
+  it('has the same class, code, data and text in a replay', async () => {
     class Custom extends TypeError {
       readonly code = 'E_CUSTOM';
     }
@@ -213,7 +213,7 @@ describe('an error that an agent catches', () => {
 });
 
 describe('an agent’s input and output', () => {
-  it('may be changed by it without a trace in the run, its history and its later lives', async () => {
+  it('may be changed by the agent without effect on the run, its history and its replays', async () => {
     const given: string[] = [];
     const emitted = { type: 'generic' as const, generic: { list: [1] } };
     const agent = agentOf(
@@ -254,7 +254,7 @@ describe('an agent’s input and output', () => {
     expect(said?.body).toBe(JSON.stringify(JSON.parse(given[0] ?? '[]')[0]));
   });
 
-  it('of an agent that is called is the callee’s own', async () => {
+  it('are copies in a called agent as well', async () => {
     const message: Message = {
       role: 'user',
       parts: [{ content_type: 'text/plain', content: 'mine' }],
@@ -277,7 +277,7 @@ describe('an agent’s input and output', () => {
 });
 
 describe('an agent’s async context', () => {
-  it('is that of the engine, not of the request or of the run that started it', async () => {
+  it('is that of the engine, and not of the request or run that started it', async () => {
     const storage = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
     const agent = agentOf((_, context) => {

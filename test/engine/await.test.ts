@@ -11,7 +11,7 @@ const reply = (content: string, mode = 'sync') => ({
 const said = ({ message }: AwaitResume): string => `${message.parts[0]?.content};`;
 
 describe('a run that awaits', () => {
-  it('has completed the message that was open, and carries the request exactly while it waits', async () => {
+  it('completes the open message, and has the await request exactly while it awaits', async () => {
     const served = await serve([askOnce]);
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run).toMatchObject({
@@ -44,7 +44,7 @@ describe('a run that awaits', () => {
     expect(textOf(await (await served.post(`/runs/${run_id}`, body)).json())).toBe('confirmed');
   });
 
-  it('asks several questions one after the other, though the agent asked them at once', async () => {
+  it('asks questions one after the other, even if the agent asks them at once', async () => {
     const twice = agent('twice', (_, context) =>
       merge(context.await('first?').pipe(map(said)), context.await('second?').pipe(map(said))),
     );
@@ -59,9 +59,9 @@ describe('a run that awaits', () => {
     expect(textOf(done)).toBe('1;2;');
   });
 
-  it('goes on by itself when the agent gives up on its question', async () => {
+  it('goes on when the agent unsubscribes from its question', async () => {
     const impatient = agent('impatient', (_, context) =>
-      concat(race(context.await('anyone?').pipe(map(said)), timer(5).pipe(map(() => 'nobody.'))), of(' bye')),
+      concat(race(context.await('anything?').pipe(map(said)), timer(5).pipe(map(() => 'nothing.'))), of(' bye')),
     );
     const served = await serve([impatient]);
     const stream = await served.post('/runs', ask('impatient', 'go', { mode: 'async' }));
@@ -70,10 +70,10 @@ describe('a run that awaits', () => {
     await tail.text();
     const seen = types(await eventsOf(served, run_id)).filter((type) => type.startsWith('run.'));
     expect(seen).toEqual(['run.created', 'run.in-progress', 'run.awaiting', 'run.in-progress', 'run.completed']);
-    expect(textOf(await (await served.get(`/runs/${run_id}`)).json())).toBe('nobody. bye');
+    expect(textOf(await (await served.get(`/runs/${run_id}`)).json())).toBe('nothing. bye');
   });
 
-  it('is answered once: of two replies at the same time, one gets 409', async () => {
+  it('accepts one of two replies that arrive at the same time, and answers the other with 409', async () => {
     const served = await serve([askOnce]);
     const { run_id } = await (await served.post('/runs', ask('ask'))).json();
     const answers = await Promise.all(['a', 'b'].map((text) => served.post(`/runs/${run_id}`, reply(text))));
@@ -90,7 +90,7 @@ describe('a run that awaits', () => {
     expect((await (await served.get(`/runs/${run_id}`)).json()).status).toBe('cancelled');
   });
 
-  it('keeps a live tail open over the await, to the end', async () => {
+  it('keeps a live stream open over the await, to the end', async () => {
     const served = await serve([askOnce]);
     const { run_id } = await (await served.post('/runs', ask('ask'))).json();
     const tail = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });

@@ -6,7 +6,7 @@ import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } fr
 
 const session_id = '44444444-4444-4444-8444-444444444444';
 
-/** An agent whose runs the test ends by name, and which tells in which order they began. */
+/** An agent whose runs the test ends by name, and which records the order in which they started. */
 function gated(options: AgentOptions = {}): { agent: Agent; begun: string[]; end: (name: string) => void } {
   const begun: string[] = [];
   const ends = new Subject<string>();
@@ -32,7 +32,7 @@ const start = (served: Served, text: string, if_busy?: string, mode = 'async'): 
 const idOf = async (response: Promise<Response>): Promise<string> => (await (await response).json()).run_id;
 
 describe('several runs of one session', () => {
-  it('go on beside each other where nobody says otherwise', async () => {
+  it('run in parallel by default', async () => {
     const { agent, begun, end } = gated();
     const served = await serve([agent]);
     const ids = [await idOf(start(served, 'a')), await idOf(start(served, 'b'))];
@@ -41,7 +41,7 @@ describe('several runs of one session', () => {
     for (const id of ids) expect((await finished(served, id)).status).toBe('completed');
   });
 
-  it('go one after the other with enqueue, in the order in which they came, in every mode', async () => {
+  it('run one after the other with enqueue, in the order of their requests, in every mode', async () => {
     const { agent, begun, end } = gated({ if_busy: 'enqueue' });
     const served = await serve([agent]);
     const a = await idOf(start(served, 'a'));
@@ -72,7 +72,7 @@ describe('several runs of one session', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('keep their queue over a restart', async () => {
+  it('keep their queue across a restart', async () => {
     const store = new RecordingStore();
     const before = gated({ if_busy: 'enqueue', durable: true });
     const old = await serve([before.agent], { store });
@@ -88,7 +88,7 @@ describe('several runs of one session', () => {
     }
   });
 
-  it('leave a queue when they are cancelled in it', async () => {
+  it('leave the queue when they are cancelled', async () => {
     const { agent, begun, end } = gated({ if_busy: 'enqueue' });
     const served = await serve([agent]);
     const [a, b, c] = [await idOf(start(served, 'a')), await idOf(start(served, 'b')), await idOf(start(served, 'c'))];
@@ -102,7 +102,7 @@ describe('several runs of one session', () => {
     expect(begun).toEqual(['a', 'c']);
   });
 
-  it('are refused with reject, as long as one is not over', async () => {
+  it('are refused with reject while one of them is unfinished', async () => {
     const { agent, end } = gated({ if_busy: 'reject' });
     const served = await serve([agent]);
     const a = await idOf(start(served, 'a'));
@@ -118,7 +118,7 @@ describe('several runs of one session', () => {
     while ((await start(served, 'd')).status === 409) await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('let one of two through that arrive at once with reject', async () => {
+  it('start one of two that arrive at once with reject', async () => {
     const { agent } = gated({ if_busy: 'reject' });
     const served = await serve([agent]);
     const statuses = (await Promise.all(['a', 'b', 'c'].map((name) => start(served, name)))).map(
@@ -127,7 +127,7 @@ describe('several runs of one session', () => {
     expect(statuses.sort()).toEqual([202, 409, 409]);
   });
 
-  it('take the place of the one that is running, with interrupt', async () => {
+  it('replace the one that is running, with interrupt', async () => {
     const { agent, begun, end } = gated();
     const served = await serve([agent]);
     const a = await idOf(start(served, 'a'));
@@ -139,7 +139,7 @@ describe('several runs of one session', () => {
     expect(begun).toEqual(['a', 'b']);
   });
 
-  it('wait for one that awaits, also when it has left memory', async () => {
+  it('wait for one that awaits, even when it has left memory', async () => {
     const waits = defineAgent(
       { name: 'waits', description: 'a' },
       (_, context) => context.await('?').pipe(map(() => 'ok')),
@@ -160,7 +160,7 @@ describe('several runs of one session', () => {
     expect((await finished(served, b)).status).toBe('completed');
   });
 
-  it('refuse a header that means nothing', async () => {
+  it('refuse an If-Busy header with an unknown value', async () => {
     const { agent } = gated();
     const served = await serve([agent]);
     const response = await start(served, 'a', 'whatever');

@@ -23,7 +23,7 @@ const reply = (content: string, more: object = {}) => ({
 });
 const sse = { accept: 'text/event-stream' };
 
-/** Runs until the run awaits or is over, then goes back to what a disk would hold, and serves that. */
+/** Serves until the run is settled, then restarts with the commits that a disk would have. */
 async function crashed(agent: Agent, text = 'go', lost = 0): Promise<{ served: Served; run: Run; lines: string[] }> {
   const store = new RecordingStore();
   const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 0 } });
@@ -36,7 +36,7 @@ async function crashed(agent: Agent, text = 'go', lost = 0): Promise<{ served: S
 }
 
 describe('a step', () => {
-  it('does its work once, whatever happens to the process, and emits the same', async () => {
+  it('does its work once, and emits the same values after a crash', async () => {
     let works = 0;
     const agent = durable('worker', (_, context) =>
       concat(
@@ -51,7 +51,7 @@ describe('a step', () => {
     expect(works).toBe(1);
   });
 
-  it('passes a stream of values on as they come, and from the journal at once', async () => {
+  it('emits values as they come, and those of the journal at once', async () => {
     let works = 0;
     const agent = durable('streamer', (_, context) =>
       concat(
@@ -70,7 +70,7 @@ describe('a step', () => {
     expect(works).toBe(1);
   });
 
-  it('that was cut short goes on after what it had, with `again`', async () => {
+  it('that was cut off continues after its journaled values, with `again`', async () => {
     const heard: unknown[] = [];
     const agent = durable('speaker', (_, context) =>
       context.step(
@@ -82,13 +82,13 @@ describe('a step', () => {
         },
       ),
     );
-    // The last commits are lost: what came of the timer.
+    // The last commits, which the timer caused, are lost.
     const { served, run } = await crashed(agent, 'go', 1);
     expect(textOf(await finished(served, run.run_id))).toBe('abd');
     expect(heard).toEqual([['a', 'b']]);
   });
 
-  it('that was cut short is done again without `again`, and has to say the same', async () => {
+  it('that was cut off repeats its work without `again`, and has to emit the same values', async () => {
     let life = 0;
     const same = durable('same', (_, context) =>
       context.step('s', () => concat(of('a', 'b'), timer(20).pipe(map(() => 'c')))),
@@ -104,7 +104,7 @@ describe('a step', () => {
     expect(run.error?.message).toContain('step s#0, expected "life 1", got "life 2"');
   });
 
-  it('that failed fails again with the same error, without being done again', async () => {
+  it('that failed fails again with the same error, and does not repeat its work', async () => {
     let works = 0;
     const agent = durable('failing', (_, context) =>
       defer(() =>
@@ -126,7 +126,7 @@ describe('a step', () => {
     expect(works).toBe(1);
   });
 
-  it('just does its work where the run is not durable', async () => {
+  it('does its work in a run that is not durable as well', async () => {
     const agent = defineAgent({ name: 'pinned', description: 'a' }, (_, context) =>
       context.step('s', () => of('a', 'b')),
     );
@@ -136,7 +136,7 @@ describe('a step', () => {
 });
 
 describe('a durable run', () => {
-  it('sees the session again as it saw it, though it has changed since', async () => {
+  it('reads its session in a replay as it was, although it has changed since', async () => {
     const agent = durable('historian', (_, context) =>
       concat(
         context.session.history.pipe(
@@ -159,7 +159,7 @@ describe('a durable run', () => {
     expect(textOf(done)).toBe('2 messages. end');
   });
 
-  it('fails where it does not say again what it said, naming the place', async () => {
+  it('fails if it emits something else in a replay, and names the position', async () => {
     let life = 0;
     const agent = durable('fickle', () => concat(of(`life ${++life}`), timer(20).pipe(map(() => 'x'))));
     const { served, run, lines } = await crashed(agent, 'go', 1);
@@ -172,7 +172,7 @@ describe('a durable run', () => {
     expect(textOf(ended)).toBe('life 1');
   });
 
-  it('fails where it ends sooner than it did', async () => {
+  it('fails if it ends sooner in a replay', async () => {
     let life = 0;
     const agent = durable('brief', () => (++life === 1 ? concat(of('a'), timer(20).pipe(map(() => 'b'))) : []));
     const { served, run } = await crashed(agent, 'go', 1);
@@ -182,7 +182,7 @@ describe('a durable run', () => {
     });
   });
 
-  it('is given up after some attempts without getting on', async () => {
+  it('fails after some recovery attempts without progress', async () => {
     const agent = durable('stuck', () => NEVER);
     const store = new RecordingStore();
     const first = await serve([agent], { store });
@@ -201,7 +201,7 @@ describe('a durable run', () => {
     });
   });
 
-  it('whose agent is gone fails with the reason, and the server starts', async () => {
+  it('whose agent is unknown fails with the reason, and the server starts', async () => {
     const store = new RecordingStore();
     const first = await serve([durable('gone', () => NEVER)], { store });
     const { run_id } = await (await first.post('/runs', ask('gone', 'go', { mode: 'async' }))).json();
@@ -209,7 +209,7 @@ describe('a durable run', () => {
     expect((await (await served.get(`/runs/${run_id}`)).json()).error).toMatchObject({ code: 'not_found' });
   });
 
-  it('cannot be written to by an execution that was taken over', async () => {
+  it('refuses writes of an execution that is fenced', async () => {
     const store = await openStore('memory:');
     const gate = new Subject<string>();
     const agent = durable('slow', () => gate.pipe(take(1)));
@@ -217,7 +217,7 @@ describe('a durable run', () => {
     const { run_id } = await (await old.post('/runs', ask('slow', 'go', { mode: 'async' }))).json();
     const next = await serve([agent], { store });
     const ended = finished(next, run_id);
-    // Both executions emit it at once, the old one first.
+    // Both executions emit at once, the old one first.
     gate.next('late');
     expect(await ended).toMatchObject({ status: 'completed' });
     const all = types(await eventsOf(next, run_id));
@@ -231,7 +231,7 @@ describe('a run that awaits', () => {
     concat(of('before. '), context.await('well?').pipe(map(({ message }) => `You said ${message.parts[0]?.content}.`))),
   );
 
-  it('leaves memory after a while, and is back with the reply; who reads it sees no seam', async () => {
+  it('leaves memory after a while, and returns with the reply; its readers miss nothing', async () => {
     let gone: () => void = () => {};
     const left = new Promise<void>((resolve) => {
       gone = resolve;
@@ -253,13 +253,13 @@ describe('a run that awaits', () => {
     expect((await late).map(({ event }) => event)).toEqual(events.slice(3));
   });
 
-  it('is answered once, also on disk: of two replies at the same time, one gets 409', async () => {
+  it('accepts one of two replies at the same time when it is stored only, and answers the other with 409', async () => {
     const { served, run } = await crashed(asks);
     const answers = await Promise.all(['a', 'b', 'c'].map((text) => served.post(`/runs/${run.run_id}`, reply(text))));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
   });
 
-  it('can be cancelled on disk, and its readers are told', async () => {
+  it('can be cancelled when it is stored only, and its readers get the event', async () => {
     const { served, run } = await crashed(asks);
     const tail = await served.get(`/runs/${run.run_id}/events`, sse);
     expect(await (await served.post(`/runs/${run.run_id}/cancel`)).json()).toMatchObject({ status: 'cancelling' });
@@ -267,7 +267,7 @@ describe('a run that awaits', () => {
     expect((await served.post(`/runs/${run.run_id}`, reply('yes'))).status).toBe(409);
   });
 
-  it('resumes in stream mode from disk with exactly what follows', async () => {
+  it('streams exactly the events that follow when it is resumed from the store', async () => {
     const { served, run } = await crashed(asks);
     const seen = await frames(await served.post(`/runs/${run.run_id}`, { ...reply('yes'), mode: 'stream' }));
     expect(types(seen.map(({ event }) => event))).toEqual([
@@ -280,7 +280,7 @@ describe('a run that awaits', () => {
     expect(seen[0]?.id).toBe(7);
   });
 
-  it('takes only a reply that fits the schema it gave, and names the path of what does not', async () => {
+  it('accepts only a reply that fits its schema, and names the path of an error', async () => {
     const schema = { type: 'object', properties: { amount: { type: 'number', minimum: 1 } }, required: ['amount'] };
     const agent = durable('pays', (_, context) =>
       context.await('how much?', { schema }).pipe(map(({ message }) => `paid ${message.parts[0]?.content}`)),
@@ -302,7 +302,7 @@ describe('a run that awaits', () => {
   });
 
   it.each([true, false])(
-    'fails with await_timeout when nobody answers in time, in memory or on disk (durable: %s)',
+    'fails with await_timeout when no reply comes in time, in memory or in the store (durable: %s)',
     async (durable) => {
       const agent = defineAgent(
         { name: 'hurried', description: 'a' },
@@ -319,7 +319,7 @@ describe('a run that awaits', () => {
     },
   );
 
-  it('is in the list of what waits for someone', async () => {
+  it('is in the list of awaiting runs', async () => {
     const served = await serve([asks, echo]);
     await served.post('/runs', ask('echo'));
     const { run_id } = await (await served.post('/runs', ask('asks'))).json();

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
-// A copy of its own: other tests of this process may have met ids of a node whose clock is years ahead.
+// A separate copy of the module: other tests of this process may have passed ids of a node whose clock is years ahead.
 let newId: () => string;
 
 describe('an id', () => {
@@ -10,7 +10,7 @@ describe('an id', () => {
   });
   afterEach(() => vi.useRealTimers());
 
-  it('is a UUID of version 7, with the time of its making', () => {
+  it('is a UUID of version 7, with the time of its creation', () => {
     const before = Date.now();
     const id = newId();
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -19,13 +19,13 @@ describe('an id', () => {
     expect(made).toBeLessThanOrEqual(Date.now() + 1);
   });
 
-  it('comes after all that were made before it, however many there are in a millisecond', () => {
+  it('sorts after all earlier ids, however many there are in a millisecond', () => {
     const ids = Array.from({ length: 20_000 }, () => newId());
     expect(ids.toSorted()).toEqual(ids);
     expect(new Set(ids.map((id) => id.slice(18))).size).toBe(ids.length);
   });
 
-  it('comes after them when the clock is set back as well', () => {
+  it('sorts after all earlier ids when the clock is set back', () => {
     const before = newId();
     vi.useFakeTimers({ now: Date.now() - 60_000 });
     expect(newId() > before).toBe(true);

@@ -14,7 +14,7 @@ const ids = (runs: Run[]): string[] => runs.map(({ run_id }) => run_id);
 const stores = ['memory:', 'sqlite::memory:'];
 
 describe.each(stores)('the list of runs, on %s', (store) => {
-  it('is newest first, Runs without their output, by agent, session and status', async () => {
+  it('has Runs without their output, newest first, filtered by agent, session and status', async () => {
     const served = await serve([echo, never, askOnce], { store });
     const a = await runOf(served, 'echo', 'a');
     const b = await runOf(served, 'ask', 'b');
@@ -26,10 +26,10 @@ describe.each(stores)('the list of runs, on %s', (store) => {
     expect(ids((await list(served, `?session_id=${a.session_id?.toUpperCase()}`)).runs)).toEqual(ids([c, a]));
     expect(ids((await list(served, '?status=awaiting')).runs)).toEqual(ids([b]));
     expect(ids((await list(served, '?status=completed&agent_name=echo&limit=1')).runs)).toEqual(ids([c]));
-    expect((await list(served, '?agent_name=nobody')).runs).toEqual([]);
+    expect((await list(served, '?agent_name=nothing')).runs).toEqual([]);
   });
 
-  it('stays right from page to page while runs are added', async () => {
+  it('has no missing or duplicate runs from page to page while runs are added', async () => {
     const served = await serve([echo], { store });
     const made: Run[] = [];
     for (let n = 0; n < 25; n += 1) made.unshift(await runOf(served, 'echo', String(n)));
@@ -57,7 +57,7 @@ describe.each(stores)('the list of runs, on %s', (store) => {
 });
 
 describe.each(stores)('deleting, on %s', (store) => {
-  it('takes a final run away, with its log and its messages, and leaves the others', async () => {
+  it('removes a final run with its log and its messages, and no other run', async () => {
     const served = await serve([echo], { store });
     const a = await runOf(served, 'echo', 'a');
     const b = await runOf(served, 'echo', 'b', { session_id: a.session_id });
@@ -72,7 +72,7 @@ describe.each(stores)('deleting, on %s', (store) => {
     expect(await eventsOf(served, b.run_id)).toHaveLength(6);
   });
 
-  it('does not take a run that is not over', async () => {
+  it('refuses to remove a run that is not final', async () => {
     const served = await serve([never, askOnce], { store });
     const going = await runOf(served, 'never', 'a', { mode: 'async' });
     const response = await remove(served, `/runs/${going.run_id}`);
@@ -83,7 +83,7 @@ describe.each(stores)('deleting, on %s', (store) => {
     expect((await remove(served, `/sessions/${going.session_id}`)).status).toBe(409);
   });
 
-  it('takes a session away, with all that it had', async () => {
+  it('removes a session with its runs, messages and state', async () => {
     const counted = agent('counted', async (_, context) => {
       await context.session.setState(1);
       return 'ok';
@@ -95,7 +95,7 @@ describe.each(stores)('deleting, on %s', (store) => {
     const { history, state } = await (await served.get(`/sessions/${a.session_id}`)).json();
     expect((await remove(served, `/sessions/${a.session_id}`)).status).toBe(204);
     expect((await served.get(`/sessions/${a.session_id}`)).status).toBe(404);
-    // What it had is cleared bit by bit.
+    // Its data is cleared in steps.
     for (const url of [...history, state]) while ((await fetch(url)).status !== 404);
     expect((await served.get(`/runs/${a.run_id}`)).status).toBe(404);
     expect((await remove(served, `/sessions/${a.session_id}`)).status).toBe(404);
@@ -109,7 +109,7 @@ describe.each(stores)('retention, on %s', (url) => {
     while (await store.sweep(before));
   };
 
-  it('clears final runs bit by bit, keeps what is not over, and what was said in the session', async () => {
+  it('removes final runs in steps, and keeps unfinished runs and the session’s messages', async () => {
     const store = await openStore(url);
     const served = await serve([echo, askOnce], { store });
     const a = await runOf(served, 'echo', 'a');
@@ -122,7 +122,7 @@ describe.each(stores)('retention, on %s', (url) => {
     await store.close();
   });
 
-  it('clears the log of a run that was removed', async () => {
+  it('clears the log of a removed run', async () => {
     const store = await openStore(url);
     const big = agent('big', () =>
       Array.from({ length: 200 }, (_, n) => ({ content: `${n}`.repeat(20_000), name: 'a' })),
@@ -134,7 +134,7 @@ describe.each(stores)('retention, on %s', (url) => {
     expect(await store.events(run_id, 0, 10)).toEqual([]);
   });
 
-  it('answers 410 for what was kept once, and 404 for what never was', async () => {
+  it('answers 410 for an expired run, and 404 for an unknown one', async () => {
     const served = await serve([echo], { store: url, limits: { runTtl: 1_000 } });
     const then = (Date.now() - 5_000).toString(16).padStart(12, '0');
     const old = `${then.slice(0, 8)}-${then.slice(8)}${newId().slice(13)}`;
@@ -146,11 +146,11 @@ describe.each(stores)('retention, on %s', (url) => {
     expect((await served.get('/runs/00000000-0000-4000-8000-000000000000')).status).toBe(404);
   });
 
-  it('is done by the server by itself', async () => {
+  it('runs periodically in the server', async () => {
     const store = await openStore(url);
     const served = await serve([echo], { store, limits: { runTtl: 1, sweepInterval: 2 } });
     const { run_id } = await runOf(served, 'echo');
-    // It is old enough to have been removed when its id is more than a millisecond old.
+    // An id that is older than a millisecond counts as expired.
     while ((await served.get(`/runs/${run_id}`)).status !== 410);
     expect(await store.run(run_id)).toBeUndefined();
   });

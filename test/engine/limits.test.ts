@@ -50,7 +50,7 @@ describe('the limits of a run', () => {
     }
   });
 
-  it('count replies', async () => {
+  it('include replies', async () => {
     const run = repeat((context) => firstValueFrom(context.await('?')));
     for (const durable of [true, false]) {
       const ended = await whole([agentOf(run, durable)], () => 'y'.repeat(20_000), { chars: 200_000 });
@@ -59,7 +59,7 @@ describe('the limits of a run', () => {
     }
   });
 
-  it('are none where they are zero', async () => {
+  it('do not apply where they are zero', async () => {
     const limits = {
       events: 0,
       chars: 0,
@@ -78,7 +78,7 @@ describe('the limits of a run', () => {
     const engine = await startEngine([agent], new MemoryStore(), limits);
     const run_id = await begin(engine, 'much');
     while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
-    // Several looks of the periodic task, none of which may let it leave memory.
+    // Several periodic checks, none of which may release it from memory.
     await new Promise((resolve) => setTimeout(resolve, 20));
     await engine.resume(run_id, { type: 'message', message: { parts: [] } });
     expect(text((await toTheEnd(engine, run_id)).run)).toBe(`${'x'.repeat(50)}end`);
@@ -123,11 +123,11 @@ describe('an iterable that never waits', () => {
     ],
   ];
   it.each(cases)('lets the event loop turn where it %s', async (_, run, durable) => {
-    // A slice is 12 ms; the rest is the commit, and what else this machine does. Without slices it would never end.
+    // A slice is 12 ms; the rest is for the commit and other load. Without slices the turn would never end.
     expect(await turnTime(run, durable)).toBeLessThan(60);
   });
 
-  it('is held back while what it emitted in a step waits for the store', async () => {
+  it('is paused while its values of a step wait for the store', async () => {
     let emitted = 0;
     let open: () => void = () => {};
     const opened = new Promise<void>((resolve) => {
@@ -160,7 +160,7 @@ describe('an iterable that never waits', () => {
 });
 
 describe('the log of a run that asks often', () => {
-  it('grows with what the run says, and not with how often it asks', async () => {
+  it('grows with the run’s output, and not with the number of its questions', async () => {
     const agent = agentOf(async function* (_, context): AsyncGenerator<AgentOutput> {
       for (let n = 0; n < 100; n += 1) {
         yield 'x'.repeat(1_000);
@@ -173,7 +173,7 @@ describe('the log of a run that asks often', () => {
       .flat()
       .flatMap(({ lines }) => lines)
       .reduce((sum, line) => sum + line.length, 0);
-    // Each text stands in a part, in its message's end, and in the last event; the rest is what events are made of.
+    // Each text is in a part, in the event that completes its message, and in the final event.
     expect(chars).toBeLessThan(600_000);
     const folded = structuredClone(events).reduce<Run | undefined>(
       (state, event: Event) => (state === undefined ? ('run' in event ? event.run : undefined) : fold(state, event)),
@@ -182,7 +182,7 @@ describe('the log of a run that asks often', () => {
     expect(folded).toEqual(run);
   });
 
-  it('answers the output so far while the run awaits', async () => {
+  it('has the output so far while the run awaits', async () => {
     const asks = agentOf(async function* (_, context): AsyncGenerator<AgentOutput> {
       yield 'so far';
       await new Promise((resolve) => void context.await('?').subscribe({ complete: () => resolve(undefined) }));
@@ -196,7 +196,7 @@ describe('the log of a run that asks often', () => {
     await engine.stop();
   });
 
-  it('keeps one state of those that were stored in one turn', async () => {
+  it('keeps only the last of several states that are stored in one turn', async () => {
     const store = new RecordingStore();
     const agent = agentOf(async (_, context) => {
       await Promise.all([1, 2, 3].map((n) => context.session.setState(n)));

@@ -7,7 +7,7 @@ import { ask, eventsOf, finished, frames, serve, textOf, types } from '../suppor
 const run = async (bad: Agent, options = {}): Promise<{ run: Run; types: string[] }> => {
   const served = await serve([bad, echo], options);
   const answered: Run = await (await served.post('/runs', ask(bad.manifest.name))).json();
-  // Whatever it did, the server is well: the next run completes.
+  // The server still works: the next run completes.
   expect((await (await served.post('/runs', ask('echo'))).json()).status).toBe('completed');
   return { run: answered, types: types(await eventsOf(served, answered.run_id)) };
 };
@@ -88,7 +88,7 @@ describe('whatever an agent does', () => {
     expect(result.types.at(-1)).toBe('run.failed');
   });
 
-  it('keeps data of its own error, and what it said until then', async () => {
+  it('keeps the data of its error, and its output until then', async () => {
     const { run: failed, types: seen } = await run(
       agent('bad', () =>
         concat(
@@ -102,7 +102,7 @@ describe('whatever an agent does', () => {
     expect(seen).not.toContain('message.completed');
   });
 
-  it('ignores what is emitted after the end', async () => {
+  it('is ignored when it emits after the end', async () => {
     const { run: done } = await run(
       agent(
         'late',
@@ -131,7 +131,7 @@ describe('whatever an agent does', () => {
     expect(textOf(result.run)).toBe('hey');
   });
 
-  it('is stopped when an Observable without an end emits all at once', async () => {
+  it('is stopped when an endless Observable emits synchronously', async () => {
     const result = await run(
       agent('flood', () => range(0, Number.POSITIVE_INFINITY).pipe(map(String))),
       { limits: { events: 1000 } },
@@ -140,7 +140,7 @@ describe('whatever an agent does', () => {
     expect(result.run.error?.message).toContain('1000 events');
   });
 
-  it('is stopped when a generator without an end never waits, and others run meanwhile', async () => {
+  it('is stopped when an endless generator never awaits, and other runs go on meanwhile', async () => {
     const served = await serve(
       [
         agent('flood', async function* () {
@@ -155,7 +155,7 @@ describe('whatever an agent does', () => {
     expect((await finished(served, run_id)).error?.data?.reason).toBe('output_limit');
   });
 
-  it('runs once, however many read it', async () => {
+  it('runs once, however many readers it has', async () => {
     let runs = 0;
     const counted = agent('counted', () =>
       defer(() => {
@@ -174,7 +174,7 @@ describe('whatever an agent does', () => {
     expect(runs).toBe(1);
   });
 
-  it('may throw in its teardown without harm', async () => {
+  it('may throw in its teardown', async () => {
     const served = await serve([
       agent(
         'mean',
@@ -190,7 +190,7 @@ describe('whatever an agent does', () => {
     expect((await finished(served, run_id)).status).toBe('cancelled');
   });
 
-  it('is cut off after its deadline when it ignores a cancel', async () => {
+  it('is cancelled after `cancelGrace` when it ignores its signal', async () => {
     const served = await serve(
       [
         agent('deaf', async function* () {
@@ -208,7 +208,7 @@ describe('whatever an agent does', () => {
     expect(Date.parse(ended.finished_at ?? '') - Date.parse(ended.created_at)).toBeGreaterThanOrEqual(29);
   });
 
-  it('hears of a cancel through its signal, and so do the agents it called', async () => {
+  it('gets a cancel through its signal, as do the agents that it called', async () => {
     const heard: string[] = [];
     const listen = (name: string) =>
       agent(name, (_, { signal }) => {
@@ -230,13 +230,16 @@ describe('whatever an agent does', () => {
     expect(heard.sort()).toEqual(['child', 'grandchild', 'parent']);
   });
 
-  it('cannot call itself without end', async () => {
+  it('cannot call itself endlessly', async () => {
     const result = await run(agent('ouroboros', (input, context) => context.call('ouroboros', input)));
     expect(result.run.error?.message).toContain('call each other more than 16 deep');
   });
 
-  it('fails when it calls an agent that is not there', async () => {
-    const result = await run(agent('caller', (_, context) => context.call('nobody', 'x')));
-    expect(result.run.error).toMatchObject({ code: 'not_found', message: expect.stringContaining('no agent nobody') });
+  it('fails when it calls an unknown agent', async () => {
+    const result = await run(agent('caller', (_, context) => context.call('no-agent', 'x')));
+    expect(result.run.error).toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('no agent no-agent'),
+    });
   });
 });

@@ -6,12 +6,12 @@ import { canBecome, createServer, fold, isFinal } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 import { parseFrames } from '../support/serve.ts';
 
-/** What a random agent does, step by step. */
+/** The actions of a random agent. */
 type Step =
   | { do: 'token' | 'part' | 'message' | 'generic'; text: string }
   | { do: 'wait' | 'await' | 'fail' | 'throw' | 'nonsense' | 'complete' };
 
-/** What people do to its run meanwhile. */
+/** The requests of clients meanwhile. */
 type Action = { do: 'resume' | 'cancel' | 'read' | 'drop' | 'get' | 'turn' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -61,7 +61,7 @@ function perform(one: Step, context: AgentContext): Observable<AgentOutput> {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Every transition that the log shows, and `cancelling`, which has no event, filled in. */
+/** The transitions in the log, with `cancelling` added, which has no event. */
 function transitionsOf(events: Event[]): [Run['status'], Run['status']][] {
   const statuses = events.flatMap((event) => ('run' in event ? [event.run.status] : []));
   const filled = statuses.flatMap((status) => (status === 'cancelled' ? (['cancelling', status] as const) : [status]));
@@ -91,7 +91,7 @@ async function playOut(steps: Step[], actions: Action[], store: string): Promise
           .catch(() => {});
       if (one.do === 'turn') await turn();
     }
-    // To the end: answer what is asked until the run is over.
+    // Replies to questions until the run is final.
     let run: Run = (await get(path)).json();
     while (!isFinal(run.status)) {
       if (run.status === 'awaiting') await post(path, resume);
@@ -107,13 +107,13 @@ async function playOut(steps: Step[], actions: Action[], store: string): Promise
     expect(run.await_request).toBeUndefined();
     expect(run.error !== undefined).toBe(run.status === 'failed');
 
-    // Every reader saw the same, numbered from 1 without a gap, whenever it came.
+    // Every reader saw the same events, numbered from 1, with no missing or duplicate ones.
     for (const { body } of await Promise.all([...tails, tail()])) {
       const seen = parseFrames(body);
       expect(seen.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
       expect(seen.map(({ event }) => event)).toEqual(events);
     }
-    // The log folds into the Run, from its beginning as from any event that carries the whole.
+    // The log folds into the Run, from the first event and from any event that carries the whole Run.
     const folded = events.reduce<Run | undefined>((state, event) => {
       if ('run' in event && state !== undefined)
         expect(event.run.output).toEqual(isFinal(event.run.status) ? state.output : []);
@@ -127,13 +127,13 @@ async function playOut(steps: Step[], actions: Action[], store: string): Promise
   }
 }
 
-describe.each(['memory:', 'sqlite::memory:'])('any agent, whatever is done to its run, on %s', (store) => {
-  it('ends in one terminal event, by legal transitions only, with the same log for everybody', async () => {
+describe.each(['memory:', 'sqlite::memory:'])('a run of any agent, with any requests, on %s', (store) => {
+  it('ends with one final event, by valid transitions, with the same log for every reader', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.array(action, { maxLength: 12 }), (steps, actions) =>
         playOut(steps, actions, store),
       ),
-      // More with FC_RUNS=2000; the default keeps the suite quick.
+      // FC_RUNS=2000 does more; the default keeps the suite fast.
       { numRuns: Number(process.env.FC_RUNS ?? 60) },
     );
   });

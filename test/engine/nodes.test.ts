@@ -10,8 +10,8 @@ const answer = (text: string): object => ({
   mode: 'sync',
 });
 
-describe('several servers of one store', () => {
-  it('run an agent on one of them, whichever was asked, in every mode', async () => {
+describe('several nodes of one store', () => {
+  it('execute a run on one of them, whichever got the request, in every mode', async () => {
     const { node, queue } = nodes([tokens]);
     const [a, b] = [await node('a'), await node('b')];
     queue.next = 'b';
@@ -24,7 +24,7 @@ describe('several servers of one store', () => {
     expect(textOf(await finished(a, run_id))).toBe(textOf(await finished(b, run_id)));
   });
 
-  it('show a run that works on one of them, token by token, on the other', async () => {
+  it('stream a run of one of them, token by token, from another one', async () => {
     const tap = new Tap();
     const { node, queue } = nodes([tap.agent]);
     const [a, b] = [await node('a'), await node('b')];
@@ -43,7 +43,7 @@ describe('several servers of one store', () => {
     expect(seen.map(({ event }) => event)).toEqual(await eventsOf(b, run_id));
   });
 
-  it('cancel a run that works on another of them, whose agent is told, though it never stops to write', async () => {
+  it('cancel a run of another one, whose agent gets the signal although it writes all the time', async () => {
     const tap = new Tap();
     const { node, queue } = nodes([tap.agent]);
     const [a, b] = [await node('a'), await node('b')];
@@ -66,7 +66,7 @@ describe('several servers of one store', () => {
   });
 
   for (const durable of [true, false]) {
-    it(`resume a ${durable ? 'durable' : 'pinned'} run that awaits on another of them`, async () => {
+    it(`resume a ${durable ? 'durable' : 'non-durable'} run that awaits on another one`, async () => {
       const asking = agent('asking', (_, context) =>
         concat(
           of('before. '),
@@ -86,7 +86,7 @@ describe('several servers of one store', () => {
     });
   }
 
-  it('take one of two answers that come to a pinned run at the same moment', async () => {
+  it('accept one of two replies to a non-durable run at the same moment', async () => {
     const { node, queue } = nodes([askOnce]);
     const a = await node('a');
     const all = [a, await node('b'), await node('c')];
@@ -98,7 +98,7 @@ describe('several servers of one store', () => {
     expect(textOf(await await answers[taken]?.json())).toBe(`before. You said ${taken}.`);
   });
 
-  it('go on with durable runs of one that is gone, and end its pinned ones, whose late writes are refused', async () => {
+  it('re-enter durable runs of a dead node, fail its other runs, and refuse its late writes', async () => {
     const taps = { durable: new Tap('durable'), pinned: new Tap('pinned') };
     const durable = { ...taps.durable.agent, options: { durable: true } };
     const { node, queue } = nodes([durable, taps.pinned.agent]);
@@ -124,7 +124,7 @@ describe('several servers of one store', () => {
     expect(await eventsOf(a, one)).toEqual(await eventsOf(b, one));
   });
 
-  it('keep the turns of a session over all of them', async () => {
+  it('keep the order of a session’s queue across all of them', async () => {
     const tap = new Tap();
     const enqueue = { ...tap.agent, options: { if_busy: 'enqueue' as const } };
     const { node, queue } = nodes([enqueue, echo]);
@@ -141,7 +141,7 @@ describe('several servers of one store', () => {
     expect((await finished(a, first.run_id)).status).toBe('completed');
   });
 
-  it('let one of two begin that come for a session at the same moment', async () => {
+  it('start one of two runs that reach a session at the same moment', async () => {
     const tap = new Tap();
     const { node } = nodes([{ ...tap.agent, options: { if_busy: 'enqueue' as const } }]);
     const both = [await node('a'), await node('b')];
@@ -159,7 +159,7 @@ describe('several servers of one store', () => {
     }
   });
 
-  it('know of what a reader has seen on another of them, though the hint is still to come', async () => {
+  it('resume a reader of another one, even before the notification of its last event', async () => {
     const tap = new Tap();
     const { node, queue, store } = nodes([{ ...tap.agent, options: { durable: true } }]);
     const [a, b] = [await node('a'), await node('b')];
@@ -177,7 +177,7 @@ describe('several servers of one store', () => {
     expect(types((await frames(seen)).map(({ event }) => event))).toEqual(['message.completed', 'run.completed']);
   });
 
-  it('find out by themselves where hints are lost', async () => {
+  it('detect changes by polling where notifications are lost', async () => {
     const { node, queue, store } = nodes([tokens, askOnce]);
     const limits = { pollInterval: 20 };
     const [a, b] = [await node('a', { limits }), await node('b', { limits })];
@@ -189,17 +189,17 @@ describe('several servers of one store', () => {
     expect(run.status).toBe('completed');
   });
 
-  it('offer a run again whose dispatch was lost', async () => {
+  it('offer a run again if its dispatch was lost', async () => {
     const { node, queue } = nodes([echo]);
     const a = await node('a', { works: false, limits: { lease: 20 } });
-    queue.next = 'nobody';
+    queue.next = 'nothing';
     const { run_id } = await (await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).json();
     queue.next = 'b';
     const b = await node('b');
     expect(textOf(await finished(b, run_id))).toBe('hi');
   });
 
-  it('hand their durable runs over when they stop', async () => {
+  it('hand over their durable runs when they stop', async () => {
     const tap = new Tap();
     const { node, queue } = nodes([{ ...tap.agent, options: { durable: true } }]);
     const [a, b] = [await node('a'), await node('b')];
@@ -213,7 +213,7 @@ describe('several servers of one store', () => {
     expect((await finished(a, run_id)).status).toBe('completed');
   });
 
-  it('leave it to those that work where they are only to serve', async () => {
+  it('execute no runs with `works: false`, and leave them to other nodes', async () => {
     const never = agent('never', () => NEVER);
     const { node, queue } = nodes([never]);
     const a = await node('a', { works: false });

@@ -11,7 +11,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     return { state, agent: agent('counted', () => `run ${++state.runs}`) };
   };
 
-  it('makes one run however often it is sent, and answers it in the mode that is asked', async () => {
+  it('creates one run, however often it is sent, and answers each request in its mode', async () => {
     const { agent: counted, state } = counting();
     const served = await serve([counted], { store });
     const first: Run = await (await served.post('/runs', ask('counted'), key('k1'))).json();
@@ -27,7 +27,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect(state.runs).toBe(2);
   });
 
-  it('makes one run where two arrive at once', async () => {
+  it('creates one run if two arrive at once', async () => {
     const { agent: counted, state } = counting();
     const served = await serve([counted], { store });
     const runs: Run[] = await Promise.all(
@@ -38,7 +38,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect((await (await served.get('/runs')).json()).runs).toHaveLength(1);
   });
 
-  it('makes one run where two arrive at once and a busy session rejects', async () => {
+  it('creates one run if two arrive at once and a busy session rejects', async () => {
     const { agent: counted, state } = counting();
     const served = await serve([counted], { store });
     const session_id = '7e57ab1e-0000-4000-8000-000000000001';
@@ -52,7 +52,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect(state.runs).toBe(1);
   });
 
-  it('tells each of several bodies at once that come with one key which of them it took', async () => {
+  it('accepts one of several bodies with the same key at once, and refuses the others', async () => {
     const { agent: counted, state } = counting();
     const served = await serve([counted], { store });
     const answers = await Promise.all(
@@ -62,7 +62,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect(state.runs).toBe(1);
   });
 
-  it('is refused with another body, and takes the same one in another order', async () => {
+  it('is refused with another body, and accepted with the same body in another order of keys', async () => {
     const served = await serve([echo], { store });
     await served.post('/runs', { agent_name: 'echo', input: [{ parts: [{ content: 'a', name: 'n' }] }] }, key('k'));
     const other = await served.post('/runs', ask('echo', 'b'), key('k'));
@@ -74,7 +74,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect((await served.post('/runs', turned, key('k'))).status).toBe(200);
   });
 
-  it('resumes once, and answers what followed', async () => {
+  it('resumes once, and answers with the events that followed', async () => {
     const served = await serve([askOnce], { store });
     const { run_id }: Run = await (await served.post('/runs', ask('ask'))).json();
     const body = (content: string) => ({
@@ -91,7 +91,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect((await served.post(`/runs/${run_id}`, body('yes'), key('other'))).status).toBe(409);
   });
 
-  it('lives for a while only', async () => {
+  it('is forgotten after `idempotencyTtl`', async () => {
     const { agent: counted, state } = counting();
     const served = await serve([counted], { store, limits: { idempotencyTtl: 1 } });
     await served.post('/runs', ask('counted'), key('k'));
@@ -100,7 +100,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect(state.runs).toBe(2);
   });
 
-  it('has to be a key', async () => {
+  it('is refused if its key is invalid', async () => {
     const served = await serve([tokens], { store });
     const response = await served.post('/runs', ask('tokens', '1'), key('x'.repeat(256)));
     expect([response.status, (await response.json()).message]).toEqual([

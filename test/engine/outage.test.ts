@@ -5,8 +5,8 @@ import { ask, eventsOf, finished, frames, textOf } from '../support/serve.ts';
 
 const limits = { requestTimeout: 50, pollInterval: 20 };
 
-describe('a server whose store is away', () => {
-  it('answers 503 and when to come again, says that it is not ready, and is as before when the store is back', async () => {
+describe('a server whose store is unavailable', () => {
+  it('answers 503 with Retry-After, is not ready, and works again when the store is back', async () => {
     const { node, store } = nodes([echo, askOnce]);
     const a = await node('a', { limits });
     const { run_id } = await (await a.post('/runs', ask('ask'))).json();
@@ -30,7 +30,7 @@ describe('a server whose store is away', () => {
     expect(textOf(await (await a.post('/runs', ask('echo'))).json())).toBe('hi');
   });
 
-  it('goes on with what runs, and with every open stream, when it is back', async () => {
+  it('continues its runs and open streams when the store is back', async () => {
     const tap = new Tap();
     const { node, store, queue } = nodes([tap.agent]);
     const [a, b] = [await node('a', { limits }), await node('b', { limits })];
@@ -42,7 +42,7 @@ describe('a server whose store is away', () => {
     tap.push('one ');
     store.leave();
     tap.push('two ');
-    // As long as it takes to be asked a few times for nothing.
+    // Long enough for a few failed retries.
     expect((await a.get('/ready')).status).toBe(503);
     expect((await a.get('/ready')).status).toBe(503);
     store.back();
@@ -56,10 +56,10 @@ describe('a server whose store is away', () => {
     expect(textOf(await finished(a, run_id))).toBe('one two three ');
   });
 
-  it('keeps no run of a request that it gave up, though the store takes it in the end', async () => {
+  it('cancels the run of a request that timed out, if the store takes it later', async () => {
     const { node, store, queue } = nodes([echo]);
     const a = await node('a', { limits, works: false });
-    queue.next = 'nobody';
+    queue.next = 'nothing';
     store.leave();
     expect((await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).status).toBe(503);
     store.back();

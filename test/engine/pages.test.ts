@@ -9,7 +9,7 @@ import { openStore } from '../../src/stores/open.ts';
 const lines = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `{"n":${n},"x":"${'x'.repeat(90)}"}`);
 
-/** A run that is over, with a log of many batches. */
+/** A final run with a log of many batches. */
 async function longRun(store: Store): Promise<RunRow> {
   const now = new Date().toISOString();
   const fixed = {
@@ -36,7 +36,7 @@ async function longRun(store: Store): Promise<RunRow> {
 const nowhere = { find: () => Promise.reject(new Error('not asked')), onChange: () => () => {}, stopping: false };
 
 describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
-  it('is done once for all readers at the same place', async () => {
+  it('happens once for all readers at the same position', async () => {
     const store = await openStore(url);
     const row = await longRun(store);
     const pages = new PageCache(store);
@@ -47,7 +47,7 @@ describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
     await store.close();
   });
 
-  it('ends with a clear error when the log is taken away meanwhile, whole or from its beginning', async () => {
+  it('ends with an error when the log is removed meanwhile, as a whole or from its beginning', async () => {
     for (const sweeps of [1, 100]) {
       const store = await openStore(url);
       const row = await longRun(store);
@@ -55,7 +55,7 @@ describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
       const seen: number[] = [];
       const reading = (async () => {
         for await (const batch of cursor) {
-          // No gap either: the event after the last one seen, or none.
+          // No missing events either: the next one after the last one seen, or none.
           expect(batch.first).toBe((seen.at(-1) ?? 0) + 1);
           seen.push(batch.first + batch.lines.length - 1);
           if (seen.length > 1) continue;

@@ -31,13 +31,13 @@ const twice = (_: unknown, context: AgentContext) =>
   concat(context.await('first?').pipe(map(said)), context.await('second?').pipe(map(said)));
 
 describe.each([false, true])('a question (durable: %s)', (durable) => {
-  it('has its number in the run as its id', async () => {
+  it('has its number within the run as its id', async () => {
     const { events } = await whole([agentOf(twice, durable)], () => 'yes');
     const ids = events.flatMap((event) => (event.type === 'run.awaiting' ? [event.run.await_request?.id] : []));
     expect(ids).toEqual(['1', '2']);
   });
 
-  it('takes a reply with its id or without one, and refuses that to another question with 409', async () => {
+  it('accepts a reply with its id or without one, and refuses a reply to another question with 409', async () => {
     const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
@@ -53,7 +53,7 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
     await engine.stop();
   });
 
-  it('is answered by its own reply, though another one that was meant for it comes later', async () => {
+  it('gets its own reply, and not a late one to the question before', async () => {
     const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
@@ -65,7 +65,7 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
 });
 
 describe('the ids of questions', () => {
-  it('are the same when the run is re-entered', async () => {
+  it('stay the same when the run is re-entered', async () => {
     const store = new RecordingStore();
     const agent = agentOf((_, context) =>
       merge(context.await('left?').pipe(map(said)), context.await('right?').pipe(map(said))),
@@ -88,8 +88,8 @@ describe('a question that is raced against a timer in a step', () => {
     agentOf(
       (_, context): ReturnType<AgentFunction> =>
         race<AgentOutput[]>(
-          context.await('anyone?').pipe(map(said)),
-          context.step('timer', () => timer(time()).pipe(map(() => 'nobody.'))),
+          context.await('anything?').pipe(map(said)),
+          context.step('timer', () => timer(time()).pipe(map(() => 'nothing.'))),
         ),
     );
 
@@ -104,7 +104,7 @@ describe('a question that is raced against a timer in a step', () => {
     time = 1;
     const second = await startEngine([agent(() => time)], disk);
     const { run } = await toTheEnd(second, run_id);
-    expect([run.status, text(run)]).toEqual(['completed', 'nobody.']);
+    expect([run.status, text(run)]).toEqual(['completed', 'nothing.']);
     await second.stop();
   });
 
@@ -113,7 +113,7 @@ describe('a question that is raced against a timer in a step', () => {
     const engine = await startEngine([agent(() => 50)], new RecordingStore(), limits);
     const run_id = await begin(engine, 'asks');
     const { run } = await toTheEnd(engine, run_id);
-    expect([run.status, text(run)]).toEqual(['completed', 'nobody.']);
+    expect([run.status, text(run)]).toEqual(['completed', 'nothing.']);
     expect((await eventsOf(engine, run_id)).filter(({ type }) => type === 'run.awaiting')).toHaveLength(1);
     await engine.stop();
   });

@@ -46,7 +46,7 @@ describe('a re-entered run that does not get on', () => {
       defer(() => pause(input, context)),
     );
 
-  it('because a step has another name fails with replay_diverged, which names the step that it waits for', async () => {
+  it('fails with replay_diverged if a step has another name, and names the step that it waits for', async () => {
     const run = await secondLife(first, (_, context) => context.step('load', async () => 'fetched '));
     expect(run.error?.message).toMatch(
       /did not repeat its earlier output: at the journal, expected step fetch#0 to begin/,
@@ -54,12 +54,12 @@ describe('a re-entered run that does not get on', () => {
     expect(text(run)).toBe('fetched ');
   });
 
-  it('because its agent says nothing any more fails with replay_diverged', async () => {
+  it('fails with replay_diverged if its agent emits nothing', async () => {
     const run = await secondLife(first, () => NEVER);
     expect(run.error?.message).toMatch(/expected step fetch#0 to begin, got nothing/);
   });
 
-  it('though its agent says what it had not said before fails with replay_diverged, which names both', async () => {
+  it('fails with replay_diverged if its agent emits something else, and names both outputs', async () => {
     const run = await secondLife(
       (input, context) =>
         concat(
@@ -71,12 +71,12 @@ describe('a re-entered run that does not get on', () => {
     expect(run.error?.message).toMatch(/at event 4, expected .*one .*, got .*two /);
   });
 
-  it('and works for longer than a run may fails with run_timeout', async () => {
+  it('fails with run_timeout if it works for too long', async () => {
     const run = await secondLife(first, () => NEVER, { sweepInterval: 2, idleTimeout: 0, runTimeout: 30 });
     expect(run.error?.message).toContain('at work for more than');
   });
 
-  it('keeps nothing of its messages in the session when it diverges at its completion', async () => {
+  it('adds no messages to the session when it diverges at its completion', async () => {
     const { store } = await whole([agentOf(first)]);
     const disk = await store.after(store.commits.length - 1);
     const engine = await startEngine([agentOf(() => of())], disk);
@@ -89,7 +89,7 @@ describe('a re-entered run that does not get on', () => {
 });
 
 describe('parallel calls of agents', () => {
-  it('may say things in another order, since each keeps its own', async () => {
+  it('may interleave their output differently, while each keeps its own order', async () => {
     let swapped = false;
     let firstDone = new ReplaySubject<void>(1);
     const inTurn =
@@ -121,7 +121,7 @@ describe('parallel calls of agents', () => {
     expect([second?.run.status, text(second?.run ?? first.run)]).toEqual(['completed', 'a1 a2 b1 b2 end']);
   });
 
-  it('may not change what one of them says', async () => {
+  it('may not change the output of one of them', async () => {
     let life = 0;
     const agents = [
       agentOf((input, context) =>
@@ -143,12 +143,12 @@ describe('parallel calls of agents', () => {
 });
 
 describe('a re-entered run', () => {
-  it('is not given up while its steps get on, though it says nothing', async () => {
+  it('is not failed while its steps make progress, although it emits nothing', async () => {
     const store = new RecordingStore();
     let lives = 0;
     let reached = 0;
     let disk: Store = store;
-    // Each life does one step, and is cut off in the next.
+    // Each execution does one step, and is cut off in the next one.
     const agent = agentOf((_, context) => {
       lives += 1;
       const mine = lives;
@@ -170,7 +170,7 @@ describe('a re-entered run', () => {
     const run_id = await begin(first, 'again');
     for (let life = 1; life <= 5; life += 1) {
       while (reached < life) await turn();
-      // Until its value is on the disk.
+      // Until its value is durable.
       for (let turns = 0; turns < 5; turns += 1) await turn();
       const copy = new RecordingStore();
       for (const writes of (disk as RecordingStore).commits) await copy.commit(writes);
@@ -183,7 +183,7 @@ describe('a re-entered run', () => {
     }
   });
 
-  it('that is cancelled while it is led through its past answers the output that its log has', async () => {
+  it('keeps the output of its log when it is cancelled during the replay', async () => {
     const { store, run } = await whole([
       agentOf((input, context) =>
         concat(
@@ -202,7 +202,7 @@ describe('a re-entered run', () => {
     await engine.stop();
   });
 
-  it('counts the time that its earlier lives were at work', async () => {
+  it('counts the time that its earlier executions worked', async () => {
     const agent = agentOf((input, context) =>
       concat(
         context.step('long', () => timer(60).pipe(map(() => 'a '))),
@@ -219,7 +219,7 @@ describe('a re-entered run', () => {
     await engine.stop();
   });
 
-  it('reads its session’s history again as it was, with one question to the store', async () => {
+  it('reads its session’s history as it was, with one call of the store', async () => {
     let questions = 0;
     class Counting extends MemoryStore {
       override resources(ids: readonly string[]) {

@@ -29,7 +29,7 @@ import {
 } from '../../src/index.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 
-/** What a durable agent does; whatever may differ from life to life happens in steps. */
+/** The actions of a durable agent; everything that may differ in a replay is in steps. */
 type Act = {
   do:
     | 'token'
@@ -66,7 +66,7 @@ const act: fc.Arbitrary<Act> = fc.record({
 const slow = (prefix: string): Observable<string> =>
   range(0, 3).pipe(concatMap((n) => timer(0).pipe(map(() => `${prefix}${n};`))));
 
-/** A step that goes on while a question is open: what it says shows where the answer came. */
+/** A step that emits while a question is open: its output shows when the reply came. */
 function beside(context: AgentContext, n: number): Observable<AgentOutput> {
   let answers = 0;
   return merge(
@@ -101,7 +101,7 @@ function perform({ do: what }: Act, context: AgentContext, n: number): Observabl
     case 'await':
       return context.await(`?${n}`).pipe(map(({ message }) => `a${n}=${message.parts[0]?.content};`));
     case 'asks':
-      // Two questions at once, which are put one after the other.
+      // Two questions at once, which are asked one after the other.
       return merge(context.await(`?${n}.0`), context.await(`?${n}.1`)).pipe(
         map(({ message }) => `a${n}=${message.parts[0]?.content};`),
       );
@@ -130,7 +130,7 @@ const agentOf = (acts: Act[]): Agent =>
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Serves until the run is over, answering what it asks; the n-th answer of a life is told by the question. */
+/** Serves until the run is final, and replies to its questions; the reply depends on the question. */
 async function toTheEnd(
   agent: Agent,
   store: Store,
@@ -161,14 +161,14 @@ async function toTheEnd(
 }
 
 const said = ({ output }: Run): unknown => output.map(({ role, parts }) => ({ role, parts }));
-/** Which of two parallel steps comes first is nobody's promise; that each comes whole and in its order, is. */
+/** The order of two parallel steps is not guaranteed; that each is complete and in its own order, is. */
 const sorted = (run: Run): unknown =>
   JSON.stringify(said(run))
     .match(/[a-z]\d+[.=][^;]*;|[tvpc]\w*;|m\d+/g)
     ?.sort();
 
-describe('a durable run that is cut off anywhere', () => {
-  it('ends in the same Run as without the cut, and keeps every event that was there', async () => {
+describe('a durable run that is cut off at any commit', () => {
+  it('ends in the same Run as without the cut, and keeps its events', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(act, { minLength: 1, maxLength: 6 }),
@@ -202,7 +202,7 @@ describe('a durable run that is cut off anywhere', () => {
     );
   });
 
-  it('may be cut again and again', async () => {
+  it('may be cut off several times', async () => {
     const acts: Act[] = ['stream', 'await', 'promise', 'token', 'parallel', 'await', 'state'].map(
       (what) => ({ do: what }) as Act,
     );

@@ -37,37 +37,37 @@ describe('a schema for a reply', () => {
     expect(() => check(full, bad)).toThrowError(expect.objectContaining({ kind: 'validation_failed' }));
   });
 
-  it('may have the id of another one', () => {
+  it('may have the id of another schema', () => {
     check({ $id: 'http://same/id', type: 'number' }, '1');
     expect(() => check({ $id: 'http://same/id', type: 'object' }, '1')).toThrow('must be object');
   });
 
-  it('knows formats', () => {
-    expect(() => check({ type: 'string', format: 'email' }, 'nobody')).toThrow('must match format "email"');
+  it('checks formats', () => {
+    expect(() => check({ type: 'string', format: 'email' }, 'no-address')).toThrow('must match format "email"');
     expect(() => check({ type: 'string', format: 'email' }, 'a@example.org')).not.toThrow();
   });
 
-  it('is compiled without a word on the terminal, whatever keywords it has', () => {
+  it('is compiled without output on the terminal, whatever keywords it has', () => {
     const words = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error'), vi.spyOn(console, 'log')];
     check({ type: 'string', format: 'unheard-of', 'x-widget': 'slider', minimum: 3 }, 'a');
     for (const word of words) expect(word).not.toHaveBeenCalled();
     vi.restoreAllMocks();
   });
 
-  it('may be another one for each run', () => {
+  it('may differ for each run', () => {
     for (let n = 0; n < 120; n += 1) check({ $id: `http://a/${n}`, title: `${n}`, type: 'string' }, 'a');
   });
 
-  it('whose pattern backtracks for ever blocks the loop for a moment only', () => {
+  it('with a pattern that backtracks endlessly blocks the event loop only briefly', () => {
     const schema = { type: 'string', pattern: '^(a+)+$' };
     const started = performance.now();
     expect(() => check(schema, `${'a'.repeat(60)}!`)).toThrow('takes more than 250 ms to check');
-    // Without a bound it would take longer than the universe has.
+    // Without the limit, it would take longer than the age of the universe.
     expect(performance.now() - started).toBeLessThan(5_000);
     expect(() => check(schema, 'aaa')).not.toThrow();
   });
 
-  it('is not asked about a reply of more than a million characters', () => {
+  it('refuses a reply of more than a million characters without a check', () => {
     expect(() => check({ type: 'string' }, 'a'.repeat(1024 * 1024 + 1))).toThrow('is longer than 1048576 characters');
   });
 });
@@ -76,7 +76,7 @@ const asks = (run: AgentFunction) => defineAgent({ name: 'asks', description: 'A
 const asked = (options: AwaitOptions, request: unknown = '?') =>
   asks((_, context) => context.await(request as string, options) as never);
 
-describe('an await that cannot be', () => {
+describe('an invalid await', () => {
   const cases: [string, AwaitOptions, unknown, string][] = [
     ['has a schema of an unknown type', { schema: { type: 'nothing' } }, '?', 'schema'],
     [
@@ -94,14 +94,14 @@ describe('an await that cannot be', () => {
     ['has a message that JSON cannot express', {}, { role: 'agent', parts: [{ content: 'a', n: 1n }] }, 'bigint'],
     ['expires at a time that is none', {}, { type: 'message', message, expires_at: 'soon' }, 'expires_at'],
   ];
-  it.each(cases)('because it %s is the agent’s error', async (_, options, request, problem) => {
+  it.each(cases)('that %s is an error of the agent', async (_, options, request, problem) => {
     const { run } = await whole([asked(options, request)]);
     expect(run.status).toBe('failed');
     expect(run.error?.message).toContain('Agent asks awaits something that is no await request');
     expect(run.error?.message).toContain(problem);
   });
 
-  it('is what the agent hears of, and may go on after', async () => {
+  it('is an error that the agent may catch', async () => {
     const { run } = await whole([
       asks(
         async (_, context) =>
@@ -131,13 +131,13 @@ describe('the expiry of an await', () => {
     }
   };
 
-  it('is kept where the request brings one', async () => {
+  it('is that of the request', async () => {
     const expires_at = '2099-01-01T00:00:00.000Z';
     const { await_request } = await awaitingOf({}, { type: 'message', message, expires_at });
     expect(await_request?.expires_at).toBe(expires_at);
   });
 
-  it('is that of the options where both are given', async () => {
+  it('is that of the options if both are given', async () => {
     const expires_at = '2099-01-01T00:00:00.000Z';
     const { await_request } = await awaitingOf({ expiresIn: 100_000 }, { type: 'message', message, expires_at });
     expect(Date.parse(await_request?.expires_at ?? '')).toBeLessThan(Date.now() + 200_000);

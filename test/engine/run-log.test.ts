@@ -44,7 +44,7 @@ function setUp() {
 const final = { status: 'completed', finished_at: '2026-01-01T00:00:01.000Z', due: null } as const;
 
 describe('the end of a log', () => {
-  it('is set once, and what is written in the same turn after the final event is ignored', async () => {
+  it('is set once, and writes in the same turn after the final event are ignored', async () => {
     const { store, begin, linesOf } = setUp();
     const log = begin();
     log.append('{"end":true}', final);
@@ -59,7 +59,7 @@ describe('the end of a log', () => {
     expect(await store.journal(log.run_id)).toEqual([]);
   });
 
-  it('is `fenced` where another execution has written, which its waiting callers are told', async () => {
+  it('is `fenced` if another execution has written, and its waiting callers get the error', async () => {
     const { store, begin } = setUp();
     const log = begin();
     await log.flushed();
@@ -75,7 +75,7 @@ describe('the end of a log', () => {
     expect([log.outcome, log.readers, closed]).toEqual(['fenced', undefined, 1]);
   });
 
-  it('raises the epoch with each status that has no event, so that rows read before change nothing any more', async () => {
+  it('raises the epoch with each status without an event, so that writes with an older row are fenced', async () => {
     const { store, begin } = setUp();
     const log = begin();
     await log.flushed();
@@ -89,8 +89,8 @@ describe('the end of a log', () => {
   });
 });
 
-describe('a reply whose key was used meanwhile', () => {
-  it('leaves the key with the earlier request, and the log goes on', async () => {
+describe('a reply whose key is used meanwhile', () => {
+  it('leaves the key to the earlier request, and the log goes on', async () => {
     const { store, begin, linesOf } = setUp();
     const log = begin();
     await log.flushed();
@@ -118,7 +118,7 @@ describe('a reply whose key was used meanwhile', () => {
 });
 
 describe('a group commit', () => {
-  it('tells every log what became of its writes, although a reader of one of them throws', async () => {
+  it('passes every log its outcomes, although a reader of one of them throws', async () => {
     const { begin, failures } = setUp();
     const [first, second] = [begin(), begin()];
     await Promise.all([first.flushed(), second.flushed()]);
@@ -135,7 +135,7 @@ describe('a group commit', () => {
     expect(failures).toEqual([expect.objectContaining({ message: 'a broken reader' })]);
   });
 
-  it('tries again what the store fails to take, and finds the log whose writes it never takes', async () => {
+  it('retries failed commits, and isolates the log whose writes the store never takes', async () => {
     class Picky extends MemoryStore {
       commits = 0;
 
@@ -162,7 +162,7 @@ describe('a group commit', () => {
     expect(store.commits).toBeLessThan(100);
   });
 
-  it('cuts what is much into commits of at most 500 writes', async () => {
+  it('splits many writes into commits of at most 500', async () => {
     const sizes: number[] = [];
     class Counting extends MemoryStore {
       override commit(writes: readonly Write[]): Promise<Outcome[]> {

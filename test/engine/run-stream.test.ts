@@ -29,7 +29,7 @@ async function engineOf(agents: Agent[]): Promise<Engine> {
 const request = (agent_name: string) => ({ agent_name, input: [{ parts: [{ content: 'hi' }] }] });
 const typesOf = (lines: readonly string[]): string[] => types(lines.map((line) => JSON.parse(line)));
 
-/** What a cursor has at hand, until it has to wait or is over. */
+/** The events of a cursor until it has to wait, or is at its end. */
 const drain = (cursor: Cursor): string[] => {
   const found: string[] = [];
   for (let batch = cursor.read(); batch !== 'later' && batch !== 'end'; batch = cursor.read())
@@ -38,7 +38,7 @@ const drain = (cursor: Cursor): string[] => {
 };
 
 describe('the run stream', () => {
-  it('is cold: each subscription gets the history first, then what is live, from its own position', async () => {
+  it('is cold: each subscription gets history first, then live events, from its own position', async () => {
     const tap = new Tap();
     const engine = await engineOf([tap.agent]);
     const { run_id } = await engine.create(request('tap'));
@@ -88,7 +88,7 @@ describe('the run stream', () => {
     await engine.stop();
   });
 
-  it('lets go of the log when a subscriber leaves in the middle of a batch', async () => {
+  it('releases the log when a subscriber unsubscribes in the middle of a batch', async () => {
     const tap = new Tap();
     const engine = await engineOf([tap.agent]);
     const { run_id } = await engine.create(request('tap'));
@@ -103,7 +103,7 @@ describe('the run stream', () => {
 describe.each(['memory:', 'sqlite::memory:'])(
   'a repeated request whose run has settled before its end, on %s',
   (store) => {
-    it('streams up to the await that it was answered with, however the store has merged the events', async () => {
+    it('streams up to the next await, however the store has merged the events', async () => {
       const quick = agent('quick', (_, context) =>
         concat(of('a'), context.await('Well?').pipe(map(() => 'b')), of('c')),
       );

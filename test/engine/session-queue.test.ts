@@ -20,7 +20,7 @@ const until = async (served: Served, run: Run, status: string): Promise<void> =>
   while ((await statusOf(served, run)) !== status) await turn();
 };
 
-/** Counts what is asked of a store. */
+/** Counts the calls of a store. */
 class CountingStore extends MemoryStore {
   calls = 0;
 
@@ -39,7 +39,7 @@ class CountingStore extends MemoryStore {
 }
 
 describe('the queue of a session', () => {
-  it('asks the same of the store for the 200th run as for the second', async () => {
+  it('makes as many calls of the store for the 200th run as for the second', async () => {
     const store = new CountingStore();
     const served = await serve([never], { store, limits: { sweepInterval: 60_000 } });
     await start(served, 'never', 'enqueue');
@@ -52,7 +52,7 @@ describe('the queue of a session', () => {
     expect(costs.slice(1)).toEqual(Array(199).fill(costs[1]));
   });
 
-  it('is full at its limit, which is told with 429', async () => {
+  it('refuses runs beyond its limit with 429', async () => {
     const served = await serve([never], { limits: { queued: 3 } });
     for (let n = 0; n < 3; n += 1) expect((await start(served, 'never', 'enqueue')).status).toBe('created');
     const refused = await served.post('/runs', ask('never', 'hi', { session_id }), { 'if-busy': 'enqueue' });
@@ -60,7 +60,7 @@ describe('the queue of a session', () => {
     expect((await start(served, 'never', 'parallel')).status).toBe('created');
   });
 
-  it('goes on although runs that do not wait overlap all the time', async () => {
+  it('makes progress although parallel runs overlap all the time', async () => {
     const served = await serve([never, echo]);
     const first = await start(served, 'never', 'enqueue');
     const queued = await start(served, 'echo', 'enqueue');
@@ -69,7 +69,7 @@ describe('the queue of a session', () => {
     expect((await finished(served, queued.run_id)).status).toBe('completed');
   });
 
-  it('gives the session to the last of two runs that interrupt at once', async () => {
+  it('starts the last of two runs that interrupt at once', async () => {
     const served = await serve([never, echo]);
     const first = await start(served, 'never', 'parallel');
     const [a, b] = await Promise.all([start(served, 'never', 'interrupt'), start(served, 'never', 'interrupt')]);
@@ -79,7 +79,7 @@ describe('the queue of a session', () => {
     expect([await statusOf(served, first), await statusOf(served, older)]).toEqual(['cancelled', 'cancelled']);
   });
 
-  it('begins nothing in a process that is stopping', async () => {
+  it('starts no run in a process that is stopping', async () => {
     const store = new MemoryStore();
     const begun: string[] = [];
     const named = agent('named', (input) => {
@@ -102,7 +102,7 @@ describe('the queue of a session', () => {
     expect(begun).toEqual(['a', 'b']);
   });
 
-  it('begins the next run later where the store fails at that moment', async () => {
+  it('starts the next run later if the store fails at that moment', async () => {
     class Failing extends MemoryStore {
       failures = 3;
 
@@ -122,7 +122,7 @@ describe('the queue of a session', () => {
     expect((await finished(served, queued.run_id)).status).toBe('completed');
   });
 
-  it('is that of all nodes: none begins a run while an older one of the session goes on', async () => {
+  it('is the same on all nodes: none starts a run while an older one of the session is unfinished', async () => {
     const tap = new Tap();
     const { node, store } = nodes([tap.agent, echo]);
     const limits = { pollInterval: 10 };
@@ -140,7 +140,7 @@ describe('the queue of a session', () => {
 });
 
 describe('a cancel on another node whose notification is lost', () => {
-  it('is heard by an agent that says nothing, at the next periodic check', async () => {
+  it('reaches an agent that emits nothing, at the next poll', async () => {
     const tap = new Tap();
     const { node, store, queue } = nodes([tap.agent]);
     const [one, two] = [await node('a', { limits: { pollInterval: 10 } }), await node('b')];

@@ -10,7 +10,7 @@ const durable = (run: AgentFunction) =>
   defineAgent({ name: 'steps', description: 'Takes steps.' }, run, { durable: true });
 const text = ({ output }: Run): string => output.map(textOf).join('');
 
-/** What the agent saw of each value, in its first life and in the one after the last commit was lost. */
+/** The values that the agent got in the first execution, and in a replay after the last commit was lost. */
 async function seen(values: readonly unknown[]): Promise<{ first: unknown[]; second: unknown[]; run: Run }> {
   const lives: unknown[][] = [];
   const agent = durable((_, context) => {
@@ -60,7 +60,7 @@ describe('a value of a step', () => {
     expect(run.error?.message).toContain(problem);
   });
 
-  it('that JSON cannot express is an error that the agent may catch, in each life the same', async () => {
+  it('that JSON cannot express is an error that the agent may catch, and the same in a replay', async () => {
     const agent = durable((_, context) =>
       concat(
         context
@@ -78,20 +78,20 @@ describe('a value of a step', () => {
     expect(text(second?.run ?? first.run)).toBe(text(first.run));
   });
 
-  it('is what JSON makes of it in the first life as in the next', async () => {
+  it('is converted to JSON in the first execution as in a replay', async () => {
     const values = [Number.NaN, { a: undefined, b: 1 }, new Date(0), [undefined], 'text', null, false];
     const { first, second } = await seen(values);
     expect(first).toStrictEqual([null, { b: 1 }, '1970-01-01T00:00:00.000Z', [null], 'text', null, false]);
     expect(second).toStrictEqual(first);
   });
 
-  it('stays undefined where it is undefined', async () => {
+  it('may be undefined', async () => {
     const { first, second } = await seen([undefined, null, undefined]);
     expect(first).toStrictEqual([undefined, null, undefined]);
     expect(second).toStrictEqual(first);
   });
 
-  it('is the agent’s own: what it changes in it changes nothing of the step', async () => {
+  it('is a copy: the agent may change it without effect on the step', async () => {
     const before: unknown[][] = [];
     const store = new RecordingStore();
     const isKept = (text: string): boolean =>
@@ -127,7 +127,7 @@ describe('a value of a step', () => {
     expect(text(second?.run ?? run)).toBe('{"list":[1,9]}{"list":[3,9]}');
   });
 
-  it('costs the same however many there are in one turn', async () => {
+  it('costs the same, however many there are in one turn', async () => {
     const timed = async (count: number): Promise<number> => {
       const agent = durable((_, context) => context.step('many', () => range(0, count)).pipe(map(() => 'x')));
       const started = process.cpuUsage();
@@ -139,7 +139,7 @@ describe('a value of a step', () => {
     await timed(2_000);
     const few = await timed(5_000);
     const many = await timed(20_000);
-    // Four times as many: with a list that is copied for each value it was sixteen times as much, and seconds.
+    // Four times as many values. Copying a list for each value would take sixteen times as long.
     expect(many).toBeLessThan(8 * few + 100);
   });
 });

@@ -7,12 +7,12 @@ import { createServer, defineAgent } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { ask } from '../support/serve.ts';
 
-/** A store that answers when it is told to, as one at the other end of a network may take its time. */
+/** A store that responds when the test releases it, like a slow one behind a network. */
 class SlowStore extends MemoryStore {
   readonly #events = new EventEmitter();
   readonly #held = new Set<string>();
 
-  /** Resolves when it is asked for that the next time; from then on, it waits. */
+  /** Resolves at the next call of the method, which then waits for its release. */
   async hold(what: 'commit' | 'key'): Promise<void> {
     this.#held.add(what);
     await once(this.#events, `asked ${what}`);
@@ -40,7 +40,7 @@ class SlowStore extends MemoryStore {
   }
 }
 
-it('lets go of a durable run that comes in while the others leave', async () => {
+it('releases a durable run that is added while the others are released', async () => {
   const told = new EventEmitter();
   const agent = defineAgent(
     { name: 'talk', description: 'Says what the test says.' },

@@ -21,7 +21,7 @@ const stores: Record<string, () => Promise<() => string>> = {
   postgres: () => apart(postgresPlace),
 };
 
-/** A place for each store that is opened, so that all of them are empty. */
+/** A new location for each store that is opened, so that all of them are empty. */
 async function apart(find: () => Promise<Place | undefined>): Promise<() => string> {
   const place = await find();
   if (place === undefined) throw new Error('there is no server for this store');
@@ -34,7 +34,7 @@ async function apart(find: () => Promise<Place | undefined>): Promise<() => stri
 }
 
 describe.each(Object.keys(stores))('each call of %s that fails once', (name) => {
-  it('leaves no run open, and loses nothing that a reader saw', { timeout: 600_000 }, async () => {
+  it('leaves no run unfinished, and loses no event that a reader saw', { timeout: 600_000 }, async () => {
     const next = await stores[name]?.();
     if (next === undefined) throw new Error(`there is no store ${name}`);
     for (const method of methods)

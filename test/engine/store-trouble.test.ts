@@ -9,7 +9,7 @@ import { ask, eventsOf, finished, frames, type Served, serve, textOf } from '../
 const session_id = '55555555-5555-4555-8555-555555555555';
 const secret = 'SQLITE_FULL: /var/secret/rivulet.db';
 
-/** A store whose commits fail while `failing` says so. */
+/** A store whose commits fail while `failing` returns true. */
 class TroubledStore extends MemoryStore {
   failing: (writes: readonly Write[]) => boolean = () => false;
   refused = 0;
@@ -39,7 +39,7 @@ const until = async (served: Served, run_id: string, status: string): Promise<Ru
   }
 };
 
-describe('a store that does not take commits for a while', () => {
+describe('a store whose commits fail for a while', () => {
   it('delays the runs, and loses no event of an open stream', async () => {
     const store = new TroubledStore();
     const tap = new Tap();
@@ -79,7 +79,7 @@ describe('a store that does not take commits for a while', () => {
     expect(JSON.stringify(await eventsOf(served, a.run_id))).not.toContain('poison');
   });
 
-  it('is tried again within a bound: then durable runs go on when it is back, others end failed, queued ones begin', async () => {
+  it('is retried until `storeTimeout`; later durable runs continue, other runs fail, and queued runs start', async () => {
     const store = new TroubledStore();
     const tap = new Tap();
     let lives = 0;
@@ -109,7 +109,7 @@ describe('a store that does not take commits for a while', () => {
     expect(textOf(await until(served, queued.run_id, 'completed'))).toBe('hi');
   });
 
-  it('answers requests that would write with 503, and takes them again when it is back', async () => {
+  it('makes requests that write fail with 503 until it is back', async () => {
     const store = new TroubledStore();
     const served = await serve([echo], { store, limits: { requestTimeout: 30 } });
     store.failing = () => true;
@@ -122,7 +122,7 @@ describe('a store that does not take commits for a while', () => {
       if (response.status === 200) break;
       expect(response.status).toBe(503);
     }
-    // The request was told that there is no run.
+    // The request got the response that there is no run.
     let runs: Run[] = [];
     while (!runs.some(({ status }) => status === 'cancelled')) ({ runs } = await (await served.get('/runs')).json());
     expect(runs.map(({ status }) => status).sort()).toEqual(['cancelled', 'completed']);
@@ -130,7 +130,7 @@ describe('a store that does not take commits for a while', () => {
 });
 
 describe('an Idempotency-Key whose request was answered with 503', () => {
-  it('is kept with its run, so that a retry gets that run, alive, and there are never two', async () => {
+  it('is kept with its run, so that a retry gets that run, and no second one', async () => {
     const store = new TroubledStore();
     const served = await serve([echo, askOnce], { store, limits: { requestTimeout: 30 } });
     for (const name of ['echo', 'ask']) {
@@ -149,7 +149,7 @@ describe('an Idempotency-Key whose request was answered with 503', () => {
 });
 
 describe('one write that the store can never take', () => {
-  it('fails its run at once, and leaves the other runs of the commit alone', async () => {
+  it('fails its run at once, and no other run of the commit', async () => {
     class Picky extends MemoryStore {
       override async commit(writes: readonly Write[]): Promise<Outcome[]> {
         const odd = (one: Write): boolean => one.lines.some((line) => line.includes('unkeepable'));
@@ -166,7 +166,7 @@ describe('one write that the store can never take', () => {
   });
 });
 
-/** A source that is open until its reader leaves. */
+/** A source that stays open until it is unsubscribed. */
 class Held {
   left = false;
   #next: ((text: string) => void) | undefined;

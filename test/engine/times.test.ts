@@ -9,7 +9,7 @@ const sse = { accept: 'text/event-stream' };
 const quick = { sweepInterval: 2 };
 
 describe('a run that takes too long', () => {
-  it('at its work fails with run_timeout', async () => {
+  it('fails with run_timeout when it works for too long', async () => {
     const served = await serve([agent('busy', () => interval(1).pipe(map(String)))], {
       limits: { ...quick, runTimeout: 20 },
     });
@@ -17,7 +17,7 @@ describe('a run that takes too long', () => {
     expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'run_timeout' } });
   });
 
-  it('without a word fails with idle_timeout', async () => {
+  it('fails with idle_timeout when it emits nothing for too long', async () => {
     const served = await serve([agent('mute', () => concat(of('a'), NEVER))], {
       limits: { ...quick, idleTimeout: 20 },
     });
@@ -25,7 +25,7 @@ describe('a run that takes too long', () => {
     expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'idle_timeout' } });
   });
 
-  it('waiting for an answer fails with await_timeout, and its work does not count meanwhile', async () => {
+  it('fails with await_timeout when no reply comes, and the await does not count as work', async () => {
     const served = await serve([askOnce], { limits: { ...quick, runTimeout: 10, idleTimeout: 10, awaitTimeout: 60 } });
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run.status).toBe('awaiting');
@@ -35,7 +35,7 @@ describe('a run that takes too long', () => {
     });
   });
 
-  it('goes on for ever where the time is zero', async () => {
+  it('has no time-out where the limit is zero', async () => {
     const served = await serve([never, askOnce], {
       limits: { ...quick, runTimeout: 0, idleTimeout: 0, awaitTimeout: 0 },
     });
@@ -47,8 +47,8 @@ describe('a run that takes too long', () => {
   });
 });
 
-describe('a server with as many runs as it takes', () => {
-  it('answers 503 with Retry-After, until one is over', async () => {
+describe('a server at its limit of runs', () => {
+  it('answers 503 with Retry-After until a run has ended', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent, echo], { limits: { running: 1 } });
     const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
@@ -62,7 +62,7 @@ describe('a server with as many runs as it takes', () => {
       await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('counts neither those that await nor those that are queued', async () => {
+  it('counts neither awaiting nor queued runs', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent, askOnce, echo], { limits: { running: 2 } });
     const session_id = '01a1fd1f-f84b-7740-b3c6-734c49e187db';
@@ -74,19 +74,19 @@ describe('a server with as many runs as it takes', () => {
   });
 });
 
-describe('a reader that leaves', () => {
+describe('a client that disconnects', () => {
   const policies: [string, string, string | undefined][] = [
     ['by the agent', 'cancel', undefined],
     ['by the request', 'continue', 'cancel'],
   ];
-  it.each(policies)('cancels the run where that is wished: %s', async (_, option, header) => {
-    const wish = defineAgent({ name: 'wish', description: 'a' }, () => NEVER, {
+  it.each(policies)('cancels the run with the policy of %s', async (_, option, header) => {
+    const endless = defineAgent({ name: 'endless', description: 'a' }, () => NEVER, {
       on_disconnect: option === 'cancel' ? 'cancel' : 'continue',
     });
-    const served = await serve([wish]);
+    const served = await serve([endless]);
     const response = await served.post(
       '/runs',
-      ask('wish', 'a', { mode: 'stream' }),
+      ask('endless', 'a', { mode: 'stream' }),
       header === undefined ? {} : { 'on-disconnect': header },
     );
     const run_id = response.headers.get('run-id') ?? '';
@@ -94,7 +94,7 @@ describe('a reader that leaves', () => {
     await cancelled(served, run_id);
   });
 
-  it('of a sync request cancels it as well', async () => {
+  it('from a sync request cancels the run as well', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const abort = new AbortController();
@@ -111,7 +111,7 @@ describe('a reader that leaves', () => {
     await cancelled(served, run.run_id);
   });
 
-  it('and is back in time does not cancel it with grace; one that stays away does', async () => {
+  it('cancels the run with grace, unless it reconnects in time', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }), { 'on-disconnect': 'grace=0.2' });
@@ -124,7 +124,7 @@ describe('a reader that leaves', () => {
     await cancelled(served, run_id);
   });
 
-  it('leaves the run alone where another still reads, and where nobody wished otherwise', async () => {
+  it('does not cancel the run while another client reads it, nor by default', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const first = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }), { 'on-disconnect': 'cancel' });
@@ -137,7 +137,7 @@ describe('a reader that leaves', () => {
     expect(await second.text()).toContain('run.completed');
   });
 
-  it('does not count where the answer was at its end', async () => {
+  it('does not count after the end of the response', async () => {
     const served = await serve([askOnce]);
     const response = await served.post('/runs', ask('ask', 'a', { mode: 'stream' }), { 'on-disconnect': 'cancel' });
     await response.text();
@@ -146,7 +146,7 @@ describe('a reader that leaves', () => {
   });
 });
 
-/** Looks until the run is cancelled; as a reader of its stream, this would itself be one who is there. */
+/** Polls until the run is cancelled; a stream would count as another connected client. */
 async function cancelled(served: Served, run_id: string): Promise<void> {
   while ((await (await served.get(`/runs/${run_id}`)).json()).status !== 'cancelled') {
     await new Promise((resolve) => setImmediate(resolve));

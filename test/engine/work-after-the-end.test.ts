@@ -21,7 +21,7 @@ const agentOf = (run: AgentFunction, durable = false): Agent =>
   defineAgent({ name: 'late', description: 'Comes late.' }, run, { durable });
 const echo = defineAgent({ name: 'echo', description: 'Echoes.' }, () => of('called'));
 
-/** Everything that an agent could begin; each answers what became of it. */
+/** Everything that an agent could start; each resolves to its result. */
 const works: [string, (context: AgentContext) => Promise<unknown>][] = [
   ['a step', (context) => firstValueFrom(context.step('s', () => of('worked')))],
   ['a call', (context) => firstValueFrom(context.call('echo', 'x'))],
@@ -38,7 +38,7 @@ const ways: [string, () => Observable<string>, (engine: Engine, run_id: string) 
 
 describe.each([false, true])('after the end of a run (durable: %s)', (durable) => {
   describe.each(ways)('that %s', (_, output, end) => {
-    it.each(works)('%s does not begin, and rejects with the reason', async (_, work) => {
+    it.each(works)('%s does not start, and rejects with the reason', async (_, work) => {
       let context: AgentContext | undefined;
       const agent = agentOf((_, given) => {
         context = given;
@@ -58,7 +58,7 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
     });
   });
 
-  it('what it waits for rejects when the run is cancelled, so that a cancel need not wait for its deadline', async () => {
+  it('open awaits and steps reject when the run is cancelled, so that the cancel need not wait for `cancelGrace`', async () => {
     const heard: unknown[] = [];
     const agent = agentOf(async (_, context) => {
       const waits = [firstValueFrom(context.step('long', () => NEVER)), firstValueFrom(context.await('?'))];
@@ -76,8 +76,8 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
   });
 });
 
-describe('what an agent does while it is torn down', () => {
-  it('in the turn of the final event writes nothing', async () => {
+describe('work that an agent starts in its teardown', () => {
+  it('writes nothing in the turn of the final event', async () => {
     const store = new MemoryStore();
     let refused: unknown;
     const agent = agentOf((_, context) =>
@@ -98,7 +98,7 @@ describe('what an agent does while it is torn down', () => {
     await engine.stop();
   });
 
-  it('by being cancelled writes nothing', async () => {
+  it('writes nothing after a cancel', async () => {
     const store = new MemoryStore();
     const agent = agentOf((_, context) =>
       concat(of('begun'), NEVER).pipe(finalize(() => void context.session.setState(1).catch(() => {}))),
@@ -129,7 +129,7 @@ describe('the signal', () => {
     await engine.stop();
   });
 
-  it('of a call fires when the call is over, and leaves no listener behind where it is refused', async () => {
+  it('of a call fires when the call ends, and leaves no listener when the call is refused', async () => {
     let added = 0;
     const agent = agentOf((_, context) => {
       const { signal } = context;
@@ -138,7 +138,7 @@ describe('the signal', () => {
         added += 1;
         add.apply(signal, args);
       };
-      const refused = defer(() => context.call('nobody', 'x'));
+      const refused = defer(() => context.call('no-agent', 'x'));
       return concat(
         ...Array.from({ length: 20 }, () =>
           defer(async () => firstValueFrom(refused).catch(() => undefined)).pipe(ignoreElements()),

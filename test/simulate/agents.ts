@@ -24,28 +24,28 @@ import type { Clock, Owner } from './clock.ts';
 import type { Act, Script } from './script.ts';
 import { unstorable } from './sim-store.ts';
 
-/** One life of an agent: an execution of a run on a node. */
+/** One life of an agent: one execution of a run on a node. */
 export interface Life {
   readonly run_id: string;
   readonly node: Owner;
   readonly number: number;
   readonly durable: boolean;
   readonly context: AgentContext;
-  /** Whether the engine still lets it work. */
+  /** Whether its execution is open. */
   over: boolean;
 }
 
-/** Told of what agents do; see `invariants.ts`. */
+/** Observes the actions of agents; see `invariants.ts`. */
 export interface Watch {
   began(life: Life): void;
   ended(life: Life): void;
-  /** The work of a step, or another effect outside of the run, begins. Returns a value that no other work has. */
+  /** The work of a step, or another effect outside of the run, begins. Returns a value that is unique to this work. */
   worked(life: Life, tag: string): string;
-  /** The agent got a reply to what it asked. */
+  /** The agent got a reply to its question. */
   replied(life: Life, tag: string, text: string): void;
 }
 
-/** The agents that perform scripts; they are the same on every node, as a deployment's are. */
+/** The agents that perform scripts; the same ones on every node, as in a deployment. */
 export function createAgents(clock: Clock, watch: Watch): Agent[] {
   let lives = 0;
   const perform = (script: Script, context: AgentContext): ObservableInput<AgentOutput> => {
@@ -57,7 +57,7 @@ export function createAgents(clock: Clock, watch: Watch): Agent[] {
       life.over = true;
       watch.ended(life);
     };
-    // Its signal alone says that a run is over to work that cannot be unsubscribed from.
+    // Work that cannot be unsubscribed learns only from the signal that the run has ended.
     context.signal.addEventListener('abort', end);
     watch.began(life);
     const actor = new Actor(life, watch);
@@ -73,7 +73,7 @@ export function createAgents(clock: Clock, watch: Watch): Agent[] {
       { durable: name.endsWith('-durable') },
     ),
   );
-  // What another agent calls: the script of a called one is part of its caller's life.
+  // The agent that others call: its script is part of its caller's life.
   const callee = defineAgent({ name: 'callee', description: 'Performs a part of a script.' }, (input, context) => {
     const { key, acts } = JSON.parse(input[0]?.parts[0]?.content ?? '{}');
     const actor = Actor.of.get(key);
@@ -86,7 +86,7 @@ const scriptOf = (text: string | undefined): Script => JSON.parse(text ?? '').sc
 
 /** Plays the acts of one life. */
 class Actor {
-  /** Of lives that call others, by run and number. */
+  /** The lives with open calls, by run and number. */
   static readonly of = new Map<string, Actor>();
   readonly #life: Life;
   readonly #watch: Watch;
@@ -100,7 +100,7 @@ class Actor {
     return concat(...acts.map((act) => defer(() => this.#one(act, context, inMerge))));
   }
 
-  /** The same as an async generator, which works on until its next `yield` when it is unsubscribed from. */
+  /** The same as an async generator, which goes on until its next `yield` after it is unsubscribed. */
   async *generate(acts: readonly Act[], context: AgentContext): AsyncGenerator<AgentOutput> {
     for (const act of acts) yield* await firstValueFrom(this.#one(act, context, false).pipe(toArray()));
   }
@@ -144,7 +144,7 @@ class Actor {
       case 'never':
         return NEVER;
       case 'nonsense':
-        // A cast: what no agent in TypeScript can emit.
+        // A cast, because TypeScript does not let an agent emit it.
         return of(42 as unknown as AgentOutput);
       case 'unstorable':
         return of(unstorable);
@@ -164,7 +164,7 @@ class Actor {
             map((index) => `${value}.${index}`),
           );
     };
-    // Work that was cut short goes on where it was.
+    // Work that was cut off continues after its last value.
     const again = (before: readonly string[]): Observable<string> => {
       const value = this.#watch.worked(this.#life, `rest of step ${tag}`);
       return range(before.length, values - before.length).pipe(map((index) => `${value}.${index}`));
@@ -175,7 +175,7 @@ class Actor {
     );
   }
 
-  /** A time that is over once, however often the run is re-entered. */
+  /** A timer that fires once, however often the run is re-entered. */
   #timed(context: AgentContext, ms: number, tag: string): Observable<never> {
     return context.step(`time ${tag}`, () => timer(ms)).pipe(ignoreElements());
   }
@@ -196,11 +196,11 @@ class Actor {
     }).pipe(finalize(() => Actor.of.delete(key)));
   }
 
-  /** What a careless agent does: a promise that nobody waits for, and that uses the context whenever it comes to it. */
+  /** A careless agent: a promise that is not awaited, and that uses the context later. */
   async #stray(context: AgentContext, ms: number, tag: string): Promise<void> {
     const ignore = (): void => {};
     await new Promise((resolve) => setTimeout(resolve, ms));
-    // Only where the run is over: a durable agent that is not deterministic would diverge by right.
+    // Only after the end of the run: a durable agent that is not deterministic may diverge.
     if (!this.#life.over) return;
     const work = (): Observable<string> => of(this.#watch.worked(this.#life, `stray ${tag}`));
     await firstValueFrom(context.step(`stray ${tag}`, work), { defaultValue: '' }).catch(ignore);
@@ -210,12 +210,12 @@ class Actor {
     try {
       context.usage({ tokens: 1 });
     } catch {
-      // The run is over, and the context says so.
+      // The context rejects, because the run has ended.
     }
   }
 }
 
-/** Says something when a source that emits nothing is complete. */
+/** Emits a value when a source without values completes. */
 const endWithText =
   (text: string) =>
   (source: Observable<never>): Observable<AgentOutput> =>

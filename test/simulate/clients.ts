@@ -7,10 +7,10 @@ import type { Records, Reply, RunRecord } from './records.ts';
 import { agentOf } from './script.ts';
 import type { Answer, World } from './world.ts';
 
-/** How often a request with an Idempotency-Key is sent until it is answered. */
+/** Attempts of a request with an Idempotency-Key that gets no response. */
 const attempts = 6;
 
-/** One client and all that it does with its run. */
+/** One client and its requests about its run. */
 export class Client {
   readonly #world: World;
   readonly #records: Records;
@@ -18,7 +18,7 @@ export class Client {
   readonly #session_id: string;
   #replies = 0;
   #readers: Reader[] = [];
-  /** Questions that it has answered, by the number of their event. */
+  /** Questions that it has replied to, by the number of their event. */
   readonly #answered = new Set<number>();
   #open = 0;
 
@@ -31,7 +31,7 @@ export class Client {
     world.clock.at('world', plan.at, () => this.#go(this.#play()));
   }
 
-  /** Whether it has nothing more to do. */
+  /** Whether it is done. */
   get done(): boolean {
     return this.#open === 0 && this.#readers.every((reader) => reader.done);
   }
@@ -40,7 +40,7 @@ export class Client {
     return this.#readers;
   }
 
-  /** Runs a part of what it does beside the others. */
+  /** Starts a part of its work in parallel to the others. */
   #go(part: Promise<void>): void {
     this.#open += 1;
     part.then(
@@ -74,7 +74,7 @@ export class Client {
     await work();
   }
 
-  /** Asks for the run; with a key, until there is an answer. */
+  /** Requests the run; with a key, until there is a response. */
   async #create(): Promise<{ run_id: string; after: number } | undefined> {
     const { name, script, mode, ifBusy, onDisconnect, key } = this.#plan;
     const input = JSON.stringify({ client: name, ifBusy, script });
@@ -84,9 +84,9 @@ export class Client {
       session_id: this.#session_id,
       mode,
     };
-    const wishes = { if_busy: ifBusy, on_disconnect: onDisconnect, ...(key && { idempotency_key: name }) };
+    const options = { if_busy: ifBusy, on_disconnect: onDisconnect, ...(key && { idempotency_key: name }) };
     for (let attempt = 0; attempt < (key === undefined ? 1 : attempts); attempt += 1) {
-      const answer = await this.#world.request(name, `create ${ifBusy}`, (node) => node.create(request, wishes));
+      const answer = await this.#world.request(name, `create ${ifBusy}`, (node) => node.create(request, options));
       if (answer !== 'unknown' && 'value' in answer) return this.#created(answer.value);
       if (key === undefined) this.#records.refusedCreates.add(name);
       if (answer !== 'unknown' && answer.error.status < 500) return undefined;
@@ -138,7 +138,7 @@ export class Client {
     if (answers === 'race') this.#go(this.#later(thinks - raceBy, () => this.#cancel(record)));
   }
 
-  /** Replies; where it is not known whether the reply was taken, sends it again with its key, if it has one. */
+  /** Sends a reply. Without a response, it sends the reply again with its key, if it has one. */
   async #answer(record: RunRecord): Promise<void> {
     const { name, answers } = this.#plan;
     this.#replies += 1;
@@ -146,10 +146,10 @@ export class Client {
     const reply: Reply = { text, outcome: 'unknown' };
     record.replies.push(reply);
     const input = { type: 'message', message: { parts: [{ content: text }] } };
-    const wishes = answers === 'again' ? { idempotency_key: text } : {};
+    const options = answers === 'again' ? { idempotency_key: text } : {};
     for (let attempt = 0; attempt < (answers === 'again' ? 3 : 1); attempt += 1) {
       const answer = await this.#world.request(name, `resume with "${text}"`, (node) =>
-        node.resume(record.run_id, input, wishes),
+        node.resume(record.run_id, input, options),
       );
       this.#resumed(record, reply, answer);
       if (answers === 'again' && reply.outcome === 'unknown') await this.#world.clock.sleep('world', 500);
@@ -158,7 +158,7 @@ export class Client {
 
   #resumed(record: RunRecord, reply: Reply, answer: Answer<{ after: number }>): void {
     const { ledger } = this.#world;
-    // What has been deleted meanwhile cannot be told any more.
+    // The run may have been deleted meanwhile.
     if (answer === 'unknown' || ('error' in answer && this.#records.isDeleted(record, this.#session_id))) return;
     if ('value' in answer) {
       const { after } = answer.value;
@@ -173,7 +173,7 @@ export class Client {
     } else if (answer.error.status < 500) {
       if (typeof reply.outcome === 'object')
         ledger.violate('one resume for a key', `"${reply.text}" was taken, and then refused: ${answer.error.message}`);
-      // Sent again, it may be refused because the first one was taken without an answer.
+      // The second attempt may be refused, because the first one was accepted without a response.
       else if (answer.error.status === 409 && this.#plan.answers !== 'again') reply.outcome = 'refused';
     }
   }
@@ -184,7 +184,7 @@ export class Client {
     if (answer !== 'unknown' && 'value' in answer) record.cancelAcknowledged = true;
   }
 
-  /** What it does when it has seen the end. */
+  /** Its last requests, after the final event. */
   async #after(record: RunRecord): Promise<void> {
     const { deletes, name } = this.#plan;
     const { run_id } = record;
@@ -199,7 +199,7 @@ export class Client {
     await this.#world.request(name, 'delete the session', (node) => node.removeSession(this.#session_id));
   }
 
-  /** The Run that is answered is that of the final event. */
+  /** The Run of the response has to be that of the final event. */
   #compare(run_id: string, run: string): void {
     const last = this.#world.server.logs.get(run_id)?.at(-1) ?? '';
     if (last.endsWith(`"run":${run}}`)) return;
@@ -211,7 +211,7 @@ export class Client {
     record.deleteAsked = true;
     const answer = await this.#world.request(name, 'delete', (node) => node.remove(record.run_id));
     if (answer === 'unknown' || 'error' in answer) return;
-    // A node whose last write is taken and not answered may show the run until it is answered.
+    // A node may show the run until the store responds to its last write.
     let look: Answer<string> = 'unknown';
     for (let attempt = 0; attempt < 8; attempt += 1) {
       look = await this.#world.request(name, 'look for the deleted run', (node) => node.run(record.run_id));

@@ -1,4 +1,4 @@
-/** What an event belongs to: a node by its name, or `world` (the store's server, the queue, the clients, the plan). */
+/** The owner of an event: a node by its name, or `world` (the store's server, the queue, the clients, the plan). */
 export type Owner = string;
 
 interface Due {
@@ -12,13 +12,13 @@ interface Due {
 const realImmediate = setImmediate;
 
 /**
- * Virtual time, and the order of all that happens. One event is run at a time, with all its promises, before the next
- * one; whatever the event schedules belongs to its owner. So a node can be paused and dropped as a process can.
+ * Virtual time, and the order of all events. One event runs at a time, with all of its promises, before the next one.
+ * Events that it schedules belong to the same owner. So a node can be paused and dropped as a process can.
  */
 export class Clock {
   /** Milliseconds since the simulation began. */
   now = 0;
-  /** The owner of the event that is being run. */
+  /** The owner of the current event. */
   owner: Owner = 'world';
   /** Events so far. */
   steps = 0;
@@ -27,7 +27,7 @@ export class Clock {
   readonly #dead = new Set<Owner>();
   #order = 0;
 
-  /** Does the work after so many milliseconds. Returns how to call it off. */
+  /** Does the work after so many milliseconds. Returns a function that cancels it. */
   at(owner: Owner, delay: number, work: () => void): () => void {
     this.#order += 1;
     const due = { at: this.now + Math.max(0, delay), order: this.#order, owner, work, dropped: false };
@@ -41,7 +41,7 @@ export class Clock {
     return new Promise((resolve) => this.at(owner, delay, resolve));
   }
 
-  /** Holds what belongs to an owner, timers and answers, until `goOn`. */
+  /** Holds the timers and responses of an owner until `goOn`. */
   pause(owner: Owner): void {
     if (!this.#held.has(owner)) this.#held.set(owner, []);
   }
@@ -56,13 +56,13 @@ export class Clock {
     for (const due of held) if (!due.dropped) this.#push({ ...due, at: this.now });
   }
 
-  /** Nothing of an owner happens any more. */
+  /** Drops all events of an owner. */
   kill(owner: Owner): void {
     this.#dead.add(owner);
     this.#held.delete(owner);
   }
 
-  /** Runs events, in their order, until `until` is reached or `stop` answers true. An event that throws: `threw`. */
+  /** Runs events in order, until the time `until`, or until `stop` returns true. `threw` gets the error of an event. */
   async run(until: number, stop: () => boolean, threw: (error: unknown) => void): Promise<void> {
     for (;;) {
       const due = this.#heap[0];
@@ -82,7 +82,7 @@ export class Clock {
       } catch (error) {
         threw(error);
       }
-      // All promises that follow, and the process's own word on those that nobody handles.
+      // Waits for all promises that follow, and for the process's event about unhandled ones.
       await new Promise<void>((resolve) => realImmediate(resolve));
       this.owner = 'world';
       if (stop()) return;

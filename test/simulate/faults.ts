@@ -2,31 +2,31 @@ import type { Random } from './random.ts';
 
 /** What may go wrong between a node, the store and the queue, for a time. */
 const conditions = [
-  'stalled', // the store takes nothing and says nothing; then it goes on
-  'refusing', // the store answers every request with an error, and takes nothing
+  'stalled', // the store does not respond, and commits nothing until the fault ends
+  'refusing', // the store responds to every request with an error, and commits nothing
   'flaky', // the same for half of the requests
-  'answers-late', // a commit is taken at once, and its answer comes when this is over
+  'answers-late', // a commit is taken at once, and its response comes when the fault ends
   'slow', // each message takes a hundred times as long
-  'deaf', // notifications are lost, and the node is not told so
-  'deaf-told', // notifications are lost; when this is over, the node is told that some may be missing
+  'deaf', // notifications are lost, without the node's knowledge
+  'deaf-told', // notifications are lost; when the fault ends, the node learns that some may be missing
   'noisy', // notifications come twice, late and in any order
-  'unleased', // the queue does not hear of the node, and gives its runs to others
-  'offers-refused', // the queue answers with errors, having taken half of the offers
+  'unleased', // the node's leases end, and the queue gives its runs to others
+  'offers-refused', // the queue responds with errors, after it has taken half of the offers
 ] as const;
 export type Condition = (typeof conditions)[number];
 
-/** Those in which a node cannot learn from the store what it needs to know. */
+/** The conditions in which a node cannot read from the store. */
 const blocking: readonly Condition[] = ['stalled', 'refusing', 'flaky', 'answers-late', 'slow'];
 
-/** What may happen to a node as a whole. */
+/** Faults of a whole node. */
 type Blow = 'pause' | 'crash' | 'stop';
 
 export interface Fault {
   readonly at: number;
   readonly kind: Condition | Blow;
-  /** Of the nodes that there are then, by number; -1 for all of them. */
+  /** The number of the node among those that exist at that time; -1 for all of them. */
   readonly node: number;
-  /** Milliseconds; of a crash or a stop, until a new node takes the place. */
+  /** Milliseconds; after a crash or a stop, until a new node replaces the old one. */
   readonly length: number;
 }
 
@@ -45,12 +45,12 @@ export function drawFaults(random: Random, until: number): Fault[] {
     const node = random.chance(0.3) && kind !== 'stop' && kind !== 'pause' ? -1 : random.below(4);
     faults.push({ at, kind, node, length });
   }
-  // Notifications are the first thing that nodes must be able to do without.
+  // Nodes have to work without notifications.
   if (random.chance(0.2)) faults.push({ at: random.between(0, until / 2), kind: 'deaf', node: -1, length: 16_000 });
   return faults.sort((a, b) => a.at - b.at);
 }
 
-/** Which conditions are in force, and until when. */
+/** The conditions that are in force, and the times when they end. */
 export class Conditions {
   readonly #until = new Map<string, number>();
   readonly #now: () => number;
@@ -64,7 +64,7 @@ export class Conditions {
     this.#until.set(key, Math.max(until, this.#until.get(key) ?? 0));
   }
 
-  /** Milliseconds until a condition is over; 0 where it is not in force. */
+  /** Milliseconds until a condition ends; 0 if it is not in force. */
   left(condition: Condition, node: string): number {
     return Math.max(0, (this.#until.get(`${condition} ${node}`) ?? 0) - this.#now());
   }
@@ -73,7 +73,7 @@ export class Conditions {
     return this.left(condition, node) > 0;
   }
 
-  /** Whether a node could reach the store for so many milliseconds; notifications are not needed for that. */
+  /** Whether a node could reach the store for so many milliseconds; without regard to notifications. */
   quietFor(node: string, milliseconds: number): boolean {
     const since = this.#now() - milliseconds;
     return blocking.every((condition) => (this.#until.get(`${condition} ${node}`) ?? -Infinity) < since);

@@ -1,6 +1,6 @@
 import type { Flaws } from './world.ts';
 
-/** A defect that is put in on purpose, and the invariants that have to notice it. */
+/** A deliberate defect, and the invariants that have to notice it. */
 interface Flaw {
   readonly name: string;
   readonly flaws: Flaws;
@@ -11,7 +11,7 @@ interface Flaw {
 
 const never = 3_600_000;
 
-/** What the simulated store and the times of the nodes can be made to do wrong, whatever the engine is like. */
+/** Deliberate defects of the simulated store, and of the nodes' times. */
 export const flaws: readonly Flaw[] = [
   {
     name: 'a store that takes writes of any epoch',
@@ -25,13 +25,13 @@ export const flaws: readonly Flaw[] = [
     ],
   },
   {
-    name: 'a store that ignores what a write asks of its session',
+    name: 'a store that ignores the conditions of writes',
     flaws: { store: 'conditions-ignored' },
     quick: true,
     noticed: ['queued runs do not overlap', 'queued runs begin in order'],
   },
   {
-    name: 'a store that keeps an Idempotency-Key twice',
+    name: 'a store that accepts an Idempotency-Key twice',
     flaws: { store: 'keys-ignored' },
     quick: true,
     noticed: ['one run for a key', 'one resume for a key'],
@@ -52,19 +52,19 @@ export const flaws: readonly Flaw[] = [
     name: 'a store that refuses what it has taken',
     flaws: { store: 'refused-but-taken' },
     noticed: [
-      'only who is asked to is cancelled',
+      'only runs with a request to cancel are cancelled',
       'a reply is given once',
       'no run is left open',
       'a durable run goes on',
     ],
   },
   {
-    name: 'a cancel whose notification is lost, where nodes never look for themselves',
+    name: 'a cancel whose notification is lost, while nodes never poll',
     flaws: { limits: { pollInterval: never } },
     noticed: ['a node hears that a run is no longer its own', 'readers see the whole log'],
   },
   {
-    name: 'the end of a run whose notification is lost, where nodes never look for themselves',
+    name: 'the end of a run whose notification is lost, while nodes never poll',
     flaws: { limits: { pollInterval: never, lease: never } },
     noticed: ['no run is left open', 'readers see the whole log'],
   },

@@ -12,10 +12,12 @@ const real = {
   delay: timersPromises.setTimeout,
 };
 
-/** Milliseconds that `setImmediate` takes: less than any answer does. */
+/** Milliseconds that `setImmediate` takes: less than any response. */
 const turn = 0.01;
 const day = 86_400_000;
-/** Where the calendar of the next simulation begins: ids are made of times, and must not be older than those before. */
+/**
+ * The start time of the next simulation. Ids contain times, and must not be older than those of earlier simulations.
+ */
 let calendar = real.Date.UTC(2030, 0, 1);
 
 /** A timer of a node, as Node's own are. */
@@ -67,7 +69,7 @@ const clearWith =
     else clear(timer as never);
   };
 
-/** Puts virtual time and seeded numbers in the place of the process's own. Returns how to take them away again. */
+/** Replaces the process's time and random numbers. Returns a function that restores them. */
 export function install(clock: Clock, random: Random): () => void {
   const epoch = calendar;
   const now = (): number => epoch + Math.floor(clock.now);

@@ -7,12 +7,12 @@ import type { Conditions } from './faults.ts';
 import type { Ledger } from './ledger.ts';
 import type { Audit, StoreServer } from './sim-store.ts';
 
-/** Milliseconds in which a node that nothing is wrong with has to hear that a run is no longer its own. */
+/** Milliseconds in which a node without faults has to learn that it no longer owns a run. */
 const hearingTime = 6_000;
 
 type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
 
-/** Where a run stands in its session, by the order in which the store took things. */
+/** The position of a run in its session, by the order of the store's writes. */
 interface Turn {
   readonly run_id: string;
   readonly session_id: string;
@@ -22,32 +22,32 @@ interface Turn {
 }
 
 /**
- * What has to hold after every step, whatever was done to the nodes: told by the store's server of each write, by the
- * agents of what they do, and by the readers of what they are shown.
+ * Invariants that have to hold after every step, despite all faults. They observe each write of the store's server, the
+ * actions of agents, and the events that readers get.
  */
 export class Invariants implements Audit, Watch {
   readonly #clock: Clock;
   readonly #ledger: Ledger;
   readonly #server: StoreServer;
   readonly #conditions: Conditions;
-  /** The node whose output a run has under an epoch. */
+  /** By run and epoch, the node whose output the log has. */
   readonly #writers = new Map<string, Owner>();
-  /** The newest epoch under which a node has taken a run over. */
+  /** The newest epoch with which a node has taken a run over. */
   readonly #taken = new Map<string, number>();
   /** Since when a run has its epoch, or is final. */
   readonly #since = new Map<string, number>();
   readonly #turns = new Map<string, Turn>();
   readonly #lives = new Set<Life>();
   readonly #epochs = new Map<Life, number>();
-  /** Lives whose node has heard that they are fenced, and the step in which it did. */
+  /** Lives whose node has learnt that they are fenced, and the step in which it did. */
   readonly #fenced = new Map<Life, number>();
   readonly #disturbed = new Map<Owner, number>();
   #values = 0;
-  /** When the store took something. */
+  /** When the store took a write. */
   lastWrite = 0;
-  /** The client that asked for each run: it is in the run's input. */
+  /** The client that requested each run: it is in the run's input. */
   readonly clients = new Map<string, string>();
-  /** What agents got, by run: tag and text of each reply, and in which life. */
+  /** By run, the replies that its agents got: tag, text and life. */
   readonly replies = new Map<string, { life: number; tag: string; text: string }[]>();
 
   constructor(clock: Clock, ledger: Ledger, server: StoreServer, conditions: Conditions) {
@@ -100,7 +100,7 @@ export class Invariants implements Audit, Watch {
       wrong(`the row is ${row.status} without its event`);
   }
 
-  /** Of two executions of a run that live at once, one writes: the agent's output under an epoch is one node's. */
+  /** Of two simultaneous executions of a run, only one writes: the output of one epoch comes from one node. */
   #checkWriter(node: Owner, { row }: Write, kinds: readonly string[]): void {
     if (!kinds.includes('output')) return;
     const key = `${row.run_id} ${row.epoch}`;
@@ -175,7 +175,7 @@ export class Invariants implements Audit, Watch {
     if ((this.#fenced.get(life) ?? Infinity) < this.#clock.steps)
       this.#ledger.violate('no work begins after the end', `${where}: the node knows that it is fenced`);
     const mark = `[${tag.replace('rest of ', '')}=`;
-    // A node that was paused cannot know at once that another one has the run; whatever it does there cannot be kept.
+    // A node that was paused cannot know at once that it is fenced; the store refuses its writes.
     const isOwn = (this.#epochs.get(life) ?? 0) >= (this.#server.rows.get(life.run_id)?.epoch ?? 0);
     if (life.durable && isOwn && this.#server.logs.get(life.run_id)?.some((line) => line.includes(mark)))
       this.#ledger.violate('a durable step is done once', `${where}: its value is in the log`);
@@ -192,7 +192,7 @@ export class Invariants implements Audit, Watch {
     all.push({ life: life.number, tag, text });
   }
 
-  /** What a reader is shown, at the moment when it is. */
+  /** A reader gets events. */
   shown(reader: string, run_id: string, seen: number, id: number, line: string): void {
     const log = this.#server.logs.get(run_id) ?? [];
     const wrong = (what: string): void =>
@@ -202,12 +202,12 @@ export class Invariants implements Audit, Watch {
     else if (log[id - 1] !== line) wrong(`event ${id} is ${line}, and in the log ${log[id - 1]}`);
   }
 
-  /** Something was wrong with a node, apart from the conditions that are in force. */
+  /** A node had a fault that is not a condition in force. */
   disturbed(node: Owner): void {
     this.#disturbed.set(node, this.#clock.now);
   }
 
-  /** A node that is well must not go on for long with a run that is no longer its own. Checked every second. */
+  /** A node without faults has to drop a run that it no longer owns. Checked every second. */
   checkLives(isUp: (node: Owner) => boolean): void {
     const { now } = this.#clock;
     for (const life of this.#lives) {

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** A promise that was broken. */
+/** A violation of an invariant. */
 export interface Violation {
   /** The name of the invariant. */
   readonly invariant: string;
@@ -12,7 +12,7 @@ export interface Violation {
 /** How many events of each actor are kept for a report. */
 const kept = 40;
 
-/** What every actor did last, and the first promise that was broken. */
+/** The last events of every actor, and the first violation. */
 export class Ledger {
   readonly #clock: Clock;
   readonly #last = new Map<string, string[]>();
@@ -22,13 +22,13 @@ export class Ledger {
 
   readonly #trace: ((line: string) => void) | undefined;
 
-  /** `trace` is told of every event when it happens. */
+  /** `trace` receives every event when it happens. */
   constructor(clock: Clock, trace?: (line: string) => void) {
     this.#clock = clock;
     this.#trace = trace;
   }
 
-  /** How many events were told: the same for the same seed. */
+  /** The number of recorded events: the same for the same seed. */
   get count(): number {
     return this.#count;
   }
@@ -43,7 +43,7 @@ export class Ledger {
     if (lines.length > kept) lines.shift();
   }
 
-  /** The first one counts: what follows may only follow from it. */
+  /** Only the first violation is kept: later ones may follow from it. */
   violate(invariant: string, detail: string): void {
     if (this.violation !== undefined) return;
     this.violation = { invariant, detail: this.#named(detail), at: this.#clock.now };

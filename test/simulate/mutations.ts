@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** A defect that the engine has had, put back by changes of its source, and the invariants that have to notice it. */
+/** A former defect of the engine as changes of its source, and the invariants that have to notice it. */
 export interface Mutation {
   readonly name: string;
   readonly changes: readonly Change[];
@@ -10,7 +10,7 @@ export interface Mutation {
 
 interface Change {
   readonly file: string;
-  /** Stands in the file once. */
+  /** Occurs in the file once. */
   readonly find: string;
   readonly replace: string;
 }
@@ -36,7 +36,7 @@ export const mutations: readonly Mutation[] = [
     noticed: ['a cancel is kept'],
   },
   {
-    name: 'a request that is told 503 withdraws its run although it has an Idempotency-Key',
+    name: 'a request that fails with 503 withdraws its run although it has an Idempotency-Key',
     changes: [
       {
         file: 'src/engine/runs/create.ts',
@@ -44,10 +44,10 @@ export const mutations: readonly Mutation[] = [
         replace: 'withdrawn = error',
       },
     ],
-    noticed: ['only who is asked to is cancelled'],
+    noticed: ['only runs with a request to cancel are cancelled'],
   },
   {
-    name: 'a context begins work for a run that is over or fenced',
+    name: 'a context begins work for a run that is final or fenced',
     changes: [
       {
         file: 'src/engine/execution/context.ts',
@@ -58,21 +58,21 @@ export const mutations: readonly Mutation[] = [
     noticed: ['no work begins after the end'],
   },
   {
-    name: 'an execution that is fenced is not told',
+    name: 'an execution that is fenced goes on',
     changes: [
       { file: 'src/engine/execution/execution.ts', find: 'abandon(error: Error): void {', replace: '$& return;' },
     ],
     noticed: ['no work begins after the end', 'a node hears that a run is no longer its own'],
   },
   {
-    name: 'the queues of sessions are not looked at for ends that were not heard of',
+    name: 'the queues of sessions are not polled for missed notifications',
     changes: [
       { file: 'src/engine/engine.ts', find: '() => this.#services.queue.checkAll(),', replace: '() => undefined,' },
     ],
     noticed: ['no run is left open'],
   },
   {
-    name: 'runs that the store has failed are not taken up again',
+    name: 'runs that failed with the store are not offered again',
     changes: [
       {
         file: 'src/engine/runs/executor.ts',
@@ -83,7 +83,7 @@ export const mutations: readonly Mutation[] = [
     noticed: ['no run is left open'],
   },
   {
-    name: 'a reply that was left for one question is given to the next one',
+    name: 'a forwarded reply to one question is delivered to the next one',
     changes: [
       {
         file: 'src/engine/cluster/sync.ts',
@@ -99,7 +99,7 @@ export const mutations: readonly Mutation[] = [
     noticed: ['a reply goes to its question', 'a reply is given once'],
   },
   {
-    name: 'a node does not ask whether the silent runs that it executes are still its own',
+    name: 'a node does not check whether it still owns its idle runs',
     changes: [
       {
         file: 'src/engine/cluster/sync.ts',
@@ -110,7 +110,7 @@ export const mutations: readonly Mutation[] = [
     noticed: ['a node hears that a run is no longer its own'],
   },
   {
-    name: 'a run that finds its session free begins whether or not another one has come meanwhile',
+    name: 'a run that finds its session free starts even if another one has started meanwhile',
     changes: [
       {
         file: 'src/engine/runs/session-queue.ts',
@@ -137,7 +137,7 @@ export function mutate({ name, changes }: Mutation): string {
   for (const { file, find, replace } of changes) {
     const path = join(folder, file);
     const source = readFileSync(path, 'utf8');
-    if (source.split(find).length !== 2) throw new Error(`${name}: ${file} has to have this once: ${find}`);
+    if (source.split(find).length !== 2) throw new Error(`${name}: ${file} must contain this text once: ${find}`);
     writeFileSync(path, source.replace(find, replace));
   }
   return folder;

@@ -2,49 +2,49 @@ import { drawFaults, type Fault } from './faults.ts';
 import type { Random } from './random.ts';
 import { agentOf, allActs, describe, drawScript, type Script } from './script.ts';
 
-/** What a client does with the run that it asks for. */
+/** The actions of a client about its run. */
 export interface ClientPlan {
   readonly name: string;
   readonly at: number;
-  /** Clients of one number share a session; undefined is one of its own. */
+  /** Clients of one number share a session; undefined for a session of its own. */
   readonly session: number | undefined;
   readonly script: Script;
   readonly mode: 'sync' | 'async' | 'stream';
   readonly ifBusy: 'parallel' | 'enqueue' | 'reject' | 'interrupt';
   readonly onDisconnect: 'continue' | 'cancel' | 'grace=1' | 'grace=4';
-  /** With an Idempotency-Key: sent again until it is answered, and how often it is sent at the same time. */
+  /** With an Idempotency-Key: how often the request is sent at the same time; it is repeated until a response comes. */
   readonly key: { readonly twice: boolean } | undefined;
   /** Milliseconds after which a reader drops its connection, each time; 0 for never. */
   readonly dropsAfter: number;
   /** Other readers of the run, at other nodes, from its beginning. */
   readonly readers: number;
-  /** What is done where the run awaits; `race` sends a cancel at the same time, `twice` two replies. */
+  /** The reaction to an await; `race` sends a cancel at the same time, `twice` two replies. */
   readonly answers: 'once' | 'twice' | 'again' | 'race' | 'never';
   /** Milliseconds by which the cancel of a `race` comes before the reply. */
   readonly raceBy: number;
-  /** Milliseconds until the client thinks of an answer. */
+  /** Milliseconds until the client replies. */
   readonly thinks: number;
   /** Milliseconds after the creation; 0 for never. */
   readonly cancelAfter: number;
-  /** What is deleted when the run is final, or while it is not. */
+  /** What the client deletes, when the run is final or before. */
   readonly deletes: 'nothing' | 'run' | 'session' | 'early';
 }
 
-/** All that a simulation is made of. */
+/** The input of a simulation. */
 export interface Plan {
   readonly seed: number;
   readonly nodes: number;
-  /** One node with a store of its own: what it leaves is for the next one. */
+  /** One node with a store of its own, which the next node takes over. */
   readonly alone: boolean;
   readonly clients: readonly ClientPlan[];
   readonly faults: readonly Fault[];
 }
 
-/** Milliseconds in which clients come and faults begin. */
+/** Milliseconds in which clients connect and faults begin. */
 const busyTime = 25_000;
 
 export function drawPlan(random: Random, seed: number): Plan {
-  // When the clients of each session come: several at the same moment more often than not.
+  // The start times of each session's clients: often several at the same moment.
   const sessions = Array.from({ length: random.between(1, 2) }, () => random.between(0, busyTime / 2));
   const clients = Array.from({ length: random.between(2, 9) }, (_, index) =>
     drawClient(random.fork(`client ${index}`), `client ${index}`, sessions),
@@ -106,7 +106,7 @@ function drawClient(random: Random, name: string, sessions: readonly number[]): 
   };
 }
 
-/** Every actor and fault that a shrinker may leave out, and the plan without it. */
+/** The plans without one actor or fault each, for the shrinker. */
 export function* smaller(plan: Plan): Generator<Plan> {
   const without = <T>(list: readonly T[], index: number): T[] => list.filter((_, at) => at !== index);
   for (const index of plan.clients.keys()) yield { ...plan, clients: without(plan.clients, index) };
@@ -138,22 +138,22 @@ function* easierThan(client: ClientPlan): Generator<ClientPlan> {
   if (client.mode !== 'async') yield { ...client, mode: 'async' };
 }
 
-/** A plan as lines that can be read. */
+/** A plan as readable lines. */
 export function planLines({ seed, nodes, alone, clients, faults }: Plan): string[] {
   return [
     `seed ${seed}: ${alone ? 'one node with a store of its own' : `${nodes} nodes`}, ${clients.length} clients, ${faults.length} faults`,
     ...clients.flatMap((client) => [
-      `  ${seconds(client.at)}  ${client.name}: ${wishes(client)}`,
+      `  ${seconds(client.at)}  ${client.name}: ${optionsOf(client)}`,
       `              ${agentOf(client.script)}: ${describe(client.script.acts)}`,
     ]),
     ...faults.map(({ at, kind, node, length }) => {
-      const whom = node < 0 ? 'all nodes' : `node ${node} of those that there are`;
-      return `  ${seconds(at)}  fault: ${kind} for ${length} ms, ${whom}`;
+      const target = node < 0 ? 'all nodes' : `node ${node} of the running ones`;
+      return `  ${seconds(at)}  fault: ${kind} for ${length} ms, ${target}`;
     }),
   ];
 }
 
-function wishes(client: ClientPlan): string {
+function optionsOf(client: ClientPlan): string {
   const { mode, ifBusy, session, onDisconnect, key, dropsAfter, readers, answers, thinks, cancelAfter, deletes } =
     client;
   const asks = allActs(client.script.acts).some((act) => act.do === 'ask' || act.do === 'race');
@@ -168,7 +168,7 @@ function wishes(client: ClientPlan): string {
     cancelAfter > 0 && `cancels after ${cancelAfter} ms`,
     deletes !== 'nothing' && `deletes ${deletes}`,
   ]
-    .filter((wish) => wish !== false && wish !== undefined)
+    .filter((option) => option !== false && option !== undefined)
     .join('; ');
 }
 

@@ -1,6 +1,6 @@
 import { Dice } from '../support/dice.ts';
 
-/** Numbers that follow from a seed. Each actor of a plan has a source of its own, so that dropping one moves no other. */
+/** Random numbers of a seed. Each actor of a plan has a source of its own, so that dropping one changes no other. */
 export class Random extends Dice {
   readonly #seed: number;
 
@@ -9,7 +9,7 @@ export class Random extends Dice {
     this.#seed = seed;
   }
 
-  /** Another source, for what has this name. */
+  /** A source of its own for each name. */
   fork(name: string): Random {
     let hash = this.#seed ^ 0x811c9dc5;
     for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

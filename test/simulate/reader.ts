@@ -7,18 +7,18 @@ export interface ReaderOptions {
   readonly run_id: string;
   readonly after: number;
   readonly until: 'settled' | 'final';
-  /** Milliseconds after which it drops its connection, and comes back at some node; 0 for never. */
+  /** Milliseconds after which it drops its connection, and reconnects to some node; 0 for never. */
   readonly dropsAfter: number;
   /** Whether the run may have been deleted. */
   mayBeGone(): boolean;
   heard(id: number, line: string): void;
 }
 
-/** Milliseconds after which a stream on which nothing comes is taken for broken. */
+/** Milliseconds without an event after which a stream counts as broken. */
 const idleTime = 9_000;
 const pause = 300;
 
-/** Reads a run as a client does: after each interruption it goes on after the last event that it has, at any node. */
+/** Reads a run as a client does: after each interruption it continues after the last event that it has, at any node. */
 export class Reader {
   readonly #world: World;
   readonly #options: ReaderOptions;
@@ -59,7 +59,7 @@ export class Reader {
       line: (id, line) => still(() => this.#heard(id, line))(),
       end: (error) => still(() => this.#ended(error))(),
     });
-    // A few times: a reader that drops each connection at once would never see the end.
+    // Only a few times: a reader that drops each connection at once would never reach the end.
     if (dropsAfter > 0 && connection < 6)
       this.#world.clock.at(
         'world',

@@ -1,10 +1,10 @@
 import type { ClientPlan } from './plan.ts';
 
-/** What clients asked for one run, and what they were told: with it, the end of the run is judged. */
+/** The requests about one run, and their responses, with which the end of the run is judged. */
 export interface RunRecord {
   readonly run_id: string;
   readonly client: ClientPlan;
-  /** Whether a client was told that the run exists. */
+  /** Whether a response said that the run exists. */
   acknowledged: boolean;
   cancelAsked: boolean;
   cancelAcknowledged: boolean;
@@ -15,16 +15,19 @@ export interface RunRecord {
 /** A reply that a client sent. */
 export interface Reply {
   readonly text: string;
-  /** `taken` with the event that it was taken after; `refused` where the client was told that it was not. */
+  /** `taken` with the event before it; `refused` where the response was an error. */
   outcome: 'unknown' | 'refused' | { readonly after: number };
 }
 
-/** What all clients know. */
+/** The records of all clients. */
 export class Records {
   readonly runs = new Map<string, RunRecord>();
   /** Runs of one Idempotency-Key. */
   readonly byKey = new Map<string, string>();
-  /** Clients whose request to create a run failed, so that the run may be withdrawn, and others that ask to interrupt. */
+  /**
+   * Clients that may have caused a cancel: their request failed, so that the run may be withdrawn, or interrupts
+   * others.
+   */
   readonly refusedCreates = new Set<string>();
   readonly interrupted = new Set<string>();
   readonly deletedSessions = new Set<string>();

@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** What an agent does; drawn from the seed, and sent to it as its input. `tag` is unique in the script. */
+/** An action of an agent; drawn from the seed, and sent to the agent as input. `tag` is unique in the script. */
 export type Act = { readonly tag: string } & (
   | { readonly do: 'say' | 'message' | 'generic' | 'state' | 'history' | 'usage' }
   | { readonly do: 'wait'; readonly ms: number }
@@ -12,11 +12,11 @@ export type Act = { readonly tag: string } & (
   | { readonly do: 'race'; readonly ms: number }
   | { readonly do: 'merge' | 'call'; readonly acts: readonly (readonly Act[])[] }
   | { readonly do: 'throw' | 'never' | 'nonsense' | 'unstorable' }
-  /** Work that unsubscribing does not stop: it asks the context for more when the run may be over. */
+  /** Work that goes on after it is unsubscribed, and uses the context when the run may have ended. */
   | { readonly do: 'stray'; readonly ms: number }
 );
 
-/** How the agent is written: as a chain of Observables, or as an async generator. */
+/** The style of the agent: a chain of Observables, or an async generator. */
 type Style = 'chain' | 'generator';
 
 export interface Script {
@@ -94,7 +94,7 @@ export function allActs(acts: readonly Act[]): Act[] {
   return acts.flatMap((act) => ('acts' in act ? [act, ...act.acts.flatMap(allActs)] : [act]));
 }
 
-/** A script as a line that can be read. */
+/** A script as a readable line. */
 export function describe(acts: readonly Act[]): string {
   return acts
     .map((act) => {

@@ -8,26 +8,26 @@ interface Worker {
   readonly slots: number;
   readonly execute: Execute;
   readonly settled: Released;
-  /** Executions by run: a run that is given again, because its lease has ended, is not executed twice. */
+  /** Executions by run: a run that is dispatched again after its lease has ended is not executed twice. */
   readonly held: Map<string, Promise<void>>;
   resting: number;
   paused: boolean;
   working: number;
 }
 
-/** A job is named after its run; there is one of a run at most. */
+/** A job has the name of its run; each run has one job at most. */
 interface Job {
   readonly run_id: string;
   worker: Worker | undefined;
   /** When the lease ends, unless it is renewed. */
   until: number;
-  /** Of the last one that took it: what an earlier one says of it is ignored. */
+  /** The number of the last execution: calls of earlier ones are ignored. */
   token: number;
 }
 
 const latency = 1;
 
-/** A queue that nodes share, with leases, in virtual time: as a queue on the store's server behaves. */
+/** A queue with leases that nodes share, in virtual time, like a queue on the store's server. */
 export class SimQueue {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -48,7 +48,7 @@ export class SimQueue {
     look();
   }
 
-  /** The queue as a node has it. */
+  /** A node's handle of the queue. */
   handle(node: Owner, slots: number): Dispatcher {
     let worker: Worker | undefined;
     let stopRenewing = (): void => {};
@@ -71,7 +71,7 @@ export class SimQueue {
     };
   }
 
-  /** Whether a run is queued or in the hands of a node. */
+  /** Whether a run is queued or executing. */
   has(run_id: string): boolean {
     return this.#jobs.has(run_id);
   }
@@ -142,7 +142,7 @@ export class SimQueue {
     });
   }
 
-  /** Renews the leases of a node, as long as it lives and is not paused. */
+  /** Renews the leases of a node while it lives and is not paused. */
   #renew(worker: Worker): () => void {
     let stop = (): void => {};
     const renew = (): void => {
@@ -163,7 +163,7 @@ export class SimQueue {
     this.#give();
   }
 
-  /** A node is gone: it takes nothing any more. Its leases end in their time. */
+  /** A node has died: it takes no more runs, and its leases expire. */
   gone(node: Owner): void {
     for (const worker of this.#workers) if (worker.node === node) worker.paused = true;
   }

@@ -9,7 +9,7 @@ import type { RunCreateRequest } from '../../src/schema/api.ts';
 import type { AwaitResumeInput } from '../../src/schema/run.ts';
 import type { Ledger } from './ledger.ts';
 
-/** The times of the simulated nodes: as in production, but shorter, so that all of them pass in a simulation. */
+/** The time-outs of the simulated nodes: shorter than in production, so that all of them pass in a simulation. */
 export const limits = {
   cancelGrace: 1_500,
   runTimeout: 45_000,
@@ -28,16 +28,16 @@ export const limits = {
 /** How many runs a node executes at once. */
 export const slots = 4;
 
-/** What a stream tells its client. */
+/** The events of a stream's client. */
 export interface Listener {
   line(id: number, line: string): void;
-  /** The stream is at its end, or broke. */
+  /** The stream has ended, or its connection broke. */
   end(error?: unknown): void;
 }
 
 /**
- * One node as its clients reach it: an engine, and what the protocol's routes do with it. All that the simulation
- * knows of the engine's methods is in this file.
+ * One node as its clients see it: an engine, and the routes of the protocol. Only this file of the simulation calls the
+ * engine's methods.
  */
 export class SimNode {
   readonly name: string;
@@ -104,16 +104,18 @@ export class SimNode {
     return this.#engine.removeSession(session_id);
   }
 
-  /** Reads a run after an event, until it is settled or final. Returns what the client's going means. */
+  /**
+   * Reads a run after an event, until it is settled or final. Returns a function to call when the client disconnects.
+   */
   async read(run_id: string, after: number, until: 'settled' | 'final', listener: Listener): Promise<() => void> {
     const cursor = await this.#engine.openCursor(run_id, { after, until });
-    const go = await this.#engine.connectReader(run_id);
+    const disconnect = await this.#engine.connectReader(run_id);
     let open = true;
     const close = (gone: boolean): void => {
       if (!open) return;
       open = false;
       cursor.close();
-      go(gone);
+      disconnect(gone);
     };
     const read = (): void => {
       if (!open) return;
@@ -124,7 +126,7 @@ export class SimNode {
             listener.end();
             return;
           }
-          // A cursor that does not get on would never answer `later`.
+          // A cursor without progress would never return `later`.
           if (batch.lines.length === 0) {
             this.#ledger.violate('a cursor gets on', `${run_id} after ${after}: a batch without events`);
             return;

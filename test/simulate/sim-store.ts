@@ -7,25 +7,25 @@ import type { Random } from './random.ts';
 
 type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 
-/** What a message that no fault touches takes, in milliseconds. */
+/** Milliseconds that a message takes without a fault. */
 const latency = 1;
-/** A text that the store cannot keep: it rejects a write that has it. */
+/** A text that the store cannot keep: it rejects a write with this text. */
 export const unstorable = 'UNSTORABLE';
 
-/** What the store says when it refuses a request. */
+/** The store's error when it refuses a request. */
 export const refusal = 'the simulated store refuses';
 
-/** Told of everything that the store's server takes, in order. */
+/** Observes all writes of the store's server, in order. */
 export interface Audit {
   /** Before a commit is applied. */
   committing(node: Owner, writes: readonly Write[]): void;
   taken(node: Owner, write: Write, before: RunRow | undefined): void;
-  /** A node hears that a write of it was not taken. */
+  /** A node learns that its write was not taken. */
   refused(node: Owner, write: Write, outcome: Outcome): void;
   removed(what: string): void;
 }
 
-/** How the simulated store can be broken on purpose, to see that the invariants notice; see `mutations.ts`. */
+/** Deliberate defects of the simulated store, which the invariants have to notice; see `flaws.ts`. */
 export type StoreFlaw =
   | 'epochs-ignored'
   | 'conditions-ignored'
@@ -34,7 +34,7 @@ export type StoreFlaw =
   | 'refused-but-taken'
   | 'lines-lost';
 
-/** The one server of the simulated store: what it has taken is durable, whatever becomes of the nodes. */
+/** The server of the simulated store: its writes are durable, whatever happens to the nodes. */
 export class StoreServer {
   readonly inner = new MemoryStore();
   readonly #clock: Clock;
@@ -49,7 +49,7 @@ export class StoreServer {
 
   readonly #isFile: boolean;
 
-  /** With `isFile`, the store is a part of its one node: what is on its way when that dies or pauses goes no further. */
+  /** With `isFile`, the store is a part of its one node: when that dies or pauses, calls in progress stop. */
   constructor(clock: Clock, random: Random, conditions: Conditions, isFile: boolean, flaw?: StoreFlaw) {
     this.#isFile = isFile;
     this.#clock = clock;
@@ -58,7 +58,7 @@ export class StoreServer {
     this.#flaw = flaw;
   }
 
-  /** The store as a node has it. */
+  /** A node's handle of the store. */
   handle(node: Owner): Store {
     const ask = <T>(work: () => Promise<T>): Promise<T> => this.#ask(node, work);
     const { inner } = this;
@@ -101,7 +101,7 @@ export class StoreServer {
     };
   }
 
-  /** A node that was deaf hears that it may have missed something. */
+  /** A node that was deaf learns that it may have missed notifications. */
   reconnected(node: Owner): void {
     for (const [watcher, owner] of this.#watchers)
       if (owner === node) this.#clock.at(node, latency, () => watcher(undefined));
@@ -122,7 +122,7 @@ export class StoreServer {
 
   #delay(node: Owner): number {
     const usual = latency * (0.5 + this.#random.next()) * (this.#random.chance(0.1) ? this.#random.between(2, 20) : 1);
-    // Now and then a message takes long though nothing is wrong.
+    // Sometimes a message takes long without a fault.
     if (this.#random.chance(0.005)) return usual + this.#random.between(100, 1_500);
     return this.#conditions.has('slow', node) ? usual * 100 : usual;
   }
@@ -211,7 +211,7 @@ export class StoreServer {
   }
 }
 
-/** What a store would send: the engine may go on changing its own. */
+/** A copy, as a network would make: the engine may change its own objects later. */
 const copy = (write: Write): Write => ({
   ...write,
   row: { ...write.row },

@@ -4,15 +4,15 @@ import { explain, planOf, shrink, simulate } from './simulate.ts';
 
 const seeds = 100;
 
-describe('nodes that share a store, whatever happens to them', () => {
-  it(`keep every promise in ${seeds} simulations`, async () => {
+describe('nodes that share a store, despite all faults', () => {
+  it(`hold every invariant in ${seeds} simulations`, async () => {
     for (let seed = 1; seed <= seeds; seed += 1) {
       const report = await simulate(planOf(seed));
       if (report.violation !== undefined) expect.fail(explain(await shrink(report)));
     }
   }, 60_000);
 
-  // The others take hundreds of seeds: `npm run test:simulate -- --mutations`.
+  // The other flaws take hundreds of seeds: `npm run test:simulate -- --mutations`.
   it.each(flaws.filter(({ quick }) => quick))('notice $name', async ({ flaws: put, noticed }) => {
     const broken: string[] = [];
     for (let seed = 1; seed <= 100 && !broken.some((invariant) => noticed.includes(invariant)); seed += 1)
@@ -20,7 +20,7 @@ describe('nodes that share a store, whatever happens to them', () => {
     expect(broken.filter((invariant) => noticed.includes(invariant))).toHaveLength(1);
   });
 
-  it('do the same again for the same seed', async () => {
+  it('repeat the same events for the same seed', async () => {
     for (const seed of [7, 8, 9]) {
       const [first, second] = [await simulate(planOf(seed)), await simulate(planOf(seed))];
       expect({ ...second, lines: [] }).toEqual({ ...first, lines: [] });

@@ -2,28 +2,28 @@
  * The simulation: several nodes in one process, over one simulated store and queue, in virtual time.
  *
  * A seed draws a plan: clients with the scripts of their agents, and faults. The same seed plays the same events in the
- * same order, because nothing comes from outside: time, timers, ids and random numbers are the simulation's own
- * (`clock.ts`, `globals.ts`, `random.ts`), and one event is run at a time, with all of its promises.
+ * same order, because time, timers, ids and random numbers are the simulation's own (`clock.ts`, `globals.ts`,
+ * `random.ts`), and one event runs at a time, with all of its promises.
  *
- *   plan.ts           what a seed draws, how it is printed, and smaller plans for the shrinker
- *   script.ts         what an agent does: tokens, steps, awaits, races, merges, calls, errors, work after the end
+ *   plan.ts           the plan of a seed, its printed form, and smaller plans for the shrinker
+ *   script.ts         the acts of an agent: tokens, steps, awaits, races, merges, calls, errors, work after the end
  *   agents.ts         the agents that perform scripts, as Observables and as async generators
- *   faults.ts         what goes wrong: refusals, stalls, late answers, lost notifications, lost leases, pauses, crashes
+ *   faults.ts         faults: refusals, stalls, late answers, lost notifications, lost leases, pauses, crashes
  *   sim-store.ts      the store's server, and a handle for each node that loses, delays and refuses
  *   sim-dispatcher.ts the queue with its leases
- *   sim-node.ts       a node as its clients reach it: all that is known here of the engine's methods
- *   world.ts          the nodes, their network, and the faults that strike them
- *   clients.ts        create, resume, cancel, delete, with keys and again; reader.ts reads, drops and comes back
- *   invariants.ts     what holds after every step; verdicts.ts what holds at the end
- *   flaws.ts          the store and the times made wrong on purpose; mutations.ts the engine's source, changed on purpose
+ *   sim-node.ts       a node as its clients see it; the only file that calls the engine's methods
+ *   world.ts          the nodes, their network, and their faults
+ *   clients.ts        create, resume, cancel, delete, with keys and retries; reader.ts reads, drops and reconnects
+ *   invariants.ts     what has to hold after every step; verdicts.ts: what has to hold at the end
+ *   flaws.ts          deliberate defects of the store and the times; mutations.ts: of the engine's source
  *
- * What a fault may do is what the ports allow: a commit that is refused was not taken; one whose answer is late was; a
- * notification may come twice, late or never; a lease ends while its node is paused or cut off, and the node goes on.
- * A fault that no store may show (a commit that is refused and was taken) is a flaw, not a fault.
+ * Faults do only what the ports allow: a commit that is refused was not taken; a commit with a late response was taken;
+ * a notification may come twice, late or never; a lease may end while its node is paused or cut off, and the node goes on later.
+ * A defect that no store may have (a commit that is refused and taken) is a flaw, not a fault.
  *
  * To find out why a seed fails: `npm run test:simulate -- --seed N` prints the smallest plan that still fails and the
  * last events of each actor; with `--trace`, every event of the plan as it was drawn.
- * To add an invariant, tell `Invariants` of what it needs, call `ledger.violate`, and add the defect that it is for to
+ * To add an invariant, pass its data to `Invariants`, call `ledger.violate`, and add a defect that it detects to
  * `mutations.ts`: `npm run test:simulate -- --mutations` has to notice it.
  */
 import { Client } from './clients.ts';
@@ -35,20 +35,22 @@ import { Records } from './records.ts';
 import { judge, openRuns } from './verdicts.ts';
 import { type Flaws, World } from './world.ts';
 
-/** Virtual milliseconds, with no fault in force, after which a store that nothing was written to is at rest: every limit has passed. */
+/**
+ * Virtual milliseconds without faults and writes after which a store counts as quiet, because every limit has passed.
+ */
 const calmTime = 70_000;
 
-/** Virtual milliseconds for which all that is over has to stay so. */
+/** Virtual milliseconds for which every final run has to stay unchanged. */
 const overTime = 12_000;
 
-/** What became of a simulation. */
+/** The result of a simulation. */
 export interface Report {
   readonly plan: Plan;
   readonly violation: Violation | undefined;
   /** The last events of each actor. */
   readonly lines: readonly string[];
   readonly steps: number;
-  /** Of everything that was told; the same plan has the same. */
+  /** The hash of all recorded events; the same for the same plan. */
   readonly told: number;
   readonly runs: number;
   readonly seconds: number;
@@ -56,7 +58,7 @@ export interface Report {
 
 export const planOf = (seed: number): Plan => drawPlan(new Random(seed), seed);
 
-/** Plays a plan to its end, or until an invariant is broken. `trace` is told of every event when it happens. */
+/** Plays a plan to its end, or until a violation. `trace` receives every event when it happens. */
 export async function simulate(plan: Plan, flaws: Flaws = {}, trace?: (line: string) => void): Promise<Report> {
   const random = new Random(plan.seed);
   const world = new World(plan, flaws, trace);
@@ -112,7 +114,7 @@ function finish(world: World, plan: Plan, records: Records, clients: readonly Cl
   judge(world, plan, records);
 }
 
-/** Leaves out what a failure does not need, one thing at a time, as long as the same invariant is broken. */
+/** Shrinks a plan: drops one actor or fault at a time, as long as the same invariant is violated. */
 export async function shrink(report: Report, flaws: Flaws = {}, tries = 400): Promise<Report> {
   let best = report;
   let left = tries;
@@ -131,7 +133,7 @@ export async function shrink(report: Report, flaws: Flaws = {}, tries = 400): Pr
   return best;
 }
 
-/** A failure, so that it can be read. */
+/** A failure as readable text. */
 export function explain({ plan, violation, lines }: Report): string {
   return [
     `${violation?.invariant} (at ${((violation?.at ?? 0) / 1000).toFixed(3)} s): ${violation?.detail}`,

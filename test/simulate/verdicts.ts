@@ -8,7 +8,7 @@ import type { Records, RunRecord } from './records.ts';
 import { type Act, allActs, type Script } from './script.ts';
 import type { World } from './world.ts';
 
-/** Runs that are open with nothing left that would end them. */
+/** Runs that are unfinished when nothing is left that would end them. */
 export function openRuns(world: World, now: string): RunRow[] {
   const rows = [...world.server.rows.values()].filter((row) => !isFinal(row.status));
   const waits = (row: RunRow): boolean => row.status === 'awaiting' && (row.due === null || row.due > now);
@@ -17,7 +17,7 @@ export function openRuns(world: World, now: string): RunRow[] {
   return rows.filter((row) => !waits(row) && !queues(row));
 }
 
-/** Judges each run at the end: by its log, and by what its clients were told. */
+/** Judges each run at the end, by its log and by the responses that its clients got. */
 export function judge(world: World, plan: Plan, records: Records): void {
   for (const [run_id, log] of world.server.logs) {
     const events = log.map((line): Event => JSON.parse(line));
@@ -34,7 +34,7 @@ export function judge(world: World, plan: Plan, records: Records): void {
 function scriptOf(world: World, run_id: string, plan: Plan): Script {
   const name = world.clientOf.get(run_id);
   const client = plan.clients.find((one) => one.name === name);
-  if (client === undefined) throw new Error(`nobody asked for run ${run_id}`);
+  if (client === undefined) throw new Error(`no client requested run ${run_id}`);
   return client.script;
 }
 
@@ -61,11 +61,11 @@ function judgeEnd(
     const asked = record?.cancelAsked || client?.onDisconnect !== 'continue' || records.interrupted.has(session_id);
     const withdrawn = client?.key === undefined && records.refusedCreates.has(client?.name ?? '');
     if (!asked && !withdrawn)
-      ledger.violate('only who is asked to is cancelled', `${run_id} is cancelled, and nobody asked`);
+      ledger.violate('only runs with a request to cancel are cancelled', `${run_id} is cancelled without a request`);
   }
   if (status !== 'failed') return;
   const reason = reasonOf(run);
-  // A message may go while the history that names it is read.
+  // A message may be removed while the history that names it is read.
   const deletes = plan.clients.some((one) => one.deletes !== 'nothing' && one.session === client?.session);
   const own =
     (deletes && kinds.has('history')) || kinds.has('throw') || kinds.has('nonsense') || kinds.has('unstorable');
@@ -76,7 +76,7 @@ function judgeEnd(
   else if (plan.faults.length === 0) ledger.violate('a run fails for a reason', `${run_id}: ${reason}`);
 }
 
-/** What a run that is completed has said: all that its script says, each once, each branch in its order. */
+/** The output of a completed run: everything of its script, each once, each branch in its order. */
 function judgeOutput({ ledger }: World, run_id: string, log: readonly string[], acts: readonly Act[]): void {
   const text = partsOf(log);
   for (const act of allActs(acts)) {
@@ -91,7 +91,7 @@ function judgeOutput({ ledger }: World, run_id: string, log: readonly string[], 
   }
 }
 
-/** What an agent has said, without the events that repeat it. */
+/** The output of an agent, without the events that repeat it. */
 const partsOf = (log: readonly string[]): string =>
   log.filter((line) => line.startsWith('{"type":"message.part"') || line.startsWith('{"type":"generic"')).join('\n');
 
@@ -143,7 +143,7 @@ function judgeReplies(world: World, record: RunRecord, log: readonly string[], r
   }
 }
 
-/** The tag of the question that a run asked where its log had so many events. */
+/** The tag of the question that a run asked at that event of its log. */
 function questionAt(log: readonly string[], after: number): string | undefined {
   for (let id = after; id > 0; id -= 1) {
     const line = log[id - 1] ?? '';

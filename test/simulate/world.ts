@@ -13,24 +13,24 @@ import { SimQueue } from './sim-dispatcher.ts';
 import { type Listener, limits, SimNode, slots } from './sim-node.ts';
 import { refusal, type StoreFlaw, StoreServer } from './sim-store.ts';
 
-/** What a client hears of a request: `unknown` where no answer came, so that it may have been done all the same. */
+/** The response to a request: `unknown` where none came, so that the request may have taken effect all the same. */
 export type Answer<T> = { readonly value: T } | { readonly error: RivuletError } | 'unknown';
 
 /** Milliseconds that a message takes between a client and a node. */
 const network = 1;
-/** Milliseconds that a client waits for an answer. */
+/** Milliseconds that a client waits for a response. */
 const clientPatience = 12_000;
 
-/** Milliseconds in which a node has to stop, faults included. */
+/** Milliseconds in which a node has to stop, even with faults. */
 const shutdownGrace = 40_000;
 
-/** How a simulation can be broken on purpose; see `mutations.ts`. */
+/** Deliberate defects of a simulation; see `flaws.ts`. */
 export interface Flaws {
   readonly store?: StoreFlaw;
   readonly limits?: Partial<Limits>;
 }
 
-/** The nodes, what they share, and what happens to them. */
+/** The nodes, their store and queue, and their faults. */
 export class World {
   readonly clock = new Clock();
   readonly ledger: Ledger;
@@ -42,11 +42,11 @@ export class World {
   readonly #flaws: Flaws;
   readonly #nodes: SimNode[] = [];
   readonly #agents;
-  /** Requests that a node has and has not answered. */
+  /** Requests in progress on a node. */
   readonly #pending = new Map<number, { readonly node: string; readonly what: string; readonly at: number }>();
-  /** What breaks the connections of a node. */
+  /** Functions that break the connections of a node. */
   readonly #connections = new Map<string, Set<() => void>>();
-  /** Whether the store is one node's own, as a file is. */
+  /** Whether the store belongs to one node, like a file. */
   readonly #alone: boolean;
   #made = 0;
   #requests = 0;
@@ -73,7 +73,7 @@ export class World {
     check();
   }
 
-  /** When the last fault is over. */
+  /** When the last fault ends. */
   get calmAt(): number {
     return this.#calmAt;
   }
@@ -82,7 +82,7 @@ export class World {
     return this.#nodes.some(({ name }) => name === node) && !this.clock.isPaused(node);
   }
 
-  /** The client that asked for a run, whether or not it was told of it. */
+  /** The client that requested a run, with or without a response. */
   get clientOf(): ReadonlyMap<string, string> {
     return this.invariants.clients;
   }
@@ -93,14 +93,14 @@ export class World {
     return true;
   }
 
-  /** Requests that a living node has had for too long. */
+  /** Requests that take a living node too long. */
   overdue(): string[] {
     return [...this.#pending.values()]
       .filter(({ node, at }) => this.isUp(node) && this.clock.now - at > 30_000)
       .map(({ node, what }) => `${node} does not answer: ${what}`);
   }
 
-  /** Sends a request to some node. An error that is not one of the table is a violation. */
+  /** Sends a request to some node. An error outside of the error table is a violation. */
   async request<T>(actor: string, what: string, work: (node: SimNode) => Promise<T>): Promise<Answer<T>> {
     const node = this.#some();
     if (node === undefined) {
@@ -132,8 +132,8 @@ export class World {
   }
 
   /**
-   * Opens a stream of a run at some node. Answers how the client drops it. Lines arrive in their order; `end` comes
-   * once, unless the client drops the stream first.
+   * Opens a stream of a run at some node. Returns a function that drops it. Lines arrive in order; `end` comes once,
+   * unless the client drops the stream first.
    */
   connect(actor: string, run_id: string, after: number, until: 'settled' | 'final', listener: Listener): () => void {
     const node = this.#some();
@@ -186,7 +186,7 @@ export class World {
 
   #refusal(what: string, error: unknown): { error: RivuletError } | 'unknown' {
     if (error instanceof RivuletError) return { error };
-    // A store of its own answers what it answers; the protocol makes a 500 of it.
+    // A local store fails with errors of its own, which the protocol answers with 500.
     if (this.#alone && error instanceof Error && error.message === refusal) return 'unknown';
     this.ledger.violate('errors are of the table', `${what}: ${error instanceof Error ? error.stack : String(error)}`);
     return 'unknown';
@@ -246,7 +246,7 @@ export class World {
   #stop(node: SimNode, length: number): void {
     const { name } = node;
     let stopped = false;
-    // It takes no new clients.
+    // It accepts no new clients.
     this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.clock.at(name, 0, () => {
       node.stop().then(
@@ -262,7 +262,7 @@ export class World {
     });
   }
 
-  /** A node is gone from now on; another one comes in its place, later. */
+  /** A node has died; another one replaces it later. */
   #leave(node: SimNode, length: number): void {
     const { name } = node;
     if (this.#nodes.includes(node)) this.#nodes.splice(this.#nodes.indexOf(node), 1);

@@ -8,11 +8,12 @@ import { RivuletProcess } from './process.ts';
 const root = resolve(import.meta.dirname, '../..');
 /** Requests that are made at once. */
 const atOnce = 64;
-/** Milliseconds after which an answer is not coming any more; far more than any takes. */
+/** Milliseconds after which a response counts as lost; far more than any response takes. */
 const bound = 120_000;
 
-// `ask` awaits, and counts how many of its runs are in memory; `memory` answers when there is none, after a
-// garbage collection, so that what it reports is what awaiting runs leave behind and not what V8 has yet to clear.
+// `ask` awaits, and counts its runs that are in memory. `memory` waits until there is none, collects garbage, and
+// reports
+// the memory that awaiting runs leave behind.
 const files = {
   'package.json': '{"type":"module"}',
   'agents/_present.js': `
@@ -44,7 +45,7 @@ const files = {
     export default defineAgent({ name: 'memory', description: 'What the process takes.' }, async () => {
       await empty();
       for (let turn = 0; turn < 5; turn += 1) {
-        await setImmediate(); // who has left the agent leaves the engine with the next commit
+        await setImmediate(); // a run that has left the agent leaves the engine with the next commit
         collect();
       }
       return JSON.stringify(process.memoryUsage());
@@ -52,13 +53,13 @@ const files = {
   `,
 };
 
-/** What the server's process takes after a garbage collection, in bytes. `rss` is VmRSS of /proc/PID/status. */
+/** The memory of the server's process after a garbage collection, in bytes. `rss` is VmRSS of /proc/PID/status. */
 export interface Memory {
   readonly rss: number;
   readonly heapUsed: number;
 }
 
-/** A temporary folder with an agent that awaits; the server's file will be in it. Returns how to remove it. */
+/** A temporary folder with an agent that awaits, for the server's file as well. Returns a function that removes it. */
 export function awaitingFolder(): { folder: string; remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-awaiting-'));
   mkdirSync(join(folder, 'agents'));
@@ -69,7 +70,7 @@ export function awaitingFolder(): { folder: string; remove: () => void } {
   return { folder, remove: () => rmSync(folder, { recursive: true }) };
 }
 
-/** A server process that lets awaiting runs out of memory at once, kept in a folder's SQLite file. */
+/** A server process with a SQLite file in a folder; it releases awaiting runs from memory at once. */
 export class AwaitingServer {
   readonly #process: RivuletProcess;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: atOnce });
@@ -91,13 +92,13 @@ export class AwaitingServer {
       {},
       folder,
     );
-    // A process that says nothing is ended, which ends the wait.
+    // A process that prints nothing is killed, which ends the wait.
     const late = setTimeout(() => process.child.kill('SIGKILL'), bound);
     const url = await process.url().finally(() => clearTimeout(late));
     return new AwaitingServer(process, url, performance.now() - from);
   }
 
-  /** Makes runs that await, several at once; the ids are in the order in which the runs were made. */
+  /** Creates runs that await, several at once; returns their ids in the order of creation. */
   async make(count: number, made: (run_id: string) => void = () => {}): Promise<string[]> {
     const ids: string[] = [];
     let next = 0;
@@ -118,7 +119,7 @@ export class AwaitingServer {
     return JSON.parse(textOf(await this.#json<Run>('POST', '/runs', body('memory', 'sync'))));
   }
 
-  /** Answers an awaiting run and reads how it ends; in milliseconds. @throws Error where it ends otherwise */
+  /** Replies to an awaiting run and waits for its end; in milliseconds. @throws Error if the run does not complete */
   async answer(run_id: string): Promise<number> {
     const message = { parts: [{ content: `yes, ${run_id}` }] };
     const from = performance.now();
@@ -133,14 +134,14 @@ export class AwaitingServer {
     return took;
   }
 
-  /** Answers runs one after the other; in milliseconds each. */
+  /** Replies to runs one after the other; in milliseconds each. */
   async answerAll(ids: readonly string[]): Promise<number[]> {
     const times: number[] = [];
     for (const run_id of ids) times.push(await this.answer(run_id));
     return times;
   }
 
-  /** All awaiting runs, a page after the other, as a client reads them; with each, what it took in milliseconds. */
+  /** Reads all awaiting runs, page by page; with the milliseconds that each page took. */
   async *awaiting(limit: number): AsyncGenerator<{ ids: string[]; took: number }> {
     for (let cursor = ''; ; ) {
       const from = performance.now();
@@ -159,7 +160,7 @@ export class AwaitingServer {
     return this.#end('SIGTERM');
   }
 
-  /** For when a test is over, however it went. */
+  /** Kills the process, at the end of a test. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -204,7 +205,7 @@ const body = (agent_name: string, mode: string): object => ({
 // Not that of serve.ts: it imports vitest, which a script cannot.
 const textOf = ({ output }: Run): string => output.map(textOfMessage).join('');
 
-/** The first, the last, and some of those between; the same ones each time, so that a failure comes again. */
+/** The first, the last, and some between; the same ones each time, so that a failure can be repeated. */
 export function sampleOf(ids: readonly string[], count: number): string[] {
   const between = ids.slice(1, -1);
   const picked: string[] = [];

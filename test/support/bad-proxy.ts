@@ -4,11 +4,11 @@ import type { TestContext } from 'vitest';
 export interface Weather {
   /** Milliseconds that a connection lives. */
   readonly cutAfter?: number;
-  /** Milliseconds for which what the server says is held back, to be passed on in one lump. */
+  /** Milliseconds for which the server's data is buffered, and then passed on at once. */
   readonly holdBack?: number;
 }
 
-/** The URL of a TCP proxy as clients meet them: one that cuts connections again and again, or one that buffers. */
+/** Starts a TCP proxy that cuts connections repeatedly, or buffers; returns its URL. */
 export async function badProxy(
   { onTestFinished }: TestContext,
   port: number,
@@ -33,7 +33,7 @@ export async function badProxy(
       one.on('error', () => other.destroy());
       one.on('close', () => {
         sockets.delete(one);
-        // What is held back is still to come.
+        // Passes on the buffered data first.
         if (one === client) other.destroy();
         else later(holdBack, () => other.destroySoon());
       });

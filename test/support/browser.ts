@@ -18,13 +18,13 @@ const args = [
 
 let open: Browser | undefined;
 
-/** The browser of the tests that are under way. */
+/** The browser of the running tests. */
 export function browser(): Browser {
-  if (open === undefined) throw new Error('only tests inside of inBrowser() have a browser');
+  if (open === undefined) throw new Error('only tests inside inBrowser() have a browser');
   return open;
 }
 
-/** Tests that a browser takes part in. Without one they are skipped, and say so; on CI that is a failure. */
+/** Tests with a browser. Without one they are skipped with a message; on CI they fail. */
 export function inBrowser(name: string, tests: () => void): void {
   const skipped = executable === undefined && process.env.CI === undefined;
   if (skipped) console.warn(`SKIPPED: ${name}: there is no Chromium; install one, or name it in CHROMIUM.`);

@@ -6,7 +6,7 @@ export interface Ended {
   readonly err: string;
 }
 
-/** Runs a command to its end; its stdin is no terminal, and says `input`. */
+/** Runs a command to its end; its stdin is not a terminal, and has `input`. */
 export async function rivulet(
   args: string[],
   { input = '', env = {}, cwd }: { input?: string; env?: Record<string, string>; cwd?: string } = {},

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP proxy that cuts its first connections after some bytes, in the middle of whatever they carry. */
+/** A TCP proxy that cuts its first connections after a number of bytes, at any point of the data. */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -44,7 +44,7 @@ export class CuttingProxy {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** Cuts what is connected, and whoever connects, until `mend`. */
+  /** Cuts all connections, and new ones until `mend`. */
   break(): void {
     this.#down = true;
     for (const socket of this.#sockets) socket.destroy();

@@ -1,28 +1,28 @@
 import type { RunNotification, Store } from '../../src/core/store.ts';
 
-/** What a store is asked, beside to be watched and closed. */
+/** The methods of a store, except `watch` and `close`. */
 export type Method = Exclude<keyof Store, 'watch' | 'close'>;
 
-/** What goes wrong with the calls of one method. Counted from 1, over the life of the plan. */
+/** The faults of the calls of one method. Calls are counted from 1, over the life of the plan. */
 interface Fault {
-  /** The call that is rejected, before anything is done: of a commit nothing is taken. */
+  /** The number of the call that is rejected without any effect. */
   readonly fails?: number;
-  /** How many calls are rejected from that one on; default 1. */
+  /** The number of calls that are rejected from that one on; default 1. */
   readonly times?: number;
-  /** What they are rejected with; default an Error that names the method and the call. */
+  /** The error of rejected calls; default an Error that names the method and the call. */
   readonly error?: unknown;
-  /** Called before each call is done, with its number; what it resolves delays the call. */
+  /** Called before each call, with its number; its promise delays the call. */
   readonly before?: (call: number) => Promise<void> | void;
-  /** Called after each call is done, with its number; what it resolves delays the answer. */
+  /** Called after each call, with its number; its promise delays the response. */
   readonly after?: (call: number) => Promise<void> | void;
 }
 
-/** What goes wrong with a store; may be changed at any time. */
+/** The faults of a store; may be changed at any time. */
 export interface Plan {
   faults: Partial<Record<Method, Fault>>;
-  /** Which notifications nobody is told of; default none. */
+  /** Whether a notification is lost; default none. */
   drops?: (moves: readonly RunNotification[] | undefined) => boolean;
-  /** How often each method was called; filled by the store. */
+  /** The number of calls of each method; counted by the store. */
   readonly calls: Partial<Record<Method, number>>;
 }
 
@@ -48,7 +48,7 @@ export const methods = [
   'sweep',
 ] as const satisfies readonly Method[];
 
-/** A store that does what another does, but for what a plan says. It is watched where the other one is. */
+/** Wraps a store with the faults of a plan. It has `watch` if the wrapped store has it. */
 export function faulty(store: Store, plan: Plan): Store {
   const call =
     <Args extends unknown[], T>(name: Method, ask: (...args: Args) => Promise<T>) =>

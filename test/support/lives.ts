@@ -6,7 +6,7 @@ import type { Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 
-/** A run that is over, as a client sees it. */
+/** A final run, as a client sees it. */
 export interface Ended {
   readonly run: Run;
   readonly events: Event[];
@@ -24,7 +24,7 @@ export async function eventsOf(engine: Engine, run_id: string): Promise<Event[]>
   return events;
 }
 
-/** Waits until the run is over; `answer` replies to what it asks. */
+/** Waits until the run is final; `answer` replies to its questions. */
 export async function toTheEnd(engine: Engine, run_id: string, answer?: (question: string) => string): Promise<Ended> {
   for await (const { lines } of await engine.openCursor(run_id)) {
     const turned = lines.map((line): Event => JSON.parse(line)).filter((event) => 'run' in event);
@@ -32,13 +32,13 @@ export async function toTheEnd(engine: Engine, run_id: string, answer?: (questio
     if (asked === undefined || answer === undefined) continue;
     const content = answer(asked.message.parts[0]?.content ?? '');
     const reply = { type: 'message', message: { parts: [{ content }] }, ...(asked.id && { id: asked.id }) };
-    // A run that was cut off may have got this reply in its life before.
+    // A run that was cut off may have got this reply before.
     engine.resume(run_id, reply).catch(() => undefined);
   }
   return { run: await runOf(engine, run_id), events: await eventsOf(engine, run_id) };
 }
 
-/** Lets a run live once, to its end. */
+/** Executes a run once, to its end. */
 export async function whole(
   agents: Agent[],
   answer?: (question: string) => string,
@@ -52,7 +52,7 @@ export async function whole(
   return { ...ended, store };
 }
 
-/** Lets a run live again with what a disk would hold after its first commits; undefined where that is nothing. */
+/** Re-enters a run with its first commits, as a disk would have them; undefined without a commit. */
 export async function again(
   agents: Agent[],
   store: RecordingStore,

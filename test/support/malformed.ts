@@ -1,16 +1,16 @@
 import { Dice } from './dice.ts';
 
 export interface Malformed {
-  /** What is wrong with it. */
+  /** Its defect. */
   readonly name: string;
   readonly bytes: Buffer;
-  /** What the client does after sending: reads the answer, says that there is no more, or breaks the connection. */
+  /** The client's action after sending: it reads the response, ends its side, or breaks the connection. */
   readonly after: 'answer' | 'end' | 'reset';
 }
 
 export interface Known {
   readonly agent: string;
-  /** A run that is over, and its session. */
+  /** A final run, and its session. */
   readonly run_id: string;
   readonly session_id: string;
 }
@@ -18,7 +18,7 @@ export interface Known {
 const noId = '00000000-0000-4000-8000-000000000000';
 const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-/** Requests that no client should send, each of a kind and in a form that the dice choose. */
+/** Malformed requests; the dice choose the kind and the form of each. */
 export class MalformedRequests {
   readonly #dice: Dice;
   readonly #known: Known;
@@ -57,7 +57,7 @@ export class MalformedRequests {
     };
   }
 
-  // Values of no type in particular, for anywhere in a body.
+  // Values of various types, for any field of a body.
   #junk(): unknown {
     const dice = this.#dice;
     return dice.of<() => unknown>(
@@ -147,7 +147,7 @@ export class MalformedRequests {
       () => `"x":1${'0'.repeat(dice.of(20, 400, 5_000))}`,
       () => `"x":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`,
       () => `"x":-1e-99999`,
-      () => `"agent_name":"echo","agent_name":"nobody"`,
+      () => `"agent_name":"echo","agent_name":"no-agent"`,
       () => `"\\u005f_proto__":{"toString":1}`,
       () => `"input":[{"parts":[{"content":"a","metadata":{"kind":"citation","__proto__":{"a":1}}}]}]`,
     )();

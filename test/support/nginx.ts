@@ -12,13 +12,13 @@ export function nginxThere(): boolean {
   return false;
 }
 
-/** Runs nginx with a configuration until the returned function is called. @throws Error with what it says against it */
+/** Runs nginx with a configuration until the returned function is called. @throws Error with nginx's message */
 export async function startNginx(configuration: string): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-nginx-'));
   writeFileSync(join(folder, 'nginx.conf'), configuration);
   const pid = join(folder, 'pid');
   const args = ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr', '-g', `daemon off; pid ${pid};`];
-  // It writes its pid down when it listens. Watched before it is started, or that might be missed.
+  // nginx writes its pid file when it listens. Watched before the start, so that the write is not missed.
   const changes = watch(folder);
   const up = new Promise<boolean>((resolve) => changes.on('change', () => existsSync(pid) && resolve(true)));
   const child = spawn('nginx', args, { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -10,12 +10,12 @@ type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 /** A store in memory that several servers of a test share, as processes share one over a network. */
 class SharedStore extends MemoryStore {
   readonly #watchers = new Set<Watcher>();
-  /** Where true, hints get lost. */
+  /** Whether notifications are lost. */
   deaf = false;
   #away: Promise<void> | undefined;
   #back = (): void => {};
 
-  /** From now on it does not answer, until `back` is called: commits wait, and all else fails. */
+  /** Makes the store unavailable until `back` is called: commits wait, and all other calls fail. */
   leave(): void {
     this.#away = new Promise((resolve) => {
       this.#back = resolve;
@@ -73,11 +73,11 @@ interface Worker {
   readonly settled: (run_id: string) => Promise<void>;
 }
 
-/** What a queue does for several processes: gives each offered run to one of them, which then has its lease. */
+/** A queue for several processes: gives each offered run to one of them, which then has its lease. */
 class SharedQueue {
   readonly #workers = new Map<string, Worker>();
   readonly #held = new Map<string, Worker | undefined>();
-  /** Whom the next runs go to; the others get nothing. */
+  /** The process that gets the next runs; the others get none. */
   next: string | undefined;
 
   dispatcher(name: string): Dispatcher {
@@ -93,7 +93,7 @@ class SharedQueue {
     };
   }
 
-  /** Takes the leases of a process away, as when it is not heard of any more, and gives its runs to others. */
+  /** Ends the leases of a process, as if it had died, and gives its runs to others. */
   lose(name: string): void {
     this.#workers.delete(name);
     const lost = [...this.#held].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
@@ -128,7 +128,7 @@ interface Nodes {
   node(name: string, options?: Partial<ServerOptions>): Promise<Served>;
 }
 
-/** Servers that share a store and the work. */
+/** Servers that share a store and its runs. */
 export function nodes(agents: Agent[]): Nodes {
   const store = new SharedStore();
   const queue = new SharedQueue();

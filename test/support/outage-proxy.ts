@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP proxy before a database server, over which answers get lost. */
+/** A TCP proxy in front of a database server, which can drop responses. */
 export class OutageProxy {
   /** The URL of the server, by way of the proxy. */
   readonly url: string;
@@ -28,29 +28,29 @@ export class OutageProxy {
     return proxy;
   }
 
-  /** How many are connected. */
+  /** The number of connections. */
   get connections(): number {
     return Math.ceil(this.#sockets.size / 2);
   }
 
-  /** Resolves when so many are connected. */
+  /** Resolves at that number of connections. */
   async until(connections: number): Promise<void> {
     while (this.connections !== connections) await once(this.#server, 'left');
   }
 
-  /** Cuts the connection that the next request with this text came over, when its answer is there. */
+  /** Cuts the connection of the next request with this text, when its response arrives. */
   cutAnswerTo(request: string): Promise<void> {
     return new Promise((resolve) => {
       this.#fatal = { request, cut: resolve };
     });
   }
 
-  /** Cuts everybody who is connected. */
+  /** Cuts all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** To and from everybody who is connected, nothing is passed on any more; nothing is closed either. */
+  /** Stops passing on data on all connections, without closing them. */
   mute(): void {
     for (const socket of this.#sockets) this.#mute.add(socket);
   }

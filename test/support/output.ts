@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** What a process prints, for tests that wait for it. */
+/** The output of a process, for tests that wait for it. */
 export class Output {
   text = '';
   #looked = 0;
@@ -20,7 +20,7 @@ export class Output {
     });
   }
 
-  /** Resolves when that is printed, after what was waited for before. @throws Error where the process ends instead */
+  /** Resolves when the text is printed, after the texts of earlier calls. @throws Error if the process ends first */
   async has(words: string): Promise<void> {
     for (;;) {
       const at = this.text.indexOf(words, this.#looked);

@@ -3,12 +3,14 @@ import { catchError, concat, defer, EMPTY, from, map, merge, mergeMap, type Obse
 import { type Agent, type AgentContext, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import { AgentError } from '../../src/core/errors.ts';
 
-/** What a durable agent does. Whatever may differ from life to life happens in steps. */
+/** The actions of a durable agent. Everything that may differ in a replay is in steps. */
 export type Plan =
   | { readonly do: 'token' | 'message' | 'generic' | 'await' | 'state' | 'caught' | 'race'; readonly id: string }
   /** A token after so many microtasks. */
   | { readonly do: 'hops'; readonly id: string; readonly hops: number }
-  /** So many values, each after a turn of the event loop, or a millisecond, or none; passed on after some microtasks. */
+  /**
+   * A number of values, each after a turn of the event loop, a millisecond or at once; passed on after some microtasks.
+   */
   | { readonly do: 'step'; readonly id: string; readonly values: number; readonly pause: Pause; readonly hops: number }
   | { readonly do: 'concat' | 'merge'; readonly plans: readonly Plan[] }
   | { readonly do: 'call'; readonly plan: Plan }
@@ -112,7 +114,7 @@ function perform(plan: Plan, context: AgentContext): Observable<AgentOutput> {
   }
 }
 
-/** The agents that carry out a plan; the second is what the first calls. */
+/** The agents that perform a plan; the first one calls the second one. */
 export const agentsOf = (plan: Plan): Agent[] => [
   defineAgent({ name: 'random', description: 'Random.' }, (_, context) => perform(plan, context), { durable: true }),
   defineAgent(

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * A free port below the range that outgoing connections take theirs from: while whoever listens there is down, nobody
- * else gets it, not even one of those who try to connect to it.
+ * A free port below the range of outgoing connections: while its server is down, no other process gets the port, not
+ * even a client that tries to connect to it.
  */
 export async function steadyPort(): Promise<number> {
   for (;;) {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** What Linux knows of a process. @throws Error on other systems */
+/** The figures of a process in Linux's /proc. @throws Error on other systems */
 export class Proc {
   readonly #folder: string;
 
@@ -20,7 +20,7 @@ export class Proc {
 
   /** Seconds of processor time so far. */
   get cpu(): number {
-    // The name in brackets may have spaces in it; user and system time are the 12th and 13th after it.
+    // The name in brackets may contain spaces; user and system time are the 12th and 13th after it.
     const fields = readFileSync(`${this.#folder}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');

@@ -4,14 +4,14 @@ import { resolve } from 'node:path';
 
 const main = resolve(import.meta.dirname, '../../dist/cli/main.js');
 
-/** `rivulet` as a process of its own, from the build that `npm test` makes first. */
+/** A `rivulet` process, from the build that `npm test` makes first. */
 export class RivuletProcess {
   readonly child: ChildProcess;
   out = '';
   err = '';
 
   constructor(args: string[], env: Record<string, string> = {}, cwd?: string) {
-    // Without its documentation a server starts in two thirds of the time, and tests start many.
+    // A server without documentation starts a third faster, and tests start many.
     const quick = args[0] === 'serve' && !args.includes('--help') ? ['--no-docs'] : [];
     this.child = spawn(process.execPath, [main, ...args, ...quick], {
       env: { PATH: process.env.PATH ?? '', ...env },

@@ -9,7 +9,7 @@ export interface Project {
   remove(): void;
 }
 
-/** A project of a user's in a temporary folder: its files, and rivulet and rxjs installed. */
+/** A user's project in a temporary folder: its files, with rivulet and rxjs installed. */
 export function makeProject(files: Record<string, string>): Project {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-made-'));
   mkdirSync(join(folder, 'node_modules'));

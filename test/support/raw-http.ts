@@ -7,9 +7,9 @@ export interface Answer {
 }
 
 /**
- * Sends bytes over a connection of their own and resolves to the answers that came back, when the connection
- * is over. A client that only reads may not be kept waiting for longer than `requestTimeout` milliseconds.
- * @throws Error where the server neither answers nor closes
+ * Sends bytes over a new connection, and resolves to the responses when the connection has ended. A client that only
+ * reads may wait for at most `requestTimeout` milliseconds.
+ * @throws Error if the server neither responds nor closes
  */
 export function send(port: number, { name, bytes, after }: Malformed, requestTimeout = 10_000): Promise<Answer[]> {
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ export function send(port: number, { name, bytes, after }: Malformed, requestTim
       reject(new Error(`no answer in ${requestTimeout} ms to ${name}: ${excerpt(bytes)}`));
     });
     socket.on('data', (chunk) => chunks.push(chunk));
-    // A reset is an end as well: the server need not read what nobody should send.
+    // A reset is an end as well: the server need not read a malformed request.
     socket.on('error', () => {});
     socket.on('close', () => resolve(parse(Buffer.concat(chunks).toString('latin1'))));
     socket.write(bytes, () => {
@@ -32,7 +32,7 @@ export function send(port: number, { name, bytes, after }: Malformed, requestTim
 
 export const excerpt = (bytes: Buffer): string => JSON.stringify(bytes.toString('latin1').slice(0, 400));
 
-/** The answers in the bytes of a connection; one that is cut is left out. */
+/** The responses in the bytes of a connection, without one that is cut off. */
 function parse(text: string): Answer[] {
   const answers: Answer[] = [];
   for (let at = text.indexOf('HTTP/1.1 '); at >= 0; at = text.indexOf('HTTP/1.1 ', at)) {
@@ -44,7 +44,7 @@ function parse(text: string): Answer[] {
     at = end + 4;
     if (status < 200) continue;
     const body = text.slice(at, length === undefined ? undefined : at + Number(length));
-    // Only ours are without a length: streams, which have no other answer's first line inside.
+    // Only streams have no length, and they do not contain the first line of another response.
     if (length !== undefined) at += Number(length);
     if (length === undefined || body.length === Number(length)) {
       answers.push({ status, body: Buffer.from(body, 'latin1').toString() });
@@ -53,11 +53,11 @@ function parse(text: string): Answer[] {
   return answers;
 }
 
-/** What an answer to nonsense must not be; undefined where it is as it should be. */
+/** The defect of a response to a malformed request; undefined if there is none. */
 export function fault({ status, body }: Answer): string | undefined {
   if (status >= 500 && status !== 503) return `it answered ${status}: ${body.slice(0, 200)}`;
   if (status < 300 || status === 304) return undefined;
-  // Node answers these two by itself, with nothing: no Host, and an Expect that it does not know.
+  // Node itself responds, without a body, to a missing Host and to an unknown Expect.
   if ((status === 400 || status === 417) && body === '0\r\n\r\n') return undefined;
   try {
     const { code, message } = JSON.parse(body);

@@ -6,7 +6,7 @@ import { agentsOf, planOf, randomOf } from './plans.ts';
 /** What a Run says, without the order of branches that ran beside each other, which no life promises. */
 const pieces = ({ output }: Run): string[] => output.map(textOf).join('').split(';').sort();
 
-/** Carries out one random plan, cuts it off after every commit, and answers what is wrong with any of its lives. */
+/** Performs one random plan, cuts it off after every commit, and returns the problems of all executions. */
 export async function checkPlan(seed: number): Promise<{ cuts: number; faults: string[] }> {
   const plan = planOf(randomOf(seed));
   const [agent, ...others] = agentsOf(plan);

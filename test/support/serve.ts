@@ -17,16 +17,16 @@ export interface Served {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
-/** A server that really listens, closed when the test is over. */
+/** A listening server, which is closed at the end of the test. */
 export async function serve(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
   const served = await listen(agents, options);
   onTestFinished(() => served.app.close());
   return served;
 }
 
-/** A server that really listens, for all tests of a file; the caller closes it. */
+/** A listening server for all tests of a file; the caller closes it. */
 export async function listen(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
-  // Agents of tests may never end; nobody waits for them.
+  // Agents of tests may never end; the server does not wait for them.
   const app = await createServer({ agents, ...options, limits: { shutdownGrace: 0, ...options.limits } });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   return {
@@ -42,7 +42,7 @@ export async function listen(agents: Agent[], options: Partial<ServerOptions> = 
   };
 }
 
-/** The body of a request for a run over one text. */
+/** The body of a request for a run with one text as input. */
 export const ask = (agent_name: string, text = 'hi', more: object = {}): object => ({
   agent_name,
   input: [{ parts: [{ content: text }] }],
@@ -70,7 +70,7 @@ export function parseFrames(text: string): Framed[] {
     });
 }
 
-/** Reads frames as they come, until one satisfies the condition; then lets go of the stream. */
+/** Reads frames until one satisfies the condition, and then cancels the stream. */
 export async function framesUntil(response: Response, enough: (frame: Framed) => boolean): Promise<Framed[]> {
   if (response.body === null) throw new Error('no body');
   let text = '';
@@ -86,7 +86,7 @@ export const types = (events: readonly { type: string }[]): string[] => events.m
 
 export const textOf = ({ output }: Run): string => output.map(textOfMessage).join('');
 
-/** The run's events as the list endpoint has them. */
+/** The run's events, from the list endpoint. */
 export async function eventsOf(served: Served, run_id: string): Promise<Event[]> {
   const { events } = await (await served.get(`/runs/${run_id}/events`)).json();
   return events;

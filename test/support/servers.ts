@@ -8,42 +8,42 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { steadyPort } from './ports.ts';
 
-/** Where a file of tests keeps things in a real server, beside whatever else is there. */
+/** The part of a real server that one test file uses. */
 export interface Place {
-  /** For `openStore`, and for a client of the server's own. */
+  /** For `openStore`, and for the server's own client. */
   readonly url: string;
-  /** The prefix or schema that nobody else uses. */
+  /** The prefix or schema of this test file alone. */
   readonly name: string;
-  /** Takes away what was kept, and ends the server if it was started for this. */
+  /** Removes the data, and stops the server if it was started for this file. */
   remove(): Promise<void>;
 }
 
-/** A server that a test has started, in a folder of its own. */
+/** A server that a test has started, with a folder of its own. */
 export interface Started {
   readonly url: string;
   readonly port: number;
-  /** Ends it, and takes its data away. */
+  /** Stops the server, and removes its data. */
   stop(): Promise<void>;
-  /** Ends it in good order, or as a crash would; its data stays. */
+  /** Stops the server, cleanly or like a crash; its data stays. */
   halt(): Promise<void>;
   kill(): Promise<void>;
-  /** Starts it again at the same place, with its data; kills it first where it runs. */
+  /** Restarts the server with its data and its port; kills it first if it runs. */
   restart(): Promise<void>;
 }
 
-/** How a server is started. */
+/** The command of a server. */
 interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly folder: string;
   readonly options?: SpawnOptions;
-  /** What it says when it is ready. */
+  /** The text that it prints when it is ready. */
   readonly ready: RegExp;
-  /** What makes it end at once. */
+  /** The signal that ends it at once. */
   readonly crash: NodeJS.Signals;
 }
 
-/** That of REDIS_URL, else the one on the usual port, else one of this place's own; undefined where there is none. */
+/** The Redis of REDIS_URL, or of the usual port, or a new one; undefined without any. */
 export async function redisPlace(): Promise<Place | undefined> {
   const given = process.env.REDIS_URL;
   const there = given ?? ((await answers(askRedis, 'redis://127.0.0.1:6379')) ? 'redis://127.0.0.1:6379' : undefined);
@@ -63,7 +63,7 @@ export async function redisPlace(): Promise<Place | undefined> {
   return { url, name, remove };
 }
 
-/** That of DATABASE_URL, else the one on the usual port, else one of this place's own; undefined where there is none. */
+/** The PostgreSQL of DATABASE_URL, or of the usual port, or a new one; undefined without any. */
 export async function postgresPlace(): Promise<Place | undefined> {
   const given = process.env.DATABASE_URL;
   const usual = 'postgres://postgres@127.0.0.1:5432/test';
@@ -84,8 +84,8 @@ export async function postgresPlace(): Promise<Place | undefined> {
 }
 
 /**
- * A Redis of the test's own, on a free port; undefined where there is none to start.
- * Where it is durable, it keeps every commit that it has answered; else a restart finds nothing.
+ * Starts a Redis of the test's own, on a free port; undefined if Redis is not installed. If it is durable, it keeps
+ * every commit that it has acknowledged; otherwise it loses its data at a restart.
  */
 export async function startRedis({ durable = false } = {}): Promise<Started | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-redis-'));
@@ -99,28 +99,28 @@ export async function startRedis({ durable = false } = {}): Promise<Started | un
 
 const debian = '/usr/lib/postgresql';
 
-/** The same with a PostgreSQL; one that is not durable leaves it to the system when it writes to the disk. */
+/** The same for PostgreSQL. One that is not durable leaves it to the system when data is written to the disk. */
 export async function startPostgres({ durable = false } = {}): Promise<Started | undefined> {
-  // Debian keeps the versions beside each other, and none of them in the PATH.
+  // Debian installs versions side by side, outside of the PATH.
   const versions = existsSync(debian) ? readdirSync(debian).map((version) => join(debian, version, 'bin')) : [];
   const bin = [...(process.env.PATH ?? '').split(':'), ...versions].find((one) => existsSync(join(one, 'initdb')));
   if (bin === undefined) return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-postgres-'));
-  // It refuses to run as root, so it runs as nobody.
-  const who = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  if (who.uid !== undefined) chownSync(folder, who.uid, who.gid);
+  // It refuses to run as root, so root starts it as the unprivileged user 65534.
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
   const options = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale', 'C', '--no-sync'];
-  execFileSync(join(bin, 'initdb'), options, { ...who, cwd: folder, stdio: 'pipe' });
+  execFileSync(join(bin, 'initdb'), options, { ...user, cwd: folder, stdio: 'pipe' });
   const port = await steadyPort();
   const args = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', folder, ...(durable ? [] : ['-F'])];
   const ready = /ready to accept connections/;
-  // Killed, it would leave its children behind.
-  const started = await start({ file: join(bin, 'postgres'), args, folder, options: who, ready, crash: 'SIGQUIT' });
+  // SIGKILL would leave its child processes behind.
+  const started = await start({ file: join(bin, 'postgres'), args, folder, options: user, ready, crash: 'SIGQUIT' });
   return started && { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, ...started };
 }
 
-/** Starts a server and waits until it says that it is ready; undefined where it is not there. */
+/** Starts a server and waits until it is ready; undefined if it is not installed. */
 async function start(command: Command): Promise<Omit<Started, 'url' | 'port'> | undefined> {
   const { file, args, folder, options, ready, crash } = command;
   const spawned = (): ChildProcess => spawn(file, args, { ...options, cwd: folder });

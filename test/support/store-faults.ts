@@ -10,7 +10,7 @@ const limits = { sweepInterval: 2, requestTimeout: 2_000, shutdownGrace: 0, idem
 
 type App = Awaited<ReturnType<typeof createServer>>;
 
-/** Agents of which each asks the store for something else. `released` lets the long one end in its second life. */
+/** Agents that each use other methods of the store. `released` lets the long one end in its second execution. */
 function agentsOf(released: () => boolean): Agent[] {
   const agent = (name: string, run: Agent['run'], durable = false): Agent =>
     defineAgent({ name, description: 'A part of the script.' }, run, { durable });
@@ -41,7 +41,7 @@ function agentsOf(released: () => boolean): Agent[] {
   ];
 }
 
-/** A client that tries again what was answered with 503, as it is told to. */
+/** A client that retries requests after 503. */
 class Caller {
   readonly #app: () => App;
   #keys = 0;
@@ -54,7 +54,7 @@ class Caller {
     this.#keys += 1;
     const key = method === 'POST' && payload !== undefined ? { 'idempotency-key': `k${this.#keys}` } : {};
     for (;;) {
-      // An injected request takes no turn of the event loop, in which everything else goes on.
+      // An injected request takes no turn of the event loop, which the other work needs.
       await turn();
       const { statusCode, body } = await this.#app().inject({
         method,
@@ -141,7 +141,7 @@ async function perform(store: Store, plan: Plan): Promise<void> {
   await app.close();
 }
 
-/** What can be asked of runs that are over, and what is left when they are deleted. */
+/** Requests about final runs, and about deleted ones. */
 async function followed(store: Store, caller: Caller, seen: readonly Event[]): Promise<void> {
   const { runs }: { runs: Run[] } = JSON.parse((await caller.ask('GET', '/runs')).body);
   expect(runs).toHaveLength(6);
@@ -150,7 +150,7 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
   expect(events).toEqual(seen);
   const session_id = runs.find(({ agent_name }) => agent_name === 'echo')?.session_id;
   const session = JSON.parse((await caller.ask('GET', `/sessions/${session_id}`)).body);
-  // What each of its three completed runs was told and said; the one that awaited has said two messages.
+  // Input and output of its three completed runs; the one that awaited has two output messages.
   expect(session.history).toHaveLength(7);
   expect((await caller.ask('GET', new URL(session.state).pathname)).body).toBe('{"paid":true}');
   expect((await caller.ask('GET', '/agents/echo')).status).toBe(200);
@@ -160,12 +160,12 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
   expect((await caller.ask('GET', `/sessions/${session_id}`)).status).toBe(404);
 }
 
-/** What the timers of the engine ask again and again; only their first calls are the script's. */
+/** Methods that the engine's timers call repeatedly; only their first calls belong to the script. */
 const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];
 
 /**
- * Performs the script with the first call of a method failing, then with the second, and so on. `open` gives an empty
- * store, which is closed each time; `most` is how many calls fail at most, spread over all of them. Answers how many did.
+ * Performs the script with the first call of a method failing, then with the second, and so on. `open` returns an empty
+ * store, which is closed each time. `most` limits the failing calls, which are spread over all. Returns their number.
  */
 export async function failEachCall(open: () => Promise<Store>, method: Method, most: number): Promise<number> {
   const whole = newPlan();

@@ -4,10 +4,10 @@ import { resolve } from 'node:path';
 import { Output } from './output.ts';
 
 const main = resolve(import.meta.dirname, '../../dist/cli/main.js');
-// Python's standard library has what Node's lacks: a terminal for a child.
+// Python's standard library can make a terminal for a child process; Node's cannot.
 const script = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
 
-/** `rivulet` on a terminal of its own, with somebody who types. */
+/** A `rivulet` process on a terminal of its own, with keyboard input. */
 export class Terminal {
   readonly child: ChildProcess;
   readonly #output: Output;
@@ -19,7 +19,7 @@ export class Terminal {
     this.#output = new Output(this.child);
   }
 
-  /** All that the screen has shown; lines end with `\r\n`. */
+  /** The output so far; lines end with `\r\n`. */
   get shown(): string {
     return this.#output.text;
   }
@@ -28,7 +28,7 @@ export class Terminal {
     this.child.stdin?.write(keys);
   }
 
-  /** Resolves when the screen shows it, after what was waited for before. @throws Error where the process ends instead */
+  /** Resolves when the text is shown, after the texts of earlier calls. @throws Error if the process ends first */
   shows(text: string): Promise<void> {
     return this.#output.has(text);
   }
