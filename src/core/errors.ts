@@ -69,7 +69,7 @@ export const errorTable = {
     429,
     'invalid_input',
     (session: string, limit: number) =>
-      `Session ${session} has ${limit} unfinished runs, which is the limit; wait until one of them has ended.`,
+      `Session ${session} has ${limit} runs that are not final, which is the limit; wait until one of them has ended.`,
   ),
   conflict: row(
     409,

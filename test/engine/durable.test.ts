@@ -127,11 +127,11 @@ describe('a step', () => {
   });
 
   it('does its work in a run that is not durable as well', async () => {
-    const agent = defineAgent({ name: 'pinned', description: 'a' }, (_, context) =>
+    const agent = defineAgent({ name: 'plain', description: 'a' }, (_, context) =>
       context.step('s', () => of('a', 'b')),
     );
     const served = await serve([agent]);
-    expect(textOf(await (await served.post('/runs', ask('pinned'))).json())).toBe('ab');
+    expect(textOf(await (await served.post('/runs', ask('plain'))).json())).toBe('ab');
   });
 });
 

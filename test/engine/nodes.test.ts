@@ -99,9 +99,9 @@ describe('several nodes of one store', () => {
   });
 
   it('re-enter durable runs of a dead node, fail its other runs, and refuse its late writes', async () => {
-    const taps = { durable: new Tap('durable'), pinned: new Tap('pinned') };
+    const taps = { durable: new Tap('durable'), plain: new Tap('plain') };
     const durable = { ...taps.durable.agent, options: { durable: true } };
-    const { node, queue } = nodes([durable, taps.pinned.agent]);
+    const { node, queue } = nodes([durable, taps.plain.agent]);
     const [a, b] = [await node('a'), await node('b')];
     queue.next = 'b';
     const ids: string[] = [];

@@ -93,7 +93,7 @@ describe('a store whose commits fail for a while', () => {
     );
     const first = new Held();
     const served = await serve([tap.agent, lasting, echo], { store, limits: { storeTimeout: 100, sweepInterval: 5 } });
-    const pinned = await startOf(served, 'tap', { session_id });
+    const plain = await startOf(served, 'tap', { session_id });
     const queued = await startOf(served, 'echo', { session_id }, { 'if-busy': 'enqueue' });
     const durable = await startOf(served, 'lasting');
     await tap.started();
@@ -103,7 +103,7 @@ describe('a store whose commits fail for a while', () => {
     first.next('lost');
     while (tap.unsubscriptions === 0 || !first.left) await turn();
     store.failing = () => false;
-    const ended = await until(served, pinned.run_id, 'failed');
+    const ended = await until(served, plain.run_id, 'failed');
     expect(ended.error?.message).toContain('did not take');
     expect(textOf(await until(served, durable.run_id, 'completed'))).toBe('ab');
     expect(textOf(await until(served, queued.run_id, 'completed'))).toBe('hi');

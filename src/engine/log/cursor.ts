@@ -135,9 +135,9 @@ export class Cursor implements Reader {
       if (this.#state !== reading) return 'later';
       const source = this.#source;
       if (this.#after < source.durable) {
-        const kept = source.eventsInMemory(this.#after);
-        if (kept === undefined) this.#fetchPage();
-        else this.#usePage(kept);
+        const batches = source.eventsInMemory(this.#after);
+        if (batches === undefined) this.#fetchPage();
+        else this.#usePage(batches);
       } else if (source.final) {
         return 'end';
       } else if (source.readers !== undefined) {

@@ -36,7 +36,7 @@ export async function foldStored(store: Store, row: RunRow): Promise<Run> {
   let run: Run | undefined;
   for await (const lines of readPages(store, row, isFinal(row.status) ? row.last - 1 : 0)) {
     for (const line of lines) {
-      const event = parseEvent(row.run_id, line);
+      const event = parseLine<Event>(row.run_id, line);
       if (run !== undefined) run = fold(run, event);
       else if ('run' in event) run = event.run;
       else throw fail('log_damaged', row.run_id);
@@ -65,7 +65,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
   if (status !== 'awaiting' && status !== 'failed') return known;
   try {
     const [page] = await readPage(store, run_id, row.snapshot - 1);
-    const event = parseEvent(run_id, page?.lines[row.snapshot - page.first] ?? '');
+    const event = parseLine<Event>(run_id, page?.lines[row.snapshot - page.first] ?? '');
     if (!('run' in event)) return known;
     const { await_request, error } = event.run;
     return { ...known, ...(await_request && { await_request }), ...(error && { error }) };
@@ -75,8 +75,8 @@ export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
   }
 }
 
-/** Parses an event of a log. @throws RivuletError `log_damaged` */
-export function parseEvent(run_id: string, line: string): Event {
+/** Parses a line of a log or of a journal. @throws RivuletError `log_damaged` */
+export function parseLine<T>(run_id: string, line: string): T {
   try {
     return JSON.parse(line);
   } catch (cause) {

@@ -18,14 +18,14 @@ import type { Admission } from './session-queue.ts';
 /** Attempts to store a run with a condition on its session, while other runs of the session are created. */
 const maxAttempts = 10;
 
-/** What a request says about how its run is made, beside the run itself. */
+/** The options of a request for a run, from its headers. */
 export interface RunOptions {
   readonly idempotency_key?: string;
   readonly if_busy?: IfBusy;
   readonly on_disconnect?: OnDisconnect;
 }
 
-/** What the engine answers to a request that made or resumed a run. */
+/** The engine's result for a request that creates or resumes a run. */
 export interface AcceptedRun {
   readonly run_id: string;
   /** The Run as JSON, as it was when the request was accepted. */
@@ -92,13 +92,13 @@ function planOf(
 
 async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
   for (let attempt = 1; ; attempt += 1) {
-    const place = await services.queue.admit(plan.session_id, plan.if_busy);
+    const admission = await services.queue.admit(plan.session_id, plan.if_busy);
     if (attempt > 1) await passNewest(services, plan.session_id);
     try {
-      return await storeRun(services, plan, place);
+      return await storeRun(services, plan, admission);
     } catch (error) {
       const refused = error instanceof RivuletError && error.kind === 'conflict';
-      if (!refused || place.when === undefined || attempt === maxAttempts) throw error;
+      if (!refused || admission.when === undefined || attempt === maxAttempts) throw error;
     }
   }
 }

@@ -27,9 +27,9 @@ export class Executor {
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
   readonly execute = async (run_id: string, lease: Lease): Promise<void> => {
     const { active, dispatcher } = this.#services;
-    const here = active.local(run_id);
+    const execution = active.local(run_id);
     // Created by this process: its execution is in memory already.
-    if (here !== undefined && here.log.outcome === undefined) await this.#start(here);
+    if (execution !== undefined && execution.log.outcome === undefined) await this.#start(execution);
     else await this.#enterOnce(run_id);
     if (dispatcher.shared) await active.holdLease(run_id, lease);
   };

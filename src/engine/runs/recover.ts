@@ -1,9 +1,10 @@
 import { fail } from '../../core/errors.ts';
 import type { RunRow, Store } from '../../core/store.ts';
+import type { Event } from '../../schema/event.ts';
 import { Execution } from '../execution/execution.ts';
 import type { JournalEntry, Recording } from '../execution/replay.ts';
 import { RunLog } from '../log/run-log.ts';
-import { parseEvent, readLines } from '../log/stored-run.ts';
+import { parseLine, readLines } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -23,7 +24,7 @@ export async function recoverRun(
     journalOf(store, run_id),
     store.input(run_id),
   ]);
-  const created = parseEvent(run_id, first);
+  const created = parseLine<Event>(run_id, first);
   if (!('run' in created)) throw fail('log_damaged', run_id);
   const log = new RunLog(commits, { ...row, ...change, epoch: epoch + 1 }, { from: epoch });
   const recording: Recording = { lines, journal };
@@ -33,13 +34,5 @@ export async function recoverRun(
 }
 
 /** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
-export async function journalOf(store: Store, run_id: string): Promise<JournalEntry[]> {
-  const lines = await store.journal(run_id);
-  try {
-    return lines.map((line): JournalEntry => JSON.parse(line));
-  } catch (cause) {
-    const error = fail('log_damaged', run_id);
-    error.cause = cause;
-    throw error;
-  }
-}
+export const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
+  (await store.journal(run_id)).map((line) => parseLine<JournalEntry>(run_id, line));
