@@ -39,7 +39,7 @@ export class Sync {
 
   /** Resolves when notifications arrive. @throws any error of the store */
   async start(): Promise<void> {
-    this.#unsubscribe = await this.#services.store.watch?.((moves) => this.#onNotifications(moves));
+    this.#unsubscribe = await this.#services.store.watch?.((notifications) => this.#onNotifications(notifications));
     for (const poll of this.#polls) poll.start();
   }
 
@@ -49,20 +49,16 @@ export class Sync {
     await Promise.all(this.#polls.map((poll) => poll.stop()));
   }
 
-  #onNotifications(moves: readonly RunNotification[] | undefined): void {
-    const { active, queue } = this.#services;
-    if (moves === undefined) active.notifyAll();
-    for (const move of moves ?? []) {
-      const execution = active.local(move.run_id);
-      active.onWritten(move);
-      if (execution !== undefined) void this.#acceptReply(execution).catch(this.#onFailure);
-      if (move.final) queue.onRunFinal(move.run_id);
+  #onNotifications(notifications: readonly RunNotification[] | undefined): void {
+    const { store, active, queue } = this.#services;
+    if (notifications === undefined) active.notifyAll();
+    for (const notification of notifications ?? []) {
+      const { run_id, final } = notification;
+      const execution = active.local(run_id);
+      active.onWritten(notification);
+      if (execution !== undefined) void acceptForwardedReply(store, execution).catch(this.#onFailure);
+      if (final) queue.onRunFinal(run_id);
     }
-  }
-
-  /** Another node may have forwarded a reply to a run that awaits here. */
-  #acceptReply(execution: Execution): Promise<void> {
-    return acceptForwardedReply(this.#services.store, execution);
   }
 
   /**
@@ -85,8 +81,9 @@ export class Sync {
   }
 
   async #check(run_id: string): Promise<void> {
-    const execution = await this.#services.active.get(run_id);
-    if (execution !== undefined) await this.#acceptReply(execution);
+    const { store, active } = this.#services;
+    const execution = await active.get(run_id);
+    if (execution !== undefined) await acceptForwardedReply(store, execution);
   }
 
   /** Offers runs whose dispatch was lost, and starts queues that a dead node looked after. Every node does so. */

@@ -50,9 +50,9 @@ const maxActiveTurns = 4;
 
 /**
  * Delivers the values of steps and the replies to a durable run's agent, in the first execution and in replays. It
- * delivers everything that is queued together, and the next lot only when the agent is quiet: when its microtasks and
+ * delivers everything that is queued at once, and then waits until the agent is quiet: until its microtasks and
  * immediates are done. So the agent's behaviour depends on the order of the journal alone, and not on the number of
- * microtasks that each of its branches needs. The cost is one turn of the event loop for each lot.
+ * microtasks that each of its branches needs. The cost is one turn of the event loop for each delivery.
  */
 export class Feed {
   readonly #host: FeedHost;
