@@ -29,7 +29,7 @@ export interface Dispatcher {
    */
   offer(run_ids: readonly string[]): Promise<void>;
   /** From now on, this process executes runs that are offered. A process that only offers runs does not call it. */
-  start(execute: Execute, settled: Released): Promise<void>;
+  start(execute: Execute, onReleased: Released): Promise<void>;
   /** Stops taking runs from the queue. */
   pause(): Promise<void>;
   /** Call it after `pause`. Resolves when all runs have left this process; until then, runs may be offered. */

@@ -113,7 +113,7 @@ describe('several nodes of one store', () => {
     const [one = '', other = ''] = ids;
     await framesUntil(await b.get(`/runs/${one}/events`, { accept: 'text/event-stream' }), ({ id }) => id === 4);
     queue.next = 'a';
-    queue.lose('b');
+    queue.expireLeases('b');
     expect((await finished(b, other)).error?.data?.reason).toBe('run_interrupted');
     while (taps.durable.subscriptions < 2) await new Promise((resolve) => setImmediate(resolve));
     taps.durable.push('one ');
@@ -166,9 +166,9 @@ describe('several nodes of one store', () => {
     queue.next = 'b';
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
-    store.deaf = true;
+    store.losesNotifications = true;
     queue.next = 'a';
-    queue.lose('b');
+    queue.expireLeases('b');
     await expect.poll(() => tap.subscriptions).toBe(2);
     tap.push('one ');
     tap.complete();
@@ -182,7 +182,7 @@ describe('several nodes of one store', () => {
     const limits = { pollInterval: 20 };
     const [a, b] = [await node('a', { limits }), await node('b', { limits })];
     queue.next = 'b';
-    store.deaf = true;
+    store.losesNotifications = true;
     expect((await (await a.post('/runs', ask('tokens', '20'))).json()).status).toBe('completed');
     const { run_id } = await (await b.post('/runs', ask('ask'))).json();
     const run = await (await a.post(`/runs/${run_id}`, answer('yes'))).json();

@@ -11,7 +11,7 @@ describe('a server whose store is unavailable', () => {
     const a = await node('a', { limits });
     const { run_id } = await (await a.post('/runs', ask('ask'))).json();
     expect((await a.get('/ready')).status).toBe(200);
-    store.leave();
+    store.fail();
     const calls = [
       a.get('/ready'),
       a.get('/runs/01890000-0000-7000-8000-000000000000'),
@@ -25,7 +25,7 @@ describe('a server whose store is unavailable', () => {
       expect((await response.json()).code).toBe('server_error');
     }
     expect((await a.get('/health')).status).toBe(200);
-    store.back();
+    store.recover();
     expect((await a.get('/ready')).status).toBe(200);
     expect(textOf(await (await a.post('/runs', ask('echo'))).json())).toBe('hi');
   });
@@ -40,12 +40,12 @@ describe('a server whose store is unavailable', () => {
     const url = `/runs/${run_id}/events`;
     const streams = await Promise.all([a, b].map((one) => one.get(url, { accept: 'text/event-stream' })));
     tap.push('one ');
-    store.leave();
+    store.fail();
     tap.push('two ');
     // Long enough for a few failed retries.
     expect((await a.get('/ready')).status).toBe(503);
     expect((await a.get('/ready')).status).toBe(503);
-    store.back();
+    store.recover();
     tap.push('three ');
     tap.complete();
     for (const stream of streams) {
@@ -60,9 +60,9 @@ describe('a server whose store is unavailable', () => {
     const { node, store, queue } = nodes([echo]);
     const a = await node('a', { limits, works: false });
     queue.next = 'nothing';
-    store.leave();
+    store.fail();
     expect((await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).status).toBe(503);
-    store.back();
+    store.recover();
     let runs: { status: string }[] = [];
     while (runs[0]?.status !== 'cancelled') runs = (await (await a.get('/runs')).json()).runs;
     expect(runs).toHaveLength(1);

@@ -127,7 +127,7 @@ describe('the queue of a session', () => {
     const { node, store } = nodes([tap.agent, echo]);
     const limits = { pollInterval: 10 };
     const [one, two] = [await node('a', { limits }), await node('b', { limits })];
-    store.deaf = true;
+    store.losesNotifications = true;
     const first = await start(one, 'tap', 'enqueue');
     await tap.started();
     const queued = await start(two, 'echo', 'enqueue');
@@ -147,7 +147,7 @@ describe('a cancel on another node whose notification is lost', () => {
     queue.next = 'a';
     const run = await start(one, 'tap', 'parallel');
     await tap.started();
-    store.deaf = true;
+    store.losesNotifications = true;
     expect((await two.post(`/runs/${run.run_id}/cancel`)).status).toBe(202);
     while (tap.unsubscriptions === 0) await turn();
     expect(await statusOf(one, run)).toBe('cancelled');

@@ -119,7 +119,7 @@ export class Client {
       until,
       dropsAfter,
       mayBeGone: () => this.#records.isDeleted(record, this.#session_id),
-      heard: (id, line) => {
+      onEvent: (id, line) => {
         if (!acts) return;
         const kind = runEventOf(line);
         if (kind === 'awaiting') this.#asked(record, id);

@@ -50,7 +50,7 @@ export class Clock {
     return this.#held.has(owner);
   }
 
-  goOn(owner: Owner): void {
+  resume(owner: Owner): void {
     const held = this.#held.get(owner) ?? [];
     this.#held.delete(owner);
     for (const due of held) if (!due.dropped) this.#push({ ...due, at: this.now });

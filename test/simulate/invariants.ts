@@ -63,7 +63,7 @@ export class Invariants implements Audit, Watch {
     this.lastWrite = this.#clock.now;
     const { row, lines } = write;
     const kinds = lines.map((line) => runEventOf(line) ?? 'output');
-    this.#ledger.say(
+    this.#ledger.record(
       row.run_id,
       `${node} writes ${row.status}, epoch ${row.epoch}, to ${row.last}: ${kinds.join(' ')}`,
     );
@@ -141,7 +141,7 @@ export class Invariants implements Audit, Watch {
   refused(node: Owner, write: Write, outcome: Outcome): void {
     const { run_id, epoch } = write.row;
     const why = typeof outcome === 'string' ? outcome : 'rejected';
-    this.#ledger.say(run_id, `${node} hears that its write is ${why} (epoch ${epoch}, after ${write.expect})`);
+    this.#ledger.record(run_id, `${node} hears that its write is ${why} (epoch ${epoch}, after ${write.expect})`);
     const isWork = write.from === undefined && write.lines.some((line) => runEventOf(line) === undefined);
     if (outcome !== 'fenced' || !isWork) return;
     for (const life of this.#lives)
@@ -151,7 +151,7 @@ export class Invariants implements Audit, Watch {
 
   removed(what: string): void {
     const id = what.split(' ')[1];
-    this.#ledger.say('store', `removes ${what}`);
+    this.#ledger.record('store', `removes ${what}`);
     for (const row of this.#server.rows.values())
       if ((row.run_id === id || row.session_id === id) && !isFinal(row.status))
         this.#ledger.violate('what is going on is not deleted', `${what}: run ${row.run_id} is ${row.status}`);
@@ -160,16 +160,16 @@ export class Invariants implements Audit, Watch {
   began(life: Life): void {
     this.#lives.add(life);
     this.#epochs.set(life, this.#taken.get(`${life.node} ${life.run_id}`) ?? 1);
-    this.#ledger.say(life.run_id, `life ${life.number} of its agent begins on ${life.node}`);
+    this.#ledger.record(life.run_id, `life ${life.number} of its agent begins on ${life.node}`);
   }
 
   ended(life: Life): void {
     this.#lives.delete(life);
-    this.#ledger.say(life.run_id, `life ${life.number} of its agent is ended on ${life.node}`);
+    this.#ledger.record(life.run_id, `life ${life.number} of its agent is ended on ${life.node}`);
   }
 
   worked(life: Life, tag: string): string {
-    this.#ledger.say(life.run_id, `life ${life.number} does ${tag} on ${life.node}`);
+    this.#ledger.record(life.run_id, `life ${life.number} does ${tag} on ${life.node}`);
     const where = `${tag} of ${life.run_id}, life ${life.number} on ${life.node}`;
     if (life.over) this.#ledger.violate('no work begins after the end', `${where}: the run is over there`);
     if ((this.#fenced.get(life) ?? Infinity) < this.#clock.steps)
@@ -184,7 +184,7 @@ export class Invariants implements Audit, Watch {
   }
 
   replied(life: Life, tag: string, text: string): void {
-    this.#ledger.say(life.run_id, `life ${life.number} gets the reply "${text}" to question ${tag}`);
+    this.#ledger.record(life.run_id, `life ${life.number} gets the reply "${text}" to question ${tag}`);
     const all = this.replies.get(life.run_id) ?? [];
     this.replies.set(life.run_id, all);
     if (all.some((one) => one.life === life.number && one.text === text))

@@ -33,7 +33,7 @@ export class Ledger {
     return this.#count;
   }
 
-  say(actor: string, text: string): void {
+  record(actor: string, text: string): void {
     this.#count += 1;
     const lines = this.#last.get(actor) ?? [];
     this.#last.set(actor, lines);
@@ -47,7 +47,7 @@ export class Ledger {
   violate(invariant: string, detail: string): void {
     if (this.violation !== undefined) return;
     this.violation = { invariant, detail: this.#named(detail), at: this.#clock.now };
-    this.say('invariants', `${invariant}: ${detail}`);
+    this.record('invariants', `${invariant}: ${detail}`);
   }
 
   /** Reports call a long id by this name. */

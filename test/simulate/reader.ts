@@ -11,7 +11,7 @@ export interface ReaderOptions {
   readonly dropsAfter: number;
   /** Whether the run may have been deleted. */
   mayBeGone(): boolean;
-  heard(id: number, line: string): void;
+  onEvent(id: number, line: string): void;
 }
 
 /** Milliseconds without an event after which a stream counts as broken. */
@@ -56,7 +56,7 @@ export class Reader {
       if (connection === this.#connection && !this.done) work();
     };
     this.#drop = this.#world.connect(name, run_id, this.#seen, until, {
-      line: (id, line) => still(() => this.#heard(id, line))(),
+      line: (id, line) => still(() => this.#onEvent(id, line))(),
       end: (error) => still(() => this.#ended(error))(),
     });
     // Only a few times: a reader that drops each connection at once would never reach the end.
@@ -85,14 +85,14 @@ export class Reader {
     else this.#world.clock.at('world', pause, () => this.#connect());
   }
 
-  #heard(id: number, line: string): void {
+  #onEvent(id: number, line: string): void {
     this.#calls += 1;
     if (id !== this.#seen + 1)
       this.#world.ledger.violate('readers see the log', `${this.name} gets event ${id} after event ${this.#seen}`);
     this.#seen = id;
     const kind = runEventOf(line);
     if (kind === 'completed' || kind === 'failed' || kind === 'cancelled') this.done = true;
-    this.#options.heard(id, line);
+    this.#options.onEvent(id, line);
   }
 
   #ended(error: unknown): void {

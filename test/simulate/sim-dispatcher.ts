@@ -7,7 +7,7 @@ interface Worker {
   readonly node: Owner;
   readonly slots: number;
   readonly execute: Execute;
-  readonly settled: Released;
+  readonly onReleased: Released;
   /** Executions by run: a run that is dispatched again after its lease has ended is not executed twice. */
   readonly held: Map<string, Promise<void>>;
   resting: number;
@@ -55,8 +55,8 @@ export class SimQueue {
     return {
       shared: true,
       offer: (run_ids) => this.#offer(node, run_ids),
-      start: async (execute, settled) => {
-        worker = { node, slots, execute, settled, held: new Map(), resting: 0, paused: false, working: 0 };
+      start: async (execute, onReleased) => {
+        worker = { node, slots, execute, onReleased, held: new Map(), resting: 0, paused: false, working: 0 };
         this.#workers.push(worker);
         stopRenewing = this.#renew(worker);
         this.#give();
@@ -138,7 +138,7 @@ export class SimQueue {
     this.#clock.at('world', latency, () => {
       if (job.token === token && this.#jobs.get(run_id) === job) this.#jobs.delete(run_id);
       this.#give();
-      this.#clock.at(worker.node, latency, () => void worker.settled(run_id).catch(() => undefined));
+      this.#clock.at(worker.node, latency, () => void worker.onReleased(run_id).catch(() => undefined));
     });
   }
 
@@ -164,7 +164,7 @@ export class SimQueue {
   }
 
   /** A node has died: it takes no more runs, and its leases expire. */
-  gone(node: Owner): void {
+  nodeDied(node: Owner): void {
     for (const worker of this.#workers) if (worker.node === node) worker.paused = true;
   }
 }

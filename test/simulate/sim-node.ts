@@ -54,7 +54,7 @@ export class SimNode {
   ) {
     this.name = name;
     this.#ledger = ledger;
-    const say = (level: string) => (text: string) => ledger.say(name, `${level}: ${text}`);
+    const recordAt = (level: string) => (text: string) => ledger.record(name, `${level}: ${text}`);
     this.#engine = new Engine({
       registry: new Registry(agents.map((agent) => ({ agent, source: 'the simulation' }))),
       store,
@@ -64,10 +64,10 @@ export class SimNode {
       },
       publicUrl: () => 'http://simulated',
       logFor: (run_id) => {
-        const told = (level: string) => (text: string) => say(level)(`${run_id} ${text}`);
-        return { debug: told('debug'), info: told('info'), warn: told('warn'), error: told('error') };
+        const logAt = (level: string) => (text: string) => recordAt(level)(`${run_id} ${text}`);
+        return { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
       },
-      onFailure: (error) => say('failure')(String(error)),
+      onFailure: (error) => recordAt('failure')(String(error)),
       limits: { ...limits, ...more },
     });
   }

@@ -5,7 +5,7 @@ import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
 import type { Random } from './random.ts';
 
-type Watcher = (moves: readonly RunNotification[] | undefined) => void;
+type Watcher = (notifications: readonly RunNotification[] | undefined) => void;
 
 /** Milliseconds that a message takes without a fault. */
 const latency = 1;
@@ -140,7 +140,8 @@ export class StoreServer {
           this.#clock.at(owner, stalled + this.#random.next(), arrive);
           return;
         }
-        const answer = (tell: () => void): void => void this.#clock.at(node, this.#delay(node) + answerAfter(), tell);
+        const answer = (settle: () => void): void =>
+          void this.#clock.at(node, this.#delay(node) + answerAfter(), settle);
         const refuse = (): void => answer(() => reject(new Error(refusal)));
         if (!this.#isRefused(node)) work().then((value) => answer(() => resolve(value)), reject);
         else if (this.#flaw === 'refused-but-taken') void work().then(refuse);
@@ -163,10 +164,10 @@ export class StoreServer {
   async #apply(node: Owner, writes: readonly Write[]): Promise<Outcome[]> {
     this.audit?.committing(node, writes);
     const outcomes: Outcome[] = [];
-    const moves: RunNotification[] = [];
+    const notifications: RunNotification[] = [];
     for (const write of writes) {
       const before = this.rows.get(write.row.run_id);
-      const outcome = await this.#take(write);
+      const outcome = await this.#commitOne(write);
       outcomes.push(outcome);
       if (outcome !== 'taken') continue;
       const { run_id, epoch, last, status } = write.row;
@@ -175,13 +176,14 @@ export class StoreServer {
       this.logs.set(run_id, log);
       log.push(...write.lines);
       this.audit?.taken(node, write, before);
-      moves.push({ run_id, epoch, last, final: isFinal(status) });
+      notifications.push({ run_id, epoch, last, final: isFinal(status) });
     }
-    if (moves.length > 0) for (const [watcher, owner] of this.#watchers) this.#tell(watcher, owner, moves);
+    if (notifications.length > 0)
+      for (const [watcher, owner] of this.#watchers) this.#notify(watcher, owner, notifications);
     return outcomes;
   }
 
-  async #take(write: Write): Promise<Outcome> {
+  async #commitOne(write: Write): Promise<Outcome> {
     if (write.lines.some((line) => line.includes(unstorable)))
       return { rejected: new Error('the text cannot be kept') };
     const { when, key, ...rest } = write;
@@ -197,17 +199,17 @@ export class StoreServer {
     return outcome;
   }
 
-  #tell(watcher: Watcher, node: Owner, moves: readonly RunNotification[]): void {
+  #notify(watcher: Watcher, node: Owner, notifications: readonly RunNotification[]): void {
     if (this.#conditions.has('deaf', node) || this.#conditions.has('deaf-told', node)) return;
-    const tell = (): void => {
+    const deliver = (): void => {
       this.#clock.at(node, this.#delay(node), () => {
-        if (this.#watchers.has(watcher)) watcher(moves);
+        if (this.#watchers.has(watcher)) watcher(notifications);
       });
     };
-    if (!this.#conditions.has('noisy', node)) tell();
+    if (!this.#conditions.has('noisy', node)) deliver();
     else
       for (let times = this.#random.below(3); times > 0; times -= 1)
-        this.#clock.at('world', this.#random.between(0, 3_000), tell);
+        this.#clock.at('world', this.#random.between(0, 3_000), deliver);
   }
 }
 

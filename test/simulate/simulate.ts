@@ -51,7 +51,7 @@ export interface Report {
   readonly lines: readonly string[];
   readonly steps: number;
   /** The hash of all recorded events; the same for the same plan. */
-  readonly told: number;
+  readonly events: number;
   readonly runs: number;
   readonly seconds: number;
 }
@@ -86,7 +86,7 @@ export async function simulate(plan: Plan, flaws: Flaws = {}, trace?: (line: str
       violation,
       lines,
       steps: clock.steps,
-      told: ledger.count,
+      events: ledger.count,
       runs: server.logs.size,
       seconds: clock.now / 1_000,
     };

@@ -109,7 +109,7 @@ export class World {
     }
     this.#requests += 1;
     const number = this.#requests;
-    this.ledger.say(actor, `asks ${node.name}: ${what}`);
+    this.ledger.record(actor, `asks ${node.name}: ${what}`);
     const answer = await new Promise<Answer<T>>((resolve) => {
       const answered = (answer: Answer<T>): void => {
         this.#pending.delete(number);
@@ -127,7 +127,7 @@ export class World {
           .finally(lost);
       });
     });
-    this.ledger.say(actor, `${what}: ${told(answer)}`);
+    this.ledger.record(actor, `${what}: ${describeAnswer(answer)}`);
     return answer;
   }
 
@@ -151,7 +151,7 @@ export class World {
       later(() => end());
       return () => {};
     }
-    this.ledger.say(actor, `reads ${run_id} after ${after} at ${node.name}`);
+    this.ledger.record(actor, `reads ${run_id} after ${after} at ${node.name}`);
     const drop = (): void => {
       open = false;
       lost();
@@ -210,7 +210,7 @@ export class World {
       const more = this.#flaws.limits ?? {};
       const node = new SimNode(name, this.#agents, this.server.handle(name), queue, this.ledger, more);
       this.#nodes.push(node);
-      this.ledger.say(name, 'starts');
+      this.ledger.record(name, 'starts');
       node.start().catch((error: unknown) => {
         this.ledger.violate('a node starts', `${name}: ${String(error)}`);
       });
@@ -223,7 +223,7 @@ export class World {
     for (const node of struck) {
       if (node === undefined) continue;
       const { name } = node;
-      this.ledger.say(name, `${kind} for ${length} ms`);
+      this.ledger.record(name, `${kind} for ${length} ms`);
       if (kind === 'pause') this.#pause(name, length);
       else if (kind === 'crash') this.#leave(node, length);
       else if (kind === 'stop') this.#stop(node, length);
@@ -238,8 +238,8 @@ export class World {
     this.clock.pause(name);
     this.clock.at('world', length, () => {
       this.invariants.disturbed(name);
-      this.ledger.say(name, 'goes on');
-      this.clock.goOn(name);
+      this.ledger.record(name, 'goes on');
+      this.clock.resume(name);
     });
   }
 
@@ -267,14 +267,14 @@ export class World {
     const { name } = node;
     if (this.#nodes.includes(node)) this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.clock.kill(name);
-    this.#queue.gone(name);
+    this.#queue.nodeDied(name);
     for (const broken of this.#connections.get(name) ?? []) broken();
     this.#connections.delete(name);
     this.clock.at('world', length, () => this.#join());
   }
 }
 
-const told = (answer: Answer<unknown>): string => {
+const describeAnswer = (answer: Answer<unknown>): string => {
   if (answer === 'unknown') return 'no answer';
   return 'error' in answer ? `refused, ${answer.error.kind}` : 'done';
 };

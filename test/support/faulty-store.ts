@@ -21,7 +21,7 @@ interface Fault {
 export interface Plan {
   faults: Partial<Record<Method, Fault>>;
   /** Whether a notification is lost; default none. */
-  drops?: (moves: readonly RunNotification[] | undefined) => boolean;
+  drops?: (notifications: readonly RunNotification[] | undefined) => boolean;
   /** The number of calls of each method; counted by the store. */
   readonly calls: Partial<Record<Method, number>>;
 }
@@ -83,9 +83,9 @@ export function faulty(store: Store, plan: Plan): Store {
     sweep: call('sweep', store.sweep),
     close: () => store.close(),
     ...(store.watch && {
-      watch: (moved) =>
-        store.watch?.((moves) => {
-          if (plan.drops?.(moves) !== true) moved(moves);
+      watch: (notify) =>
+        store.watch?.((notifications) => {
+          if (plan.drops?.(notifications) !== true) notify(notifications);
         }) ?? Promise.reject(new Error('the store cannot be watched')),
     }),
   };

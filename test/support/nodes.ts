@@ -11,46 +11,46 @@ type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 class SharedStore extends MemoryStore {
   readonly #watchers = new Set<Watcher>();
   /** Whether notifications are lost. */
-  deaf = false;
-  #away: Promise<void> | undefined;
-  #back = (): void => {};
+  losesNotifications = false;
+  #outage: Promise<void> | undefined;
+  #endOutage = (): void => {};
 
   /** Makes the store unavailable until `back` is called: commits wait, and all other calls fail. */
-  leave(): void {
-    this.#away = new Promise((resolve) => {
-      this.#back = resolve;
+  fail(): void {
+    this.#outage = new Promise((resolve) => {
+      this.#endOutage = resolve;
     });
   }
 
-  back(): void {
-    this.#away = undefined;
-    this.#back();
+  recover(): void {
+    this.#outage = undefined;
+    this.#endOutage();
     for (const watcher of this.#watchers) watcher(undefined);
   }
 
   override async run(run_id: string): Promise<RunRow | undefined> {
-    this.#answer();
+    this.#checkAvailable();
     return super.run(run_id);
   }
 
   override async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
-    this.#answer();
+    this.#checkAvailable();
     return super.events(run_id, after, limit);
   }
 
   override async due(now: string, limit: number): Promise<RunRow[]> {
-    this.#answer();
+    this.#checkAvailable();
     return super.due(now, limit);
   }
 
   override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    await this.#away;
-    const kept = await super.commit(writes);
-    const moves = writes
-      .filter((_, index) => kept[index])
+    await this.#outage;
+    const outcomes = await super.commit(writes);
+    const notifications = writes
+      .filter((_, index) => outcomes[index])
       .map(({ row: { run_id, epoch, last, status } }) => ({ run_id, epoch, last, final: isFinal(status) }));
-    if (!this.deaf) setImmediate(() => this.#tell(moves));
-    return kept;
+    if (!this.losesNotifications) setImmediate(() => this.#notify(notifications));
+    return outcomes;
   }
 
   async watch(watcher: Watcher): Promise<() => Promise<void>> {
@@ -58,11 +58,11 @@ class SharedStore extends MemoryStore {
     return async () => void this.#watchers.delete(watcher);
   }
 
-  #answer(): void {
-    if (this.#away !== undefined) throw new Error('connect ECONNREFUSED');
+  #checkAvailable(): void {
+    if (this.#outage !== undefined) throw new Error('connect ECONNREFUSED');
   }
 
-  #tell(moves: readonly RunNotification[]): void {
+  #notify(moves: readonly RunNotification[]): void {
     for (const watcher of this.#watchers) watcher(moves);
   }
 }
@@ -70,13 +70,13 @@ class SharedStore extends MemoryStore {
 interface Worker {
   readonly name: string;
   readonly execute: Execute;
-  readonly settled: (run_id: string) => Promise<void>;
+  readonly onReleased: (run_id: string) => Promise<void>;
 }
 
 /** A queue for several processes: gives each offered run to one of them, which then has its lease. */
 class SharedQueue {
   readonly #workers = new Map<string, Worker>();
-  readonly #held = new Map<string, Worker | undefined>();
+  readonly #leases = new Map<string, Worker | undefined>();
   /** The process that gets the next runs; the others get none. */
   next: string | undefined;
 
@@ -84,9 +84,9 @@ class SharedQueue {
     return {
       shared: true,
       offer: async (run_ids) => this.#offer(run_ids),
-      start: async (execute, settled) => {
-        this.#workers.set(name, { name, execute, settled });
-        this.#offer([...this.#held].flatMap(([run_id, worker]) => (worker === undefined ? [run_id] : [])));
+      start: async (execute, onReleased) => {
+        this.#workers.set(name, { name, execute, onReleased });
+        this.#offer([...this.#leases].flatMap(([run_id, worker]) => (worker === undefined ? [run_id] : [])));
       },
       pause: async () => void this.#workers.delete(name),
       close: async () => {},
@@ -94,31 +94,31 @@ class SharedQueue {
   }
 
   /** Ends the leases of a process, as if it had died, and gives its runs to others. */
-  lose(name: string): void {
+  expireLeases(name: string): void {
     this.#workers.delete(name);
-    const lost = [...this.#held].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
-    for (const run_id of lost) this.#held.delete(run_id);
+    const lost = [...this.#leases].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
+    for (const run_id of lost) this.#leases.delete(run_id);
     this.#offer(lost);
   }
 
   holder(run_id: string): string | undefined {
-    return this.#held.get(run_id)?.name;
+    return this.#leases.get(run_id)?.name;
   }
 
   #offer(run_ids: readonly string[]): void {
     for (const run_id of run_ids) {
-      if (this.#held.get(run_id) !== undefined) continue;
+      if (this.#leases.get(run_id) !== undefined) continue;
       const worker = this.next === undefined ? [...this.#workers.values()][0] : this.#workers.get(this.next);
-      this.#held.set(run_id, worker);
+      this.#leases.set(run_id, worker);
       if (worker !== undefined) setImmediate(() => void this.#work(worker, run_id));
     }
   }
 
   async #work(worker: Worker, run_id: string): Promise<void> {
     await worker.execute(run_id, { rest: () => {}, wake: () => {} });
-    if (this.#held.get(run_id) !== worker) return;
-    this.#held.delete(run_id);
-    await worker.settled(run_id);
+    if (this.#leases.get(run_id) !== worker) return;
+    this.#leases.delete(run_id);
+    await worker.onReleased(run_id);
   }
 }
 
