@@ -25,7 +25,7 @@ const statusOf = async (options: Partial<ServerOptions>, headers: Record<string,
 
 describe('the Host of a request', () => {
   it.each(['127.0.0.1:PORT', '127.0.0.1', 'localhost:PORT', 'LOCALHOST', 'localhost.:PORT', '127.1.2.3', '[::1]:PORT'])(
-    'may be this machine: %s',
+    'may name this machine: %s',
     async (host) => {
       const served = await serve([echo]);
       const answer = await raw(served, 'GET /ping', `Host: ${host.replace('PORT', String(portOf(served)))}`);
@@ -45,7 +45,7 @@ describe('the Host of a request', () => {
     'localhost:8000:8000',
     'local host',
     '',
-  ])('is refused with 421 where it is another name, and the answer says what to do: "%s"', async (host) => {
+  ])('is refused with 421 where it is another name, and the error says what to do: "%s"', async (host) => {
     const served = await serve([echo]);
     const answer = await raw(served, 'GET /agents', `Host: ${host}`);
     expect([answer.status, answer.error.code]).toEqual([421, 'invalid_input']);
@@ -76,14 +76,14 @@ describe('the Host of a request', () => {
     ['without one', []],
     ['with two', ['Host: localhost', 'Host: evil.example']],
     ['with the same one twice', ['Host: localhost', 'host: localhost']],
-  ])('is needed once: a request %s is answered 400', async (_, headers) => {
+  ])('is required exactly once: a request %s is answered 400', async (_, headers) => {
     const served = await serve([echo]);
     const answer = await raw(served, 'GET /ping', ...headers);
     expect([answer.status, answer.error.code]).toEqual([400, 'invalid_input']);
     expect(answer.error.message).toContain('Host header');
   });
 
-  it('may be left out by a client of HTTP/1.0, which is no browser', async () => {
+  it('is optional for HTTP/1.0, which no browser uses', async () => {
     const served = await serve([echo]);
     const socket = connect(portOf(served), '127.0.0.1').setEncoding('utf8');
     socket.write('GET /ping HTTP/1.0\r\n\r\n');
@@ -92,7 +92,7 @@ describe('the Host of a request', () => {
     expect(text).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('may be the host of the public URL, a name that was allowed, or any name with *', async () => {
+  it('may be the host of the public URL, an allowed name, or any name with *', async () => {
     const options = { publicUrl: 'https://Agents.example.com/base', allowedHosts: ['Node1.internal'] };
     expect(await statusOf(options, { host: 'agents.example.com' })).toBe(200);
     expect(await statusOf(options, { host: 'agents.example.com:443' })).toBe(200);
@@ -101,7 +101,7 @@ describe('the Host of a request', () => {
     expect(await statusOf({ allowedHosts: ['*'] }, { host: 'anything.example' })).toBe(200);
   });
 
-  it('may be the address that the connection came to, whatever the server listens on', async ({ skip }) => {
+  it('may be the local address of the connection, whatever the server listens on', async ({ skip }) => {
     const address = Object.values(networkInterfaces())
       .flatMap((one) => one ?? [])
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
@@ -113,7 +113,7 @@ describe('the Host of a request', () => {
     expect((await fetch(`http://${address}:${port}/ping`)).status).toBe(200);
   });
 
-  it('may be what a proxy passes on, where the server listens on every address and has a public URL', async () => {
+  it('may be one that a proxy sends, where the server listens on every address and has a public URL', async () => {
     const app = await createServer({ agents: [echo], publicUrl: 'https://agents.example.com', playground: false });
     onTestFinished(() => app.close());
     await app.listen({ host: '0.0.0.0', port: 0 });
@@ -133,12 +133,12 @@ describe('the Host of a request', () => {
       return (await send(Number(port), { name: host, bytes, after: 'answer' })).map(({ status }) => status);
     };
     expect(await asked('agents.example.com')).toEqual([200]);
-    // A health check by the address of the node, and a proxy that sends a name of its own.
+    // A health check by the address of the node, and a proxy that sends its own name.
     expect(await asked(`127.0.0.1:${port}`)).toEqual([200]);
     expect(await asked('upstream')).toEqual([421]);
   });
 
-  it('is checked for the routes of a plugin only', async () => {
+  it('is checked only for the routes of the plugin', async () => {
     const app = Fastify();
     onTestFinished(() => app.close());
     app.get('/own', async () => 'ok');
@@ -168,14 +168,14 @@ describe('the Origin of a request', () => {
     'file://',
     'data:',
     'nonsense',
-  ])('is refused with 403 where it is another one, and the answer says what to do: %s', async (origin) => {
+  ])('is refused with 403 where it is another one, and the error says what to do: %s', async (origin) => {
     const served = await serve([echo]);
     const answer = await raw(served, 'GET /agents', host, `Origin: ${origin}`);
     expect([answer.status, answer.error.code]).toEqual([403, 'invalid_input']);
     expect(answer.error.message).toContain('--allow-origin');
   });
 
-  it('is checked for streams, and for a cancel, which any page may send without a body', async () => {
+  it('is checked for streams, and for a cancel, which any page may send without a preflight', async () => {
     const served = await serve([never]);
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const evil = 'Origin: https://evil.example';
@@ -186,7 +186,7 @@ describe('the Origin of a request', () => {
     expect((await (await served.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
   });
 
-  it('may be that of the public URL, also where a proxy sends another Host, or one that was allowed', async () => {
+  it('may be that of the public URL, also where a proxy sends another Host, or an allowed one', async () => {
     const options = {
       publicUrl: 'https://agents.example.com/base/',
       allowedHosts: ['node1'],
@@ -200,7 +200,7 @@ describe('the Origin of a request', () => {
     expect(await statusOf({ allowedOrigins: ['*'] }, { host: 'localhost', origin: 'https://any.example' })).toBe(200);
   });
 
-  it('of a page behind a proxy that ends TLS is compared by host and port', async () => {
+  it('of a page behind a proxy that terminates TLS is compared by host and port', async () => {
     const options = { allowedHosts: ['agents.example.com'] };
     const asked = (host: string, origin: string): Promise<number> => statusOf(options, { host, origin });
     expect(await asked('agents.example.com', 'https://agents.example.com')).toBe(200);
@@ -209,13 +209,13 @@ describe('the Origin of a request', () => {
   });
 });
 
-describe('names that are allowed', () => {
+describe('options of allowed names', () => {
   it.each([
     [{ allowedHosts: ['http://a.example'] }, /^allowedHosts: expected a host name .* got "http:\/\/a\.example"/],
     [{ allowedHosts: ['a.example:8000'] }, /^allowedHosts: expected a host name/],
     [{ allowedHosts: [''] }, /^allowedHosts: expected a host name/],
     [{ allowedOrigins: ['a.example'] }, /^allowedOrigins: expected an origin .* got "a\.example"/],
-  ])('have to be names: %j', async (options, says) => {
+  ])('must be valid names: %j', async (options, says) => {
     await expect(createServer({ agents: [agent('a', () => 'ok')], docs: false, ...options })).rejects.toThrow(says);
   });
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   if (!existsSync(resolve(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
 });
 
-describe('a path that does not take a method', () => {
+describe('a path without a method', () => {
   it.each([
     ['DELETE', '/agents', 'GET, HEAD'],
     ['OPTIONS', '/runs', 'POST, GET, HEAD'],
@@ -36,16 +36,16 @@ describe('a path that does not take a method', () => {
     ['DELETE', '/docs/', 'GET, HEAD'],
     ['OPTIONS', '/docs/static/index.css', 'HEAD, GET'],
     ['PUT', '/openapi.json', 'GET, HEAD'],
-  ])('answers 405, and says what it takes: %s %s', async (method, url, allow) => {
+  ])('answers 405, and lists the allowed methods: %s %s', async (method, url, allow) => {
     const app = await server();
-    // Not every one of them is known to the types.
+    // The types do not know all of these methods.
     const response = await app.inject(JSON.parse(JSON.stringify({ method, url })));
     expect([response.statusCode, response.headers.allow]).toEqual([405, allow]);
     if (method !== 'HEAD')
       expect(response.json().message).toBe(`${url.split('?')[0]} does not take ${method}, only ${allow}.`);
   });
 
-  it('is one that exists: all others answer 404, without their query', async () => {
+  it('is one of a route: all others answer 404, without their query', async () => {
     const app = await server();
     for (const url of ['/nothing', '/runs/a/b/c', '/runsx', '/agentsX/echo', '/docs/nothing/at/all']) {
       const response = await app.inject({ method: 'PUT', url: `${url}?token=secret` });
@@ -53,7 +53,7 @@ describe('a path that does not take a method', () => {
     }
   });
 
-  it('is known under a prefix as well', async () => {
+  it('is also found under a prefix', async () => {
     const app = Fastify();
     onTestFinished(() => app.close());
     await app.register(rivulet, { prefix: '/acp', agents: [echo], docs: false });
@@ -62,37 +62,34 @@ describe('a path that does not take a method', () => {
   });
 });
 
-describe('an error of an app around the plugin', () => {
+describe('an error of an app that embeds the plugin', () => {
   it.each([
-    [401, 'invalid_input', 'who are you?'],
+    [401, 'invalid_input', 'sign in first'],
     [403, 'invalid_input', 'not you'],
     [402, 'invalid_input', 'pay first'],
     [503, 'server_error', undefined],
     [502, 'server_error', undefined],
     [200, 'server_error', undefined],
     [undefined, 'server_error', undefined],
-  ])(
-    'keeps its status %s and its headers, and tells its text where the client is to blame',
-    async (status, code, says) => {
-      const app = Fastify();
-      onTestFinished(() => app.close());
-      app.addHook('onRequest', async (_, reply) => {
-        reply.header('WWW-Authenticate', 'Bearer').header('Retry-After', '7');
-        throw Object.assign(new Error(says ?? 'the password is hunter2'), { statusCode: status });
-      });
-      await app.register(rivulet, { prefix: '/acp', agents: [echo], docs: false, playground: false });
-      const response = await app.inject('/acp/agents');
-      const isError = status !== undefined && status >= 400;
-      expect([response.statusCode, response.json().code]).toEqual([isError ? status : 500, code]);
-      expect(response.headers).toMatchObject({ 'www-authenticate': 'Bearer', 'retry-after': '7' });
-      if (says === undefined) expect(response.body).not.toContain('hunter2');
-      else expect(response.json().message).toBe(says);
-    },
-  );
+  ])('keeps its status %s and its headers, and its message where it is a client error', async (status, code, says) => {
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    app.addHook('onRequest', async (_, reply) => {
+      reply.header('WWW-Authenticate', 'Bearer').header('Retry-After', '7');
+      throw Object.assign(new Error(says ?? 'the password is hunter2'), { statusCode: status });
+    });
+    await app.register(rivulet, { prefix: '/acp', agents: [echo], docs: false, playground: false });
+    const response = await app.inject('/acp/agents');
+    const isError = status !== undefined && status >= 400;
+    expect([response.statusCode, response.json().code]).toEqual([isError ? status : 500, code]);
+    expect(response.headers).toMatchObject({ 'www-authenticate': 'Bearer', 'retry-after': '7' });
+    if (says === undefined) expect(response.body).not.toContain('hunter2');
+    else expect(response.json().message).toBe(says);
+  });
 });
 
-describe('what a client takes', () => {
-  it('is read in any case, and a weight of zero means no', async () => {
+describe('content negotiation', () => {
+  it('ignores case, and takes a weight of zero for a refusal', async () => {
     const app = await server({ docs: false, playground: false });
     const { run_id } = (await app.inject({ method: 'POST', url: '/runs', payload: ask('echo') })).json();
     const typeFor = async (accept: string): Promise<string> => {
@@ -107,7 +104,7 @@ describe('what a client takes', () => {
     }
   });
 
-  it('decides about compression of the playground', async () => {
+  it('selects the compression of the playground', async () => {
     const app = await server({ docs: false });
     const encodingFor = async (accept: string): Promise<unknown> =>
       (await app.inject({ url: '/', headers: { 'accept-encoding': accept } })).headers['content-encoding'];
@@ -115,7 +112,7 @@ describe('what a client takes', () => {
     for (const none of ['gzip;q=0', 'x-gzip-y', 'gzip; q=0.0, br']) expect(await encodingFor(none)).toBeUndefined();
   });
 
-  it('is nothing where it has the page already, by any kind of tag', async () => {
+  it('answers 304 where the client has the page, by any kind of ETag', async () => {
     const app = await server({ docs: false });
     const tag = String((await app.inject('/')).headers.etag);
     const statusFor = async (header: string): Promise<number> =>
@@ -129,9 +126,9 @@ describe('what a client takes', () => {
   });
 });
 
-describe('what browsers may do with an answer', () => {
+describe('the security headers', () => {
   it.each(['/ping', '/agents', '/nothing', '/openapi.json', '/docs', '/docs/', '/docs/static/swagger-ui.css', '/'])(
-    'is little: it is not framed, sniffed, or loaded by other origins: %s',
+    'keep browsers from framing, sniffing or loading a response from other origins: %s',
     async (url) => {
       const app = await server();
       const { headers } = await app.inject(url);
@@ -146,7 +143,7 @@ describe('what browsers may do with an answer', () => {
     },
   );
 
-  it('is the same for streams and for what is stored', async () => {
+  it('are the same for streams and for stored resources', async () => {
     const app = await server({ docs: false, playground: false });
     const stream = await app.inject({ method: 'POST', url: '/runs', payload: ask('echo', 'a', { mode: 'stream' }) });
     const { session_id } = (await app.inject(`/runs/${stream.headers['run-id']}`)).json();
@@ -160,7 +157,7 @@ describe('what browsers may do with an answer', () => {
 });
 
 describe('links', () => {
-  it('begin with the path of the public URL, which a proxy takes away', async () => {
+  it('begin with the path of the public URL, which a proxy removes', async () => {
     const app = await server({ publicUrl: 'https://agents.example.com/base/' });
     const made = await app.inject({ method: 'POST', url: '/runs', payload: ask('echo') });
     expect(made.headers.location).toBe(`/base/runs/${made.headers['run-id']}`);
@@ -180,13 +177,13 @@ describe('links', () => {
     expect((await app.inject('/acp')).headers.location).toBe('/acp/');
   });
 
-  it('need a public URL that is one', async () => {
+  it('need a valid public URL', async () => {
     await expect(server({ publicUrl: 'agents.example.com' })).rejects.toThrow(/^publicUrl: expected an http/);
   });
 });
 
 describe('the log of requests', () => {
-  it('has their paths, and nothing of their queries', async () => {
+  it('has their paths without their queries', async () => {
     const lines: string[] = [];
     const logger = { level: 'info', stream: { write: (line: string) => lines.push(line) } };
     const app = await server({ docs: false, playground: false, logger });

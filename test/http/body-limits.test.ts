@@ -15,7 +15,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** Posts from a thread of its own, so that what blocks this one is the server alone. */
+/** Posts from another thread, so that only the server blocks this one. */
 class Sender {
   readonly #worker = new Worker(
     `const { parentPort } = require('node:worker_threads');
@@ -45,7 +45,7 @@ class Sender {
   }
 }
 
-// All of them fit into 10 MiB; some took the server from seconds to minutes.
+// All of them fit into 10 MiB; without limits, some blocked the server for seconds to minutes.
 const bombs: [what: string, text: string, status: number, says: RegExp][] = [
   ['20,000 messages', body(many(20_000, '{"parts":[]}')), 413, /more than 20000 JSON values/],
   ['740,000 messages', body(many(740_000, '{"parts":[]}')), 413, /more than 20000 JSON values/],
@@ -66,7 +66,7 @@ const largest: [what: string, text: string][] = [
 ];
 
 describe('the size of a body', () => {
-  it.each(bombs)('is limited, and the answer says to what: %s', async (_, text, status, says) => {
+  it.each(bombs)('is limited, and the error names the limit: %s', async (_, text, status, says) => {
     const served = await serve([quiet], { docs: false, playground: false });
     const delay = monitorEventLoopDelay({ resolution: 1 });
     const sender = new Sender();
@@ -76,11 +76,11 @@ describe('the size of a body', () => {
     delay.disable();
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text).message).toMatch(says);
-    // 40 ms on a machine of 2026 that does other things as well; without the limits, 1.5 seconds and more.
+    // 40 ms on a busy machine of 2026; without the limits, 1.5 seconds and more.
     expect(delay.max / 1e6).toBeLessThan(1_000);
   });
 
-  it.each(largest)('lets through what can be handled at once, with an Idempotency-Key: %s', async (_, text) => {
+  it.each(largest)('allows bodies that are handled quickly, with an Idempotency-Key: %s', async (_, text) => {
     const served = await serve([quiet], { docs: false, playground: false });
     const delay = monitorEventLoopDelay({ resolution: 1 });
     const sender = new Sender();
@@ -93,7 +93,7 @@ describe('the size of a body', () => {
     expect(delay.max / 1e6).toBeLessThan(1_000);
   });
 
-  it('may be set, in values and in bytes', async () => {
+  it('has configurable limits, in values and in bytes', async () => {
     const served = await serve([echo], { bodyValues: 10, bodyLimit: 200 });
     expect((await served.post('/runs', ask('echo'))).status).toBe(200);
     const wide = await served.post('/runs', ask('echo', 'a', { x: [1, 2, 3, 4, 5, 6] }));
@@ -102,7 +102,7 @@ describe('the size of a body', () => {
     expect([long.status, (await long.json()).message]).toEqual([413, expect.stringContaining('larger')]);
   });
 
-  it('in bytes holds for chunks without a length as well', async () => {
+  it('is also limited for chunks without a length', async () => {
     const served = await serve([echo], { bodyLimit: 1_000 });
     const pieces = new ReadableStream({
       start(controller) {
@@ -115,7 +115,7 @@ describe('the size of a body', () => {
     expect((await fetch(`${served.url}/runs`, init)).status).toBe(413);
   });
 
-  it('is that of the text itself: a Content-Encoding is refused, and says why', async () => {
+  it('is that of the text itself: a Content-Encoding is refused with the reason', async () => {
     const served = await serve([echo]);
     for (const encoding of ['gzip', 'br, gzip', 'x']) {
       const response = await served.post('/runs', ask('echo'), { 'content-encoding': encoding });
@@ -126,7 +126,7 @@ describe('the size of a body', () => {
   });
 });
 
-describe('JSON text that is measured while it comes', () => {
+describe('JSON text that is measured on arrival', () => {
   const tricky = String.raw`{"a,[{":"\"[[[\\","b":["\\\\","\u005b,",{"c":[]}],"ü川":"🌊,"}`;
 
   const fits = (text: string, values: number, piece: number): boolean => {
@@ -140,14 +140,14 @@ describe('JSON text that is measured while it comes', () => {
     }
   };
 
-  it('is measured alike in pieces of any size, and brackets and commas in strings do not count', () => {
-    // One to begin with, four lists and objects, four commas.
+  it('has the same size in chunks of any length, without brackets and commas in strings', () => {
+    // The root, four lists and objects, four commas.
     for (let piece = 1; piece <= Buffer.byteLength(tricky); piece += 1) {
       expect([fits(tricky, 9, piece), fits(tricky, 8, piece)], `pieces of ${piece}`).toEqual([true, false]);
     }
   });
 
-  it('may have 100 levels and objects of 1,000 members, and lists as long as values are left', () => {
+  it('may have 100 levels, objects of 1,000 members, and lists up to the limit of values', () => {
     const nested = (levels: number): string => '[{"a":'.repeat(levels / 2);
     expect([fits(nested(100), 1e6, 7), fits(nested(102), 1e6, 7)]).toEqual([true, false]);
     expect([fits(`{${named(1_000)}}`, 1e6, 7), fits(`{${named(1_001)}}`, 1e6, 7)]).toEqual([true, false]);
@@ -155,7 +155,7 @@ describe('JSON text that is measured while it comes', () => {
     expect(fits(`[${many(300, `{${named(999)}}`)}]`, 1e6, 7)).toBe(true);
   });
 
-  it('is left to the parser where it is no JSON', () => {
+  it('is left to the parser where it is invalid', () => {
     expect(fits(']}]}]', 1, 1)).toBe(true);
     expect(fits('"\\', 1, 1)).toBe(true);
   });

@@ -5,7 +5,7 @@ import type { ServerOptions } from '../../src/index.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { ask, finished, type Served, serve } from '../support/serve.ts';
 
-/** A connection of bytes, and what came over it so far. */
+/** A raw connection, and the text received so far. */
 class Wire {
   readonly socket: Socket;
   text = '';
@@ -17,7 +17,7 @@ class Wire {
     this.socket.setEncoding('utf8').on('data', (chunk) => {
       this.text += chunk;
     });
-    // A reset is an end as well.
+    // A reset also ends the connection.
     this.socket.on('error', () => {});
     this.closed = new Promise((resolve) => this.socket.on('close', () => resolve()));
     onTestFinished(() => void this.socket.destroy());
@@ -42,8 +42,8 @@ const json = (served: Served, body: object, ...headers: string[]): Wire => {
 };
 const errorIn = (text: string) => JSON.parse(text.split('\r\n\r\n')[1] ?? '');
 
-describe('what is no HTTP', () => {
-  it('is not answered in the middle of a stream, which ends', async () => {
+describe('invalid HTTP', () => {
+  it('is not answered during a stream, which ends', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const wire = json(served, ask('tap', 'a', { mode: 'stream' }));
@@ -56,7 +56,7 @@ describe('what is no HTTP', () => {
     expect(wire.text).not.toContain('not valid HTTP');
   });
 
-  it('is not answered in the place of a run that is waited for', async () => {
+  it('is not answered instead of a pending run', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const wire = json(served, ask('tap'));
@@ -67,7 +67,7 @@ describe('what is no HTTP', () => {
     tap.complete();
   });
 
-  it('is answered where it is the body of a request, and between requests', async () => {
+  it('is answered in the body of a request, and between requests', async () => {
     const served = await serve([echo]);
     const body = new Wire(served)
       .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json')
@@ -82,7 +82,7 @@ describe('what is no HTTP', () => {
     expect(later.text).toMatch(/\{\}HTTP\/1\.1 400 Bad Request\r\n/);
   });
 
-  it('has a reason phrase of its own where headers are too large', async () => {
+  it('has its own reason phrase where headers are too large', async () => {
     const served = await serve([echo]);
     const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost', `X: ${'a'.repeat(70_000)}`, '');
     await wire.closed;
@@ -91,10 +91,10 @@ describe('what is no HTTP', () => {
   });
 });
 
-describe('a client that is too slow', () => {
+describe('a slow client', () => {
   const quick = { headersTimeout: 50, receiveTimeout: 100, keepAliveTimeout: 100 };
 
-  it('with its headers is answered 408', async () => {
+  it('is answered 408 for late headers', async () => {
     const served = await serve([echo], quick);
     const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost');
     await wire.closed;
@@ -102,7 +102,7 @@ describe('a client that is too slow', () => {
     expect(errorIn(wire.text)).toMatchObject({ code: 'invalid_input', data: { reason: 'request_timeout' } });
   });
 
-  it('with its body is answered 408', async () => {
+  it('is answered 408 for a late body', async () => {
     const served = await serve([echo], quick);
     const wire = new Wire(served)
       .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 100', '')
@@ -112,7 +112,7 @@ describe('a client that is too slow', () => {
     expect(wire.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  it('and says nothing at all, is left without an answer, as a browser’s spare connection wants it', async () => {
+  it('that sends nothing gets no answer, as for an unused connection of a browser', async () => {
     const served = await serve([echo], quick);
     const wire = new Wire(served);
     await wire.closed;
@@ -122,7 +122,7 @@ describe('a client that is too slow', () => {
   it.each([
     ['after a request', true],
     ['before any', false],
-  ])('keeps no connection open with line feeds now and then, %s', async (_, used) => {
+  ])('does not keep a connection open with line feeds, %s', async (_, used) => {
     const served = await serve([echo], { keepAliveTimeout: 1_000 });
     const wire = new Wire(served);
     if (used) {
@@ -135,13 +135,13 @@ describe('a client that is too slow', () => {
     expect(wire.text).not.toContain('400');
   });
 
-  it('is another thing than one that reads a stream, or waits for a run', async () => {
+  it('may read a stream or wait for a run for longer than the time-out', async () => {
     const tap = new Tap();
     const served = await serve([never, tap.agent], { keepAliveTimeout: 1_000, heartbeat: 100 });
     const stream = json(served, ask('never', 'a', { mode: 'stream' }));
     const waiting = json(served, ask('tap'));
     await tap.started();
-    // Some times the time-out.
+    // Several times the time-out.
     await stream.until(/(:\n[^:]*){20}/);
     tap.complete();
     await waiting.until('completed');
@@ -149,7 +149,7 @@ describe('a client that is too slow', () => {
 });
 
 describe('a server that is full', () => {
-  it('closes connections beyond its limit, and takes others when there is room', async () => {
+  it('closes connections beyond its limit, and accepts new ones later', async () => {
     const served = await serve([echo], { maxConnections: 2 });
     const open = [new Wire(served), new Wire(served)];
     for (const wire of open) {
@@ -162,7 +162,7 @@ describe('a server that is full', () => {
     await expect.poll(() => served.get('/ping').then(({ status }) => status, String)).toBe(200);
   });
 
-  it('makes no run for a stream that it has no room for, and breaks readers’ connections', async () => {
+  it('creates no run for a refused stream, and closes the connection of a refused reader', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent, echo], { maxStreams: 1 });
     const first = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
@@ -198,7 +198,7 @@ describe('options', () => {
     [{ limits: { runTtl: Number.POSITIVE_INFINITY } }, 'limits.runTtl: expected integer'],
     [{ limits: { runTimeout: -1 } }, 'limits.runTimeout: expected integer to be greater or equal to 0'],
     [{ limits: JSON.parse('{"runtime":5}') }, 'limits.runtime: unexpected property'],
-  ])('that mean nothing stop the start, and are named: %j', async (options, says) => {
+  ])('that are invalid prevent the start, and are named: %j', async (options, says) => {
     await expect(serve([agent('a', () => 'ok')], options)).rejects.toThrow(says);
   });
 });

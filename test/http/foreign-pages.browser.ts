@@ -37,10 +37,10 @@ inBrowser('a page in a browser', () => {
   ): Promise<number> =>
     page.evaluate(async ([url, options]) => (await fetch(url, options)).status, [path, init] as const);
 
-  it('whose name resolves to this machine reads nothing and does nothing', async () => {
+  it('whose name resolves to this machine can read and do nothing', async () => {
     const run_id = await begin();
     const page = await browser().newPage();
-    // Chromium takes every name under localhost to 127.0.0.1, as a name server of an attacker would.
+    // Chromium resolves every name under localhost to 127.0.0.1, as an attacker's name server would.
     const base = `http://evil.localhost:${port}`;
     await page.route(`${base}/page`, (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }));
     await page.goto(`${base}/page`);
@@ -67,7 +67,7 @@ inBrowser('a page in a browser', () => {
         ),
       `${target}/runs/${run_id}/cancel`,
     );
-    // The request got there, and the page is not even told that it was refused.
+    // The request arrived, and the page does not learn that it was refused.
     const [{ headers }] = await asked;
     expect([headers.origin, answer]).toEqual([new URL(page.url()).origin, 'blocked']);
     expect(await statusOf(run_id)).toBe('in-progress');
@@ -83,7 +83,7 @@ inBrowser('a page in a browser', () => {
     await page.close();
   });
 
-  it('of the documentation shows all calls, and breaks none of its own rules', async () => {
+  it('of the documentation shows all calls, without violating its own policy', async () => {
     const page = await browser().newPage();
     const wrong: string[] = [];
     page.on('pageerror', (error) => wrong.push(error.message));

@@ -10,13 +10,13 @@ describe('an SSE frame', () => {
 describe('the frames of a batch', () => {
   const batch = (first: number, chars = 1) => ({ first, lines: ['a'.repeat(chars), 'b'] });
 
-  it('are made once, with ids that go on from its first', () => {
+  it('are built once, with ids that continue from its first', () => {
     const one = batch(3);
     expect(framesOf(one)).toEqual([{ text: 'id: 3\ndata: a\n\nid: 4\ndata: b\n\n', bytes: 30 }]);
     expect(framesOf(one)).toBe(framesOf(one));
   });
 
-  it('come in pieces, and a long event in a piece of its own', () => {
+  it('are cut into pieces, with a long event in a piece of its own', () => {
     const long = 20_000;
     const pieces = framesOf(batch(1, long));
     expect(pieces.map(({ text }) => text === frame(1, 'a'.repeat(long)) || text)).toEqual([true, frame(2, 'b')]);

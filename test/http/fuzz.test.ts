@@ -4,7 +4,7 @@ import { MalformedRequests } from '../support/malformed.ts';
 import { excerpt, fault, send } from '../support/raw-http.ts';
 import { ask, serve } from '../support/serve.ts';
 
-// Ten thousand, against a process, are in test/long/fuzz.ts.
+// test/long/fuzz.ts sends ten thousand to a process.
 const seed = 20_261;
 
 describe('three hundred malformed requests', () => {
@@ -27,7 +27,7 @@ describe('three hundred malformed requests', () => {
     };
     await Promise.all(Array.from({ length: 10 }, () => sender(30)));
     expect(faults).toEqual([]);
-    // They got as far as each of the ways to refuse.
+    // The requests reached each kind of refusal.
     for (const status of [200, 400, 404, 405, 415, 422, 431]) expect(statuses).toContain(status);
     expect((await served.get('/ping')).status).toBe(200);
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);

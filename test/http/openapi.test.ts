@@ -10,7 +10,7 @@ interface Operation {
 }
 
 describe('the OpenAPI document', () => {
-  it('is 3.1, names every schema once, and refers to nothing that is not there', async () => {
+  it('is 3.1, names every schema once, and has no broken reference', async () => {
     const served = await serve([echo]);
     const document = await (await served.get('/openapi.json')).json();
     expect(document.openapi).toBe('3.1.0');
@@ -34,7 +34,7 @@ describe('the OpenAPI document', () => {
     expect(text).not.toContain('"$id"');
   });
 
-  it('has every path of the contract, with the methods that it takes', async () => {
+  it('has every path of the contract, with its methods', async () => {
     const served = await serve([echo]);
     const { paths } = await (await served.get('/openapi.json')).json();
     const calls = Object.entries<object>(paths).flatMap(([path, item]) =>
@@ -65,7 +65,7 @@ describe('the OpenAPI document', () => {
     return Object.values<Record<string, Operation>>(paths).flatMap((item) => Object.values(item));
   };
 
-  it('names each operation for generators of clients', async () => {
+  it('names each operation for client generators', async () => {
     const ids = (await operations(await serve([echo]))).map(({ operationId }) => operationId);
     expect(ids.sort()).toEqual([
       'cancelRun',
@@ -93,7 +93,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes an Error as the protocol has it, and texts with a shape by their format', async () => {
+  it('describes an Error as the protocol does, and texts with a format', async () => {
     const served = await serve([echo]);
     const document = await (await served.get('/openapi.json')).json();
     const { Error: body, ErrorCode, Run, MessagePart, Person } = document.components.schemas;
@@ -107,7 +107,7 @@ describe('the OpenAPI document', () => {
     expect(JSON.stringify(document)).not.toContain('rivulet:');
   });
 
-  it('makes no field of a request one that generated types require', async () => {
+  it('has no field in a request that generated types require without need', async () => {
     const served = await serve([echo]);
     const { MessagePart, RunResumeRequest } = (await (await served.get('/openapi.json')).json()).components.schemas;
     expect(MessagePart.properties.content_encoding).not.toHaveProperty('default');
@@ -115,7 +115,7 @@ describe('the OpenAPI document', () => {
     expect(RunResumeRequest.required).toEqual(['await_resume']);
   });
 
-  it('has an example that runs as it stands', async () => {
+  it('has an example that runs unchanged', async () => {
     const served = await serve([echo]);
     const { paths } = await (await served.get('/openapi.json')).json();
     const body = paths['/runs'].post.requestBody.content['application/json'];
@@ -126,14 +126,14 @@ describe('the OpenAPI document', () => {
   it.each([
     ['the public URL', { publicUrl: 'https://agents.example.com/base' }, 'https://agents.example.com/base'],
     ['this server', {}, '/'],
-  ])('says where the calls are: %s', async (_, options, url) => {
+  ])('has the URL of the calls: %s', async (_, options, url) => {
     const served = await serve([echo], options);
     const { servers, paths } = await (await served.get('/openapi.json')).json();
     expect(servers).toEqual([{ url }]);
     expect(paths['/runs']).toBeDefined();
   });
 
-  it('says where the calls are: below the prefix that it is registered with', async () => {
+  it('has the URL of the calls: with the prefix of the plugin', async () => {
     const app = Fastify();
     onTestFinished(() => app.close());
     await app.register(rivulet, { prefix: '/acp', agents: [echo] });

@@ -22,7 +22,7 @@ describe('the playground over HTTP', () => {
     if (!existsSync(resolve(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
   });
 
-  it('is asked for anew each time, and what it loads is kept for ever', async () => {
+  it('is revalidated each time, and its assets are cached for ever', async () => {
     const app = await server();
     const page = await app.inject('/');
     expect(page.statusCode).toBe(200);
@@ -39,7 +39,7 @@ describe('the playground over HTTP', () => {
     }
   });
 
-  it('may run its own scripts only, and speak to its own server only', async () => {
+  it('may run only its own scripts, and call only its own server', async () => {
     const app = await server();
     const { headers, body } = await app.inject('/');
     const policy = String(headers['content-security-policy']);
@@ -48,7 +48,7 @@ describe('the playground over HTTP', () => {
     expect(body).not.toMatch(/<script(?![^>]* src=)|<style|https?:\/\//);
   });
 
-  it('comes compressed to those who take that, and is as small as the README says', async () => {
+  it('is compressed for clients that accept it, and is as small as the README says', async () => {
     const app = await server();
     let size = 0;
     for (const path of ['', ...assetsOf((await app.inject('/')).body)]) {
@@ -63,13 +63,13 @@ describe('the playground over HTTP', () => {
     expect(Math.abs(size / 1000 - Number(said))).toBeLessThan(2);
   });
 
-  it('can be left out', async () => {
+  it('can be switched off', async () => {
     const app = await server({ playground: false });
     const page = await app.inject('/');
     expect([page.statusCode, page.json().code]).toEqual([404, 'not_found']);
   });
 
-  it('stands under the prefix of a plugin, with a slash, which its files are named after', async () => {
+  it('is served under the prefix of a plugin with a slash, to which its URLs are relative', async () => {
     const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } });
     onTestFinished(() => app.close());
     await app.register(rivulet, { prefix: '/acp', agents: [echo], docs: false });
@@ -80,7 +80,7 @@ describe('the playground over HTTP', () => {
     expect((await app.inject(`/acp/${asset}`)).statusCode).toBe(200);
   });
 
-  it('leaves every other path as it was', async () => {
+  it('does not change any other path', async () => {
     const app = await server();
     for (const url of ['/assets/', '/assets/../package.json', '/assets/nothing.js', '/index.html']) {
       expect((await app.inject(url)).statusCode, url).toBe(404);

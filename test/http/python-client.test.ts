@@ -6,7 +6,7 @@ import { ask, serve } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
 
-/** Every event has a number and an object with a type; answers the numbers. */
+/** Checks that every event has a number and an object with a type, and returns the numbers. */
 const numbersOf = (text: string): number[] =>
   readAsPython(text).map(({ id, data }) => {
     expect(JSON.parse(data)).toMatchObject({ type: expect.any(String) });
@@ -14,7 +14,7 @@ const numbersOf = (text: string): number[] =>
   });
 
 describe('a stream, read by ACP’s Python client', () => {
-  it('has no event but those of the run', async () => {
+  it('has only the events of the run', async () => {
     const served = await serve([echo]);
     const live = await (await served.post('/runs', ask('echo', 'a\u2028b\u0085c', { mode: 'stream' }))).text();
     expect(numbersOf(live)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -23,13 +23,13 @@ describe('a stream, read by ACP’s Python client', () => {
     expect(numbersOf(rest)).toEqual([5, 6]);
   });
 
-  it('has its retry hint in the first event’s block', async () => {
+  it('has the retry time in the block of the first event', async () => {
     const served = await serve([echo], { retry: 250 });
     const text = await (await served.post('/runs', ask('echo', 'a', { mode: 'stream' }))).text();
     expect(text).toMatch(/^retry: 250\nid: 1\ndata: /);
   });
 
-  it('is not ended by the comments that keep an idle one open', async () => {
+  it('does not end at the comments that keep it open', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent], { heartbeat: 5 });
     const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
@@ -44,7 +44,7 @@ describe('a stream, read by ACP’s Python client', () => {
     expect(numbersOf(text)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  it('begins with comments where nothing has happened since its cursor', async () => {
+  it('begins with comments where there is no event after the cursor', async () => {
     const served = await serve([never], { heartbeat: 5 });
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const response = await served.get(`/runs/${run_id}/events?after=2`, sse);
@@ -60,7 +60,7 @@ describe('a stream, read by ACP’s Python client', () => {
 
 describe('a request of ACP’s Python client', () => {
   const body = JSON.stringify(ask('echo'));
-  // `fetch` would name a type by itself.
+  // `fetch` would add a content type.
   const post = async (headers: Record<string, string>, method: 'POST' | 'GET' = 'POST') => {
     const served = await serve([echo]);
     return served.app.inject({
@@ -89,13 +89,13 @@ describe('a request of ACP’s Python client', () => {
 });
 
 describe('a stream that fails', () => {
-  it('ends with an error that tells nothing of the store, whose cause is in the log', async () => {
+  it('ends with an error without details of the store, which are in the log', async () => {
     const lines: string[] = [];
     const store = await openStore('memory:');
     const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
     const long = agent('long', () => Array.from({ length: 2_000 }, (_, n) => `${n} ${'x'.repeat(200)}`));
     const { events } = store;
-    // A rejection would be waited out; this is a fault.
+    // A rejection would be retried; this is a fault.
     const damaged = Object.defineProperty([], 0, {
       get() {
         throw new Error('cannot open /var/lib/db: postgres://admin:hunter2@db');

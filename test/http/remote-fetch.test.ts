@@ -18,7 +18,7 @@ async function other(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Why a URL is not read. */
+/** The reason why a URL is not read. */
 async function refusal(url: string, options: ForeignOptions = {}): Promise<string> {
   const read = createFetch(options)(url, never);
   const error: unknown = await read.then(
@@ -70,7 +70,7 @@ describe('an address', () => {
     },
   );
 
-  it('is allowed by networks of its own family, and the other family is no trouble', () => {
+  it('is allowed by networks of its own family, and unaffected by those of the other', () => {
     const warn = vi.spyOn(console, 'warn');
     onTestFinished(() => warn.mockRestore());
     const isAllowed = addressRule(['10.0.0.0/8', 'fd00::/8', '192.168.1.7', '::1']);
@@ -84,7 +84,7 @@ describe('an address', () => {
   });
 
   it.each(['10.0.0.0/33', '10.0.0/8', 'localhost', '10.0.0.1-10.0.0.9', '10.0.0.0/', 'fd00::/129', '', '0x7f000001'])(
-    'or network that is none stops the start: "%s"',
+    'or network that is invalid prevents the start: "%s"',
     async (network) => {
       const starting = createServer({ agents: [echo], docs: false, foreign: { allowNetworks: [network] } });
       await expect(starting).rejects.toThrow(/^--allow-network .*: expected an address or a range/);
@@ -107,7 +107,7 @@ describe('a name', () => {
     expect(await lookedUp([])).toBeInstanceOf(Error);
   });
 
-  it('waits while two others are looked up, which leaves threads for the rest of the process', async () => {
+  it('waits while two others are looked up, so that other threads stay free', async () => {
     const asked: (() => void)[] = [];
     let asking = 0;
     let most = 0;
@@ -135,7 +135,7 @@ describe('a name', () => {
   });
 });
 
-describe('what is said of a resource that cannot be read', () => {
+describe('the error for a resource that cannot be read', () => {
   const loopback = { allowNetworks: ['127.0.0.1'] };
 
   it('is the same for a name that does not exist, a private address, and a closed port', async () => {
@@ -159,7 +159,7 @@ describe('what is said of a resource that cannot be read', () => {
     expect(await refusal(url, loopback)).toBe(`The session’s resource ${base}/m/1 could not be read: it answered 404.`);
   });
 
-  it('is said at once where the server switches protocols', async () => {
+  it('comes at once where the server switches protocols', async () => {
     const base = await other(() => {});
     const switching = await other((request) => {
       request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -168,7 +168,7 @@ describe('what is said of a resource that cannot be read', () => {
     expect(await refusal(base, { ...loopback, timeout: 20 })).toContain('it took longer than 20 ms');
   });
 
-  it('is said of other protocols as well', async () => {
+  it('is the same for other protocols', async () => {
     for (const url of ['file:///etc/passwd', 'ftp://a.example/', 'nonsense']) {
       expect(await refusal(url)).toContain('only http and https URLs are read');
     }

@@ -12,14 +12,14 @@ const kilobytes = agent('kilobytes', (input) =>
   range(0, Number(input[0]?.parts[0]?.content)).pipe(map(() => 'x'.repeat(1_000))),
 );
 
-/** The id of a run that is over, without having read its output. */
+/** The id of a final run, without reading its output. */
 async function over(served: Served, name: string, text: string): Promise<string> {
   const response = await served.post('/runs', ask(name, text));
   await response.body?.cancel();
   return response.headers.get('run-id') ?? '';
 }
 
-/** A stream of the run over a socket that nobody reads until the test does, and the server's end of it. */
+/** A stream of the run over a socket that is paused until the test reads it, and the server's end of the socket. */
 async function open({ app, url }: Served, run_id: string): Promise<{ client: Socket; server: Socket }> {
   const { port, host } = new URL(url);
   const client = connect(Number(port), '127.0.0.1');
@@ -36,7 +36,7 @@ async function open({ app, url }: Served, run_id: string): Promise<{ client: Soc
 }
 
 describe('a reader', () => {
-  it('that takes nothing of what waits for it is dropped', async () => {
+  it('that does not read pending data is dropped', async () => {
     const served = await serve([kilobytes], { stalledAfter: 100 });
     const run_id = await over(served, 'kilobytes', '5000');
     const { server } = await open(served, run_id);
@@ -44,7 +44,7 @@ describe('a reader', () => {
     expect(server.bytesWritten).toBeLessThan(10_000_000);
   });
 
-  it('that has all there is may stay for as long as it likes', async () => {
+  it('that has read everything stays connected', async () => {
     const served = await serve([never], { stalledAfter: 20, heartbeat: 10_000 });
     const { run_id } = await (await served.post('/runs', ask('never', '', { mode: 'async' }))).json();
     const { client: idle } = await open(served, run_id);
@@ -53,13 +53,13 @@ describe('a reader', () => {
       text += chunk;
     });
     idle.resume();
-    // Ten times the time in which a stalled one is dropped.
+    // Ten times the time after which a stalled reader is dropped.
     await beats(await serve([never], { heartbeat: 20 }), 10);
     expect(idle.readyState).toBe('open');
     expect(text).toContain('run.in-progress');
   });
 
-  it('that reads slowly gets all of it, be it one event of megabytes', async () => {
+  it('that reads slowly gets everything, even one event of megabytes', async () => {
     const stalledAfter = 600;
     const served = await serve([kilobytes], { stalledAfter });
     const { client: socket } = await open(served, await over(served, 'kilobytes', '6000'));
@@ -74,7 +74,7 @@ describe('a reader', () => {
       tail = (tail + (chunk ?? '').toString()).slice(-10);
       return !socket.readableEnded && !socket.destroyed;
     });
-    // The tokens, the last event, which has all of them again, and the end of a response that is whole.
+    // The tokens, the last event, which repeats all of them, and the end of a complete response.
     expect(bytes).toBeGreaterThan(2 * 6_000_000);
     expect(tail).toMatch(/\n0\r\n\r\n$/);
     expect(performance.now() - from).toBeGreaterThan(stalledAfter);
@@ -82,7 +82,7 @@ describe('a reader', () => {
 });
 
 describe('fifty readers that never read a run of 5 MB', () => {
-  it('cost a constant each, and slow nobody down', async () => {
+  it('cost a constant each, and do not slow down other readers', async () => {
     const served = await serve([kilobytes, tokens]);
     const run_id = await over(served, 'kilobytes', '5000');
     const warm = median(await times(served, 9));
@@ -92,15 +92,15 @@ describe('fifty readers that never read a run of 5 MB', () => {
     while (!readers.every(({ writableLength }) => writableLength > 0)) await new Promise((go) => setImmediate(go));
     const each = ((await memory()) - before) / 50;
     const during = median(await times(served, 9));
-    // A piece of at most 16 KiB in its socket, its text, and the objects of a connection at both its ends,
-    // which are both in this process. Without back-pressure it would be what the kernel does not take, megabytes.
+    // A piece of at most 16 KiB in its socket, its text, and the objects of both ends of the connection, which are both in
+    // this process. Without backpressure it would be megabytes.
     expect(each).toBeLessThan(150_000);
-    // Fifty more streams are open, and none of them has anything to do; the rest is the machine's noise.
+    // Fifty more streams are open, and all are idle; the rest is noise of the machine.
     expect(during).toBeLessThan(3 * warm + 10);
   });
 });
 
-/** Milliseconds of some streams of a thousand tokens, one after the other. */
+/** Milliseconds of each of some streams of a thousand tokens, one after the other. */
 async function times(served: Served, count: number): Promise<number[]> {
   const taken: number[] = [];
   while (taken.length < count) {
@@ -114,12 +114,12 @@ async function times(served: Served, count: number): Promise<number[]> {
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-/** Bytes that are held, not those that wait to be collected. */
+/** Bytes of live memory, without garbage. */
 async function memory(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const gc: unknown = runInNewContext('gc');
   if (typeof gc !== 'function') throw new Error('there is no gc');
-  // Buffers are given back in the turn after the one in which they were collected.
+  // Buffers are freed in the turn after their collection.
   for (let round = 0; round < 3; round += 1) {
     gc();
     await new Promise((resolve) => setImmediate(resolve));
@@ -128,7 +128,7 @@ async function memory(): Promise<number> {
   return heapUsed + external;
 }
 
-/** Calls back at every comment of an idle stream, as often as said or as long as wanted. */
+/** Calls back at every comment of an idle stream, `count` times or until it returns false. */
 async function beats(clock: Served, count: number, wanted: () => boolean = () => true): Promise<void> {
   const stream = await clock.post('/runs', ask('never', '', { mode: 'stream' }));
   let beat = 0;

@@ -8,7 +8,7 @@ import { ask, finished, frames, framesUntil, serve, textOf, types } from '../sup
 const sse = { accept: 'text/event-stream' };
 
 describe('a stream', () => {
-  it('begins with headers that proxies need, the run’s id, and a retry hint, before the agent says anything', async () => {
+  it('begins with headers for proxies, the id of the run and a retry time, before any output of the agent', async () => {
     const served = await serve([never]);
     const response = await served.post('/runs', ask('never', 'a', { mode: 'stream' }));
     expect(response.status).toBe(200);
@@ -23,7 +23,7 @@ describe('a stream', () => {
     expect(new TextDecoder().decode(first?.value)).toMatch(/^retry: \d+\n/);
   });
 
-  it('has frames of id and data only, with LF, numbered from 1', async () => {
+  it('has frames with only id and data, with LF, numbered from 1', async () => {
     const served = await serve([tokens]);
     const text = await (await served.post('/runs', ask('tokens', '3', { mode: 'stream' }))).text();
     expect(text.replace(/^data: .*$/gm, 'data')).toBe(
@@ -31,7 +31,7 @@ describe('a stream', () => {
     );
   });
 
-  it('passes each token on as it comes', async () => {
+  it('sends each token at once', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
@@ -47,7 +47,7 @@ describe('a stream', () => {
     expect(tap.subscriptions).toBe(1);
   });
 
-  it('joins with what came before, from any event of a live or a finished run', async () => {
+  it('resumes after any event of a live or a final run', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
     const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
@@ -68,7 +68,7 @@ describe('a stream', () => {
     }
   });
 
-  it('answers 204 at the end of a run that is over, so that an EventSource stops', async () => {
+  it('answers 204 after the last event of a final run, so that an EventSource stops', async () => {
     const served = await serve([echo]);
     const run = await (await served.post('/runs', ask('echo'))).json();
     const response = await served.get(`/runs/${run.run_id}/events`, { ...sse, 'last-event-id': '6' });
@@ -86,7 +86,7 @@ describe('a stream', () => {
     expect(types((await framesOf(text)).map(({ event }) => event))).toEqual(['run.created', 'run.in-progress']);
   });
 
-  it('that is dropped does not stop the run, nor does one that nobody reads', async () => {
+  it('does not stop the run when it is dropped or not read', async () => {
     const served = await serve([agent('slow', () => interval(1).pipe(take(30), map(String)))]);
     const response = await served.post('/runs', ask('slow', 'a', { mode: 'stream' }));
     const run_id = response.headers.get('run-id') ?? '';
@@ -94,7 +94,7 @@ describe('a stream', () => {
     expect((await finished(served, run_id)).status).toBe('completed');
   });
 
-  it('is let go of when its reader leaves', async () => {
+  it('is closed when its reader disconnects', async () => {
     const served = await serve([never]);
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const readers = await Promise.all(Array.from({ length: 20 }, () => served.get(`/runs/${run_id}/events`, sse)));
@@ -105,7 +105,7 @@ describe('a stream', () => {
     while ((await connections()) > 2) await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('reaches a slow reader whole, while fast ones do not wait for it', async () => {
+  it('reaches a slow reader completely, without delaying fast ones', async () => {
     const served = await serve([tokens]);
     const n = 20_000;
     const { run_id } = await (await served.post('/runs', ask('tokens', '1', { mode: 'async' }))).json();
@@ -133,7 +133,7 @@ describe('a stream', () => {
     expect(said.filter(Boolean)).toEqual(words);
   });
 
-  it('speaks to a client of HTTP/1.0, which knows no chunks', async () => {
+  it('supports clients of HTTP/1.0, which has no chunks', async () => {
     const served = await serve([tokens]);
     const { run_id } = await (await served.post('/runs', ask('tokens', '3'))).json();
     const { hostname, port } = new URL(served.url);
@@ -147,7 +147,7 @@ describe('a stream', () => {
     );
   });
 
-  it('waits for its turn on a connection, and loses nothing meanwhile', async () => {
+  it('waits for the earlier responses of its connection, and loses nothing meanwhile', async () => {
     const [first, second] = [new Tap('first'), new Tap('second')];
     const served = await serve([first.agent, second.agent]);
     const begin = async (name: string): Promise<string> =>
@@ -183,7 +183,7 @@ describe('a stream', () => {
     expect(bodies.map((body) => body.endsWith('\r\n0\r\n\r\n'))).toEqual([true, true]);
   });
 
-  it('answers HEAD without hanging', async () => {
+  it('answers HEAD at once', async () => {
     const served = await serve([never]);
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const response = await fetch(`${served.url}/runs/${run_id}/events`, { method: 'HEAD', headers: sse });

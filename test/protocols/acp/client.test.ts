@@ -28,14 +28,14 @@ const setUp = async (more: Parameters<typeof serve>[0] = []) => {
   return { served, client: new Client({ baseUrl: served.url }) };
 };
 
-/** The published client of the protocol, unchanged, against a server that listens. */
+/** The published client of the protocol, unchanged, with a listening server. */
 describe('an ACP client', () => {
   it('pings and lists', async () => {
     const { client } = await setUp();
     await client.ping();
     expect((await client.agents()).map(({ name }) => name)).toEqual(['ask', 'echo', 'never']);
     expect((await client.agent('echo')).description).toBe("The test's echo.");
-    await expect(client.agent('nobody')).rejects.toThrow('There is no agent nobody');
+    await expect(client.agent('unknown')).rejects.toThrow('There is no agent unknown');
   });
 
   it('runs in sync mode', async () => {

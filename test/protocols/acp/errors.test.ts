@@ -8,7 +8,7 @@ import { openStore } from '../../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../../support/agents.ts';
 import { ask, finished, type Served, serve } from '../../support/serve.ts';
 
-const nobody = '00000000-0000-4000-8000-000000000000';
+const unknownId = '00000000-0000-4000-8000-000000000000';
 const images = agent('images', () => 'ok', { input_content_types: ['image/*', 'application/json'] });
 const typed = (content_type: string) => ask('images', '', { input: [{ parts: [{ content: 'a', content_type }] }] });
 const part = (more: object) => ask('echo', '', { input: [{ parts: [{ content: 'aGk=', ...more }] }] });
@@ -90,7 +90,7 @@ const cases: Case[] = [
     /^input\[0\]\.parts\[0\]: content is not base64/,
   ],
   [
-    'a date that is none',
+    'an invalid date',
     '/runs',
     ask('echo', '', { input: [{ parts: [], created_at: '2026-13-01T00:00:00Z' }] }),
     422,
@@ -99,9 +99,9 @@ const cases: Case[] = [
   ],
   ['a session id that is no uuid', '/runs', ask('echo', 'a', { session_id: '1' }), 422, 'invalid_input', /^session_id/],
   [
-    'a session with a history of no URLs',
+    'a session whose history has no http URLs',
     '/runs',
-    ask('echo', 'a', { session: { id: nobody, history: ['file:///etc/passwd'] } }),
+    ask('echo', 'a', { session: { id: unknownId, history: ['file:///etc/passwd'] } }),
     422,
     'invalid_input',
     /^session\.history\[0\]/,
@@ -109,33 +109,33 @@ const cases: Case[] = [
   [
     'session ids that differ',
     '/runs',
-    ask('echo', 'a', { session_id: nobody, session: { id: nobody.replace('4', '5') } }),
+    ask('echo', 'a', { session_id: unknownId, session: { id: unknownId.replace('4', '5') } }),
     400,
     'invalid_input',
     /session_id is .* but session\.id is/,
   ],
-  ['an unknown agent', '/runs', ask('nobody'), 404, 'not_found', /no agent nobody/],
+  ['an unknown agent', '/runs', ask('unknown'), 404, 'not_found', /no agent unknown/],
   ['a name that no agent can have', '/runs', ask('../../etc'), 404, 'not_found', /no agent/],
   [
-    'a content type the agent does not take',
+    'a content type that the agent does not accept',
     '/runs',
     typed('text/plain'),
     422,
     'invalid_input',
     /^input\[0\]\.parts\[0\]: agent images takes image\/\*, application\/json, not text\/plain/,
   ],
-  ['an agent that is not there', '/agents/nobody', undefined, 404, 'not_found', /no agent nobody/],
+  ['the manifest of an unknown agent', '/agents/unknown', undefined, 404, 'not_found', /no agent unknown/],
   ['a limit of zero', '/agents?limit=0', undefined, 422, 'invalid_input', /^query\.limit/],
   ['a limit too large', '/agents?limit=1001', undefined, 422, 'invalid_input', /^query\.limit/],
   ['a limit that is no number', '/agents?limit=ten', undefined, 422, 'invalid_input', /^query\.limit/],
   ['a negative offset', '/agents?offset=-1', undefined, 422, 'invalid_input', /^query\.offset/],
-  ['an unknown run', `/runs/${nobody}`, undefined, 404, 'not_found', /no run/],
-  ['the events of an unknown run', `/runs/${nobody}/events`, undefined, 404, 'not_found', /no run/],
+  ['an unknown run', `/runs/${unknownId}`, undefined, 404, 'not_found', /no run/],
+  ['the events of an unknown run', `/runs/${unknownId}/events`, undefined, 404, 'not_found', /no run/],
   ['a run id that is no uuid', '/runs/abc', undefined, 422, 'invalid_input', /^path\.run_id/],
-  ['a cancel of an unknown run', `/runs/${nobody}/cancel`, { method: 'POST' }, 404, 'not_found', /no run/],
+  ['a cancel of an unknown run', `/runs/${unknownId}/cancel`, { method: 'POST' }, 404, 'not_found', /no run/],
   [
     'a resume of an unknown run',
-    `/runs/${nobody}`,
+    `/runs/${unknownId}`,
     { mode: 'sync', await_resume: { type: 'message', message: { parts: [] } } },
     404,
     'not_found',
@@ -167,22 +167,22 @@ const cases: Case[] = [
     /^input\[0\]\.parts\[0\]\.content_url: expected an absolute URI, .* got "\/files\/a\.png"/,
   ],
   [
-    'a session with a history URL that is none',
+    'a session with an invalid history URL',
     '/runs',
-    ask('echo', 'a', { session: { id: nobody, history: ['http://['] } }),
+    ask('echo', 'a', { session: { id: unknownId, history: ['http://['] } }),
     422,
     'invalid_input',
     /^session\.history\[0\]: expected an absolute http or https URL/,
   ],
-  ['an unknown session', `/sessions/${nobody}`, undefined, 404, 'not_found', /no session/],
-  ['an unknown session, spelled the other way', `/session/${nobody}`, undefined, 404, 'not_found', /no session/],
+  ['an unknown session', `/sessions/${unknownId}`, undefined, 404, 'not_found', /no session/],
+  ['an unknown session, spelled the other way', `/session/${unknownId}`, undefined, 404, 'not_found', /no session/],
   ['a session id in the path that is no uuid', '/sessions/1', undefined, 422, 'invalid_input', /^path\.session_id/],
-  ['an unknown resource', `/resources/${nobody}`, undefined, 404, 'not_found', /no resource/],
+  ['an unknown resource', `/resources/${unknownId}`, undefined, 404, 'not_found', /no resource/],
   ['a resource id that is no uuid', '/resources/..%2f..', undefined, 422, 'invalid_input', /^path\.resource_id/],
   ['a path that does not exist', '/nothing/here', undefined, 404, 'not_found', /no GET \/nothing\/here/],
   ['a path that cannot be decoded', '/agents/%ZZ', undefined, 400, 'invalid_input', /./],
   [
-    'a method the path does not take',
+    'a method that the path does not have',
     '/agents',
     { method: 'DELETE' },
     405,
@@ -228,13 +228,13 @@ describe('the error table', () => {
     expect((await served.get('/ping')).status).toBe(200);
   });
 
-  it('says what a 405 would take', async () => {
+  it('lists the allowed methods in a 405', async () => {
     const served = await serve([echo]);
     const response = await fetch(`${served.url}/runs`, { method: 'PUT' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
   });
 
-  it('takes an upper-case id, a trailing slash, and answers in lower case', async () => {
+  it('accepts an upper-case id and a trailing slash, and answers in lower case', async () => {
     const served = await serve([echo]);
     const run: Run = await (await served.post('/runs/', ask('echo'))).json();
     const again: Run = await (await served.get(`/runs/${run.run_id.toUpperCase()}/`)).json();
@@ -265,7 +265,7 @@ describe('the error table', () => {
     expect((await served.post(`/runs/${waiting.run_id}`, body('message'))).status).toBe(200);
   });
 
-  it('takes a resume without mode and type as one in sync mode with a message', async () => {
+  it('treats a resume without mode and type as one in sync mode with a message', async () => {
     const served = await serve([askOnce]);
     const { run_id }: Run = await (await served.post('/runs', ask('ask'))).json();
     const response = await served.post(`/runs/${run_id}`, {
@@ -299,27 +299,27 @@ describe('the error table', () => {
     expect((await response.json()).message).toContain('is not a cursor of this run');
   });
 
-  it('answers 503 without a word about the cause where the store fails, and logs the cause with the request’s id', async () => {
+  it('answers 503 without the cause where the store fails, and logs the cause with the id of the request', async () => {
     const lines: string[] = [];
     const store = await openStore('memory:');
     store.session = () => Promise.reject(new Error('secret: hunter2'));
     const logger = { level: 'warn', stream: { write: (line: string) => lines.push(line) } };
     const served = await serve([echo], { store, logger });
-    const response = await served.get(`/sessions/${nobody}`);
+    const response = await served.get(`/sessions/${unknownId}`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await response.text()).not.toContain('hunter2');
     const logged = lines.map((line) => JSON.parse(line)).filter(({ err }) => err?.message === 'secret: hunter2');
     expect(logged).toEqual([expect.objectContaining({ reqId: expect.any(String) })]);
   });
 
-  it('answers 500 without a word about the cause to anything internal_error, which is in the log under the request’s id', async () => {
+  it('answers 500 without the cause of an internal error, and logs the cause with the id of the request', async () => {
     const lines: string[] = [];
     const store = await openStore('memory:');
-    // A row that no store would answer.
+    // A row that no store would return.
     store.session = async (session_id) => JSON.parse(`{"session_id":"${session_id}","history":null,"state":null}`);
     const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
     const served = await serve([echo], { store, logger });
-    const response = await served.get(`/sessions/${nobody}`);
+    const response = await served.get(`/sessions/${unknownId}`);
     const text = await response.text();
     expect(response.status).toBe(500);
     expect(text).not.toContain('of null');
@@ -331,7 +331,7 @@ describe('the error table', () => {
     });
   });
 
-  it('answers 400 to what is not HTTP, and lives', async () => {
+  it('answers 400 to invalid HTTP, and continues', async () => {
     const served = await serve([echo]);
     const { hostname, port } = new URL(served.url);
     const answer = await new Promise<string>((resolve) => {
@@ -354,7 +354,7 @@ describe('the error table', () => {
     expect((await response.json()).error).toEqual({ code: 'server_error', message: 'mine' });
   });
 
-  it('has only codes and statuses that the contract knows', () => {
+  it('has only codes and statuses of the contract', () => {
     for (const { status, code } of Object.values(errorTable)) {
       expect(status).toBeGreaterThanOrEqual(400);
       expect(Value.Check(ErrorCode, code)).toBe(true);

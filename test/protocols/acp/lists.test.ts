@@ -19,7 +19,7 @@ describe('a list of runs', () => {
     expect(body.runs).toEqual(made.map((run) => ({ ...run, output: [] })));
   });
 
-  it('is small, however much its runs have said', async () => {
+  it('is small, however much output its runs have', async () => {
     const served = await serve([large]);
     const posted = Array.from({ length: 5 }, () => served.post('/runs', ask('large')));
     for (const response of await Promise.all(posted)) await response.text();

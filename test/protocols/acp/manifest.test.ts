@@ -5,7 +5,7 @@ import { AgentManifest, type AgentManifestInput, createServer, defineAgent } fro
 import { agent, echo } from '../../support/agents.ts';
 import { ask, finished, serve } from '../../support/serve.ts';
 
-/** Every field that a manifest has. */
+/** A manifest with every field. */
 const full: AgentManifestInput = {
   name: 'full',
   description: 'Has every field.',
@@ -42,7 +42,7 @@ const full: AgentManifestInput = {
 } as AgentManifestInput;
 
 describe('a manifest', () => {
-  it('goes over the wire with every field as it was written', async () => {
+  it('is sent with every field as it was written', async () => {
     const served = await serve([defineAgent(full, () => 'ok')]);
     const manifest = await (await served.get('/agents/full')).json();
     expect(manifest).toEqual(full);
@@ -59,7 +59,7 @@ describe('a manifest', () => {
     });
   });
 
-  it('takes everything where no content types are named', async () => {
+  it('accepts all content types where none are listed', async () => {
     const served = await serve([defineAgent({ name: 'a', description: 'b' }, () => 'ok')]);
     expect(await (await served.get('/agents/a')).json()).toEqual({
       name: 'a',
@@ -69,7 +69,7 @@ describe('a manifest', () => {
     });
   });
 
-  it('is listed by name, ten at a time unless asked otherwise', async () => {
+  it('is listed by name, ten at a time by default', async () => {
     const names = Array.from({ length: 25 }, (_, n) => `a${String(n).padStart(2, '0')}`);
     const served = await serve([...names].reverse().map((name) => agent(name, () => 'ok')));
     const listed = async (query: string): Promise<string[]> =>
@@ -102,12 +102,12 @@ describe('a manifest', () => {
       'manifest.metadata.author.url: expected an absolute URI, such as https://example.com/a, got "example.com".',
     ],
     [
-      'an e-mail address that is none',
+      'an invalid e-mail address',
       { name: 'a', description: 'a', metadata: { contributors: [{ name: 'A', email: 'ada' }] } },
       'manifest.metadata.contributors[0].email: expected an e-mail address',
     ],
     [
-      'a time that is none',
+      'an invalid time',
       { name: 'a', description: 'a', metadata: { created_at: '2026-02-30T00:00:00Z' } },
       'manifest.metadata.created_at: expected an ISO 8601 date and time',
     ],
@@ -130,13 +130,13 @@ describe('a manifest', () => {
     );
   });
 
-  it('has the figures of the runs that were really executed, cancelled ones left out', async () => {
+  it('has the figures of executed runs, without cancelled ones', async () => {
     const mixed = agent('mixed', (input, context) => {
-      const wish = input[0]?.parts[0]?.content;
-      if (wish === 'usage') context.usage({ tokens: 10 });
-      if (wish === 'usage') context.usage({ tokens: 40 });
-      if (wish === 'fail') return throwError(() => new Error('no'));
-      return wish === 'hang' ? concat(of('a', 'b'), NEVER) : of('a', 'b', 'c', 'd');
+      const request = input[0]?.parts[0]?.content;
+      if (request === 'usage') context.usage({ tokens: 10 });
+      if (request === 'usage') context.usage({ tokens: 40 });
+      if (request === 'fail') return throwError(() => new Error('no'));
+      return request === 'hang' ? concat(of('a', 'b'), NEVER) : of('a', 'b', 'c', 'd');
     });
     const served = await serve([mixed]);
     const status = async () => (await (await served.get('/agents/mixed')).json()).status;

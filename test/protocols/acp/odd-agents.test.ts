@@ -43,7 +43,7 @@ describe('a run that fails', () => {
     ['throws a list as data', () => throws(new AgentError('quota', 'm', [1])), { value: [1], code: 'quota' }],
     ['throws a text as data', () => throws(new AgentError('not_found', 'm', 'five')), { value: 'five' }],
     [
-      'throws a ring as data',
+      'throws circular data',
       () => throws(new AgentError('quota', 'm', ring)),
       { invalid: expect.any(String), code: 'quota' },
     ],

@@ -10,7 +10,7 @@ describe('an asynchronous resume', () => {
   it.each([
     ['a durable run', true],
     ['a run that is not durable', false],
-  ])('of %s, sent to another node, answers it in progress, however soon it is over', async (_, durable) => {
+  ])('of %s at another node answers the run in progress, however soon it ends', async (_, durable) => {
     const { node, queue } = nodes([{ ...askOnce, options: { durable } }]);
     queue.next = 'a';
     const [a, b] = [await node('a'), await node('b')];

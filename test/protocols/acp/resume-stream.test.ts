@@ -21,7 +21,7 @@ const slow = agent('slow', () =>
   ),
 );
 
-/** Follows with EventSource through a proxy that cuts, until the terminal event. */
+/** Follows a run with EventSource through a proxy that cuts connections, until the terminal event. */
 function follow(url: string): Promise<{ ids: number[]; events: Event[] }> {
   return new Promise((resolve) => {
     const ids: number[] = [];
@@ -45,7 +45,7 @@ describe.each(['memory:', `sqlite:${join(folder, 'resume.db')}`])(
       (await (await served.post('/runs', ask('slow', 'go', { mode: 'async' }))).json()).run_id;
 
     async function cutTwentyTimes(served: Served, run_id: string): Promise<void> {
-      // Uneven, so that cuts fall between frames, inside them, and inside the head of the response.
+      // Uneven lengths, so that cuts are between frames, inside frames, and inside the head of the response.
       const bytes = Array.from({ length: 20 }, (_, n) => (n === 7 ? 40 : 2_500 + n * 137));
       const proxy = await CuttingProxy.open(served.url, bytes);
       const { ids, events } = await follow(`${proxy.url}/runs/${run_id}/events`);
@@ -56,12 +56,12 @@ describe.each(['memory:', `sqlite:${join(folder, 'resume.db')}`])(
       expect(events.filter(({ type }) => type === 'message.part')).toHaveLength(total);
     }
 
-    it('sees exactly the run’s events while the run lives', async () => {
+    it('gets exactly the events of a live run', async () => {
       const served = await serve([slow], { store, retry: 1 });
       await cutTwentyTimes(served, await start(served));
     });
 
-    it('sees exactly the run’s events when the run is over', async () => {
+    it('gets exactly the events of a final run', async () => {
       const served = await serve([slow], { store, retry: 1 });
       const run_id = await start(served);
       await finished(served, run_id);

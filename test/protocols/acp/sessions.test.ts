@@ -32,7 +32,7 @@ const sessionOf = async (served: Served, id: string | undefined): Promise<Sessio
 const loopback = { foreign: { allowNetworks: ['127.0.0.0/8'] } };
 
 describe('a session', () => {
-  it('is made for a run that names none', async () => {
+  it('is created for a run that names none', async () => {
     const served = await serve([echo]);
     const run = await runOf(served, 'echo', 'hi');
     const session = await sessionOf(served, run.session_id);
@@ -44,7 +44,7 @@ describe('a session', () => {
     expect(await (await served.get(`/session/${run.session_id}`)).json()).toEqual(session);
   });
 
-  it('starts with an id that was not seen before, and is remembered', async () => {
+  it('begins with an unknown id, and is kept', async () => {
     const served = await serve([echo, recall]);
     const session_id = '11111111-1111-4111-8111-111111111111';
     expect(textOf(await runOf(served, 'recall', 'x', { session_id }))).toBe('nothing');
@@ -52,7 +52,7 @@ describe('a session', () => {
     expect(textOf(await runOf(served, 'recall', 'y', { session: { id: session_id } }))).toBe('x,nothing,one,one');
   });
 
-  it('hears nothing of failed and cancelled runs', async () => {
+  it('has no messages of failed and cancelled runs', async () => {
     const bad = agent('bad', () => {
       throw new Error('no');
     });
@@ -75,7 +75,7 @@ describe('a session', () => {
     expect(new Set(history).size).toBe(80);
   });
 
-  it('keeps state that agents store, as a resource', async () => {
+  it('keeps the state of agents as a resource', async () => {
     const served = await serve([counter]);
     const first = await runOf(served, 'counter');
     expect(textOf(first)).toBe('1');
@@ -84,14 +84,14 @@ describe('a session', () => {
     expect(await (await fetch(state ?? '')).json()).toBe(2);
   });
 
-  it('has URLs of the public address, whichever of its names a client uses', async () => {
+  it('has URLs of the public address, whatever name a client uses', async () => {
     const served = await serve([echo], { publicUrl: 'https://agents.example.com/', allowedHosts: ['other.example'] });
     const { session_id } = await runOf(served, 'echo');
     const response = await served.app.inject({ url: `/sessions/${session_id}`, headers: { host: 'other.example' } });
     for (const url of response.json().history) expect(url).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
   });
 
-  it('is carried on by another server, and back again', async () => {
+  it('continues on another server, and back again', async () => {
     const a = await serve([echo, recall, counter], loopback);
     const b = await serve([echo, recall, counter], loopback);
     const { session_id } = await runOf(a, 'echo', 'one');
@@ -112,7 +112,7 @@ describe('a session', () => {
   });
 });
 
-describe('a session’s URLs from elsewhere', () => {
+describe('a session’s URLs of other servers', () => {
   const withHistory = (url: string) => ({ session: { id: '33333333-3333-4333-8333-333333333333', history: [url] } });
 
   it.each([
@@ -133,7 +133,7 @@ describe('a session’s URLs from elsewhere', () => {
     expect(run.error?.message).toMatch(/could not be read: it cannot be reached, or its address is private/);
   });
 
-  it('are not followed where they redirect, nor read beyond their limits', async () => {
+  it('are not followed when they redirect, nor read beyond their limits', async () => {
     const other = createHttpServer((request, response) => {
       if (request.url === '/redirect') response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
       else if (request.url === '/large') response.end(`"${'x'.repeat(10_000)}"`);
@@ -149,9 +149,9 @@ describe('a session’s URLs from elsewhere', () => {
     const address = other.address();
     const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
     const foreign = { allowNetworks: ['127.0.0.1'], maxSize: 1000 };
-    const patient = await serve([recall], { foreign });
+    const usual = await serve([recall], { foreign });
     const hasty = await serve([recall], { foreign: { ...foreign, timeout: 50 } });
-    const why = async (path: string, served = patient): Promise<string | undefined> =>
+    const why = async (path: string, served = usual): Promise<string | undefined> =>
       (
         await runOf(served, 'recall', 'x', {
           session: { ...withHistory(`${base}${path}`).session, id: crypto.randomUUID() },
@@ -170,7 +170,7 @@ describe('a session’s history', () => {
   const session_id = '44444444-4444-4444-8444-444444444444';
   const base = 'https://agents.example.com';
 
-  /** A server of messages, which answers what it is told to. */
+  /** A server of messages with configurable responses. */
   async function elsewhere(answers: Record<string, string>) {
     const asked: string[] = [];
     const server = createHttpServer((request, response) => {
@@ -188,7 +188,7 @@ describe('a session’s history', () => {
   }
   const said = (content: string): string => JSON.stringify({ role: 'user', parts: [{ content }] });
 
-  it('is what the request’s descriptor says for that run, and everything for those after it', async () => {
+  it('is that of the request’s descriptor for this run, and all of it for later runs', async () => {
     const served = await serve([echo, recall]);
     await runOf(served, 'echo', 'one', { session_id });
     await runOf(served, 'echo', 'two', { session_id });
@@ -203,7 +203,7 @@ describe('a session’s history', () => {
     expect(textOf(await runOf(served, 'recall', 'z', { session_id: fork.id }))).toBe('one,one,z,one,one');
   });
 
-  it('is not doubled by nodes that share a store under several addresses', async () => {
+  it('has no duplicates where nodes share a store under several addresses', async () => {
     const store = await openStore('memory:');
     const a = await serve([echo, recall], { store, publicUrl: 'https://a.example.com' });
     const b = await serve([echo, recall], { store, publicUrl: 'https://b.example.com/base' });
@@ -213,7 +213,7 @@ describe('a session’s history', () => {
     expect((await sessionOf(b, session_id)).history).toHaveLength(4);
   });
 
-  it('lacks what cannot be read, for all runs but the one that brought it, which names the URL', async () => {
+  it('omits messages that cannot be read, except for the run that added them, which fails with the URL', async () => {
     const other = await elsewhere({ '/good': said('good'), '/odd': '{"parts":5}' });
     const lines: string[] = [];
     const logger = { level: 'warn', stream: { write: (line: string) => lines.push(line) } };
@@ -231,11 +231,11 @@ describe('a session’s history', () => {
     ]);
   });
 
-  it('is not asked for any more after ten messages that cannot be read', async () => {
+  it('is not read further after ten messages that cannot be read', async () => {
     const other = await elsewhere({});
     const served = await serve([echo, recall], loopback);
     const history = Array.from({ length: 50 }, (_, n) => `${other.url}/${n}`);
-    // It does not read them, so it does not fail.
+    // This agent does not read them, so it does not fail.
     await runOf(served, 'echo', 'own', { session: { id: session_id, history } });
     expect(textOf(await runOf(served, 'recall', 'y', { session_id }))).toBe('own,own');
     expect(other.asked).toEqual(history.slice(0, 10).map((url) => new URL(url).pathname));
@@ -257,7 +257,7 @@ describe('a session’s history', () => {
     expect((await sessionOf(served, session_id)).history).toHaveLength(1_000 + 4);
   });
 
-  it('is answered with its newest 10,000 URLs', async () => {
+  it('is returned with its newest 10,000 URLs', async () => {
     const store = await openStore('memory:');
     const found = Array.from({ length: 12_000 }, (_, n) => `${base}/m/${n}`);
     const { session } = store;
