@@ -54,8 +54,8 @@ export function tokensOf(text: string): ReadableStream<string> {
 }
 
 /**
- * Prints the port, and answers the messages of the bench: `usage`, `memory`, `release`. Exits with the bench. `more` adds
- * to the reported usage.
+ * Prints the port, and answers the messages of the bench: `usage`, `memory`, `release`. Exits with the bench. `more`
+ * adds to the reported usage.
  */
 export function report(port: number, more: () => object = () => ({})): void {
   const start = process.cpuUsage();

@@ -22,8 +22,8 @@ export interface Seen {
 }
 
 /**
- * Reads one stream to its end. Each token must be the next one; anything else is an error. Searches for the expected text
- * instead of parsing, so that the generator does not limit the measurement.
+ * Reads one stream to its end. Each token must be the next one; anything else is an error. Searches for the expected
+ * text instead of parsing, so that the generator does not limit the measurement.
  */
 export function stream({ port, request, wire, tokens, from = 0, onFirst }: Expected): Promise<Seen> {
   const { marker, end } = wire;

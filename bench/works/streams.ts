@@ -12,8 +12,8 @@ interface Streams {
 }
 
 /**
- * Milliseconds of a contestant's turn. A shorter turn would measure mostly chance. The machine also takes memory away from
- * idle processes, and needs a part of a second to return it.
+ * Milliseconds of a contestant's turn. A shorter turn would measure mostly chance. The machine also takes memory away
+ * from idle processes, and needs a part of a second to return it.
  */
 const turn = 1_000;
 

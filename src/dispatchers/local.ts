@@ -2,12 +2,12 @@ import type { Dispatcher, Execute, Lease } from '../core/dispatcher.ts';
 
 const done = Promise.resolve();
 
-/** There are no slots to release: the engine limits the number of runs before it creates one. */
+/** Without slots: the engine checks its limit of runs before it creates one. */
 const lease: Lease = { rest() {}, wake() {} };
 
 /**
- * The dispatcher of a store that one process uses. It executes each offered run here and at once; the call returns at the
- * run's first wait. No other node can have offered a run that executes here, so `settled` is never called.
+ * The dispatcher of a store that one process uses. It executes each offered run here and at once; the call returns at
+ * the run's first wait. No other node can have offered a run that executes here, so `settled` is never called.
  */
 export class LocalDispatcher implements Dispatcher {
   readonly shared = false;

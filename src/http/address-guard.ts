@@ -8,7 +8,7 @@ type Range = [Address, number];
 /** Tells whether an address may be connected to. */
 export type AddressRule = (address: string) => boolean;
 
-/** A public address that must not be reached: the control server of a cloud, which trusts every program that connects. */
+/** A public address that must not be reached: a cloud's control server, which trusts every program that connects. */
 const denied = [ipaddr.parseCIDR('168.63.129.16/32')];
 /** All IPv6 addresses that are routed on the Internet. Others may stand for an IPv4 address. */
 const global6 = ipaddr.parseCIDR('2000::/3');

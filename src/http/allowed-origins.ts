@@ -14,10 +14,10 @@ const hostHeader = /^(\[[\da-f:.]+\]|[^\s:[\]@/?#\\]+)(?::\d{0,5})?$/;
 const loopback = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 
 /**
- * Refuses requests that are not sent to one of the server's own names, or that come from pages of other origins. Without
- * this check, any web page could use a server on the user's machine: the page's name may resolve to 127.0.0.1 (DNS
- * rebinding), and browsers send some requests to other sites without a preflight. Programs other than browsers send no
- * `Origin`. The check runs before the body is read and costs less than a microsecond.
+ * Refuses requests that are not sent to one of the server's own names, or that come from pages of other origins.
+ * Without this check, any web page could use a server on the user's machine: the page's name may resolve to 127.0.0.1
+ * (DNS rebinding), and browsers send some requests to other sites without a preflight. Programs other than browsers
+ * send no `Origin`. The check runs before the body is read and costs less than a microsecond.
  * @throws Error that names an option which is no URL, host or origin
  */
 export function refuseForeign(app: FastifyInstance, options: NameOptions): void {

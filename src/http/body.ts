@@ -15,8 +15,8 @@ interface BodyLimits {
 export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
-  // ACP's Python client sends no content type. A page of another origin can do so without a preflight, but not without an
-  // `Origin` header.
+  // ACP's Python client sends no content type. A page of another origin can do so without a preflight, but not without
+  // an `Origin` header.
   app.addHook('onRequest', ({ headers }, _reply, next) => {
     if (headers.origin === undefined) headers['content-type'] ??= 'application/json';
     next();

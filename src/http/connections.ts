@@ -62,8 +62,9 @@ export class Connections {
   }
 
   /**
-   * Closes connections as they become idle, so that the server closes soon. Node closes only connections that are idle at
-   * that moment: one whose stream has just ended would stay open for minutes, and an unused one of a browser for ever.
+   * Closes connections as they become idle, so that the server closes soon. Node closes only connections that are idle
+   * at that moment: one whose stream has just ended would stay open for minutes, and an unused one of a browser for
+   * ever.
    */
   close(): void {
     if (!this.#server.listening) return;
@@ -78,8 +79,8 @@ export class Connections {
   }
 
   /**
-   * Answers invalid HTTP and slow requests on the bare socket, and closes it. While an earlier request is being answered,
-   * it only closes the socket: anything written would become a part of that response.
+   * Answers invalid HTTP and slow requests on the bare socket, and closes it. While an earlier request is being
+   * answered, it only closes the socket: anything written would become a part of that response.
    */
   readonly refuse = (error: NodeJS.ErrnoException, socket: Socket): void => {
     const unused = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0;

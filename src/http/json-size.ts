@@ -9,8 +9,8 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
  * Counts the values of JSON text on arrival, before it is parsed: a body of 10 MiB may have millions of values, and
- * parsing and copying them would block the event loop for seconds. It costs 2 ns a byte, spread over the chunks. It counts
- * commas and brackets outside of strings, and leaves invalid JSON to the parser.
+ * parsing and copying them would block the event loop for seconds. It costs 2 ns a byte, spread over the chunks. It
+ * counts commas and brackets outside of strings, and leaves invalid JSON to the parser.
  */
 export class JsonSize {
   readonly #maxValues: number;

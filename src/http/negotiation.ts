@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Whether a header such as `Accept` lists a value, ignoring case, with a weight other than zero. Wildcards do not match.
+ * Whether a header such as `Accept` lists a value, ignoring case, with a weight other than zero. Wildcards do not
+ * match.
  */
 export function listsValue(header: string | undefined, value: string): boolean {
   if (header === undefined) return false;

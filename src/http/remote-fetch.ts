@@ -19,9 +19,9 @@ export interface ForeignOptions {
 const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
 
 /**
- * Reads resources of other servers, whose URLs come from clients. Private, loopback and link-local addresses are refused
- * when the connection is made, so a name that resolves to one, also on a second look-up, is refused. Redirects are not
- * followed.
+ * Reads resources of other servers, whose URLs come from clients. Private, loopback and link-local addresses are
+ * refused when the connection is made, so a name that resolves to one, also on a second look-up, is refused. Redirects
+ * are not followed.
  * @throws Error that names a text of `allowNetworks` which is no network
  */
 export function createFetch({

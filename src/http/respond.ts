@@ -17,7 +17,9 @@ const json = 'application/json; charset=utf-8';
 /** Answers with a text that is JSON already. */
 export const sendJson = (reply: FastifyReply, text: string): FastifyReply => reply.type(json).send(text);
 
-/** The three modes of an answer: sync collects the run stream, async detaches from it, stream pipes it to the client. */
+/**
+ * The three modes of an answer: sync collects the run stream, async detaches from it, stream pipes it to the client.
+ */
 export class Responder {
   readonly #engine: Engine;
   readonly #streams: StreamOptions;
@@ -28,7 +30,10 @@ export class Responder {
     this.#streams = streams;
   }
 
-  /** Call this before creating a run, so that none is created whose stream is refused. @throws RivuletError `too_many_streams` */
+  /**
+   * Call this before creating a run, so that none is created whose stream is refused.
+   * @throws RivuletError `too_many_streams`
+   */
   admit(mode: RunMode): void {
     if (mode === 'stream') this.#streams.open.admit();
   }

@@ -7,8 +7,9 @@ import { compile } from '../core/validate.ts';
 const places: Record<string, string> = { params: 'path', querystring: 'query', headers: 'headers' };
 
 /**
- * Compiles Fastify's validators at start, from the same TypeBox schemas as the types and the documentation. Values of URLs
- * and headers are strings, so they are converted first where the schema expects another type. Bodies are not converted.
+ * Compiles Fastify's validators at start, from the same TypeBox schemas as the types and the documentation. Values of
+ * URLs and headers are strings, so they are converted first where the schema expects another type. Bodies are not
+ * converted.
  */
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const isBody = httpPart === undefined || httpPart === 'body';

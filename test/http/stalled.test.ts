@@ -92,8 +92,8 @@ describe('fifty readers that never read a run of 5 MB', () => {
     while (!readers.every(({ writableLength }) => writableLength > 0)) await new Promise((go) => setImmediate(go));
     const each = ((await memory()) - before) / 50;
     const during = median(await times(served, 9));
-    // A piece of at most 16 KiB in its socket, its text, and the objects of both ends of the connection, which are both in
-    // this process. Without backpressure it would be megabytes.
+    // A piece of at most 16 KiB in its socket, its text, and the objects of both ends of the connection, which are both
+    // in this process. Without backpressure it would be megabytes.
     expect(each).toBeLessThan(150_000);
     // Fifty more streams are open, and all are idle; the rest is noise of the machine.
     expect(during).toBeLessThan(3 * warm + 10);

@@ -130,7 +130,8 @@ export function costsContract(store: () => Store): void {
           expect((await store().session(row.session_id))?.history).toHaveLength(messages * 1.5);
           await store().commit([end(write.row, 'completed')]);
         });
-      // Twenty times the messages take twenty times as long, or somewhat more on a busy disk. Quadratic would be seconds.
+      // Twenty times the messages take twenty times as long, or somewhat more on a busy disk. Quadratic would be
+      // seconds.
       const [small, large] = [await added(500), await added(10_000)];
       expect(large).toBeLessThan(120 * small + 300);
     });

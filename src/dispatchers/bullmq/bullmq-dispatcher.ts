@@ -45,9 +45,10 @@ const jobOf = (run_id: string) => ({
 const streams = { events: { maxLen: 1 } };
 
 /**
- * Distributes runs among nodes through a queue of BullMQ, on the same server as the store. The run of a node is an active
- * job, and the lock of the job is the lease: a node that dies loses it, and the queue gives the job to another node.
- * A run may start on two nodes after the server was unavailable for longer than a lease. The store then fences one.
+ * Distributes runs among nodes through a queue of BullMQ, on the same server as the store. The run of a node is an
+ * active job, and the lock of the job is the lease: a node that dies loses it, and the queue gives the job to another
+ * node. A run may start on two nodes after the server was unavailable for longer than a lease. The store then fences
+ * one.
  */
 export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   readonly shared = true;
@@ -161,7 +162,8 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     const { id = '' } = job;
     const lease = new SlotLease(() => worker.addSlot());
     const running = this.#executing.get(id);
-    // This node got its own run again, because the lease ended while the server was unavailable. This job is the new lease.
+    // This node got its own run again, because the lease ended while the server was unavailable. This job is the new
+    // lease.
     if (running !== undefined) lease.rest();
     const executing = running ?? execute(id, lease);
     if (running === undefined) this.#executing.set(id, executing);

@@ -2,8 +2,8 @@ import { createRedisBackend } from 'bullmq';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
 
 /**
- * Opens a queue in Redis, with three connections: one to offer runs, one to take jobs and renew locks, and one to wait for
- * jobs. All keys begin with the store's prefix, and are in the same slot of a cluster.
+ * Opens a queue in Redis, with three connections: one to offer runs, one to take jobs and renew locks, and one to wait
+ * for jobs. All keys begin with the store's prefix, and are in the same slot of a cluster.
  */
 export function openRedisQueue(url: string, prefix: string, options: BullOptions) {
   const common = {

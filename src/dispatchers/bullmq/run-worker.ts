@@ -69,8 +69,8 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
   }
 
   /**
-   * With all slots taken, the worker waits for one of its jobs to end, and does not notice a new slot. Resuming wakes it.
-   * Both calls take effect before they return, so nothing happens between them.
+   * With all slots taken, the worker waits for one of its jobs to end, and does not notice a new slot. Resuming wakes
+   * it. Both calls take effect before they return, so nothing happens between them.
    */
   #recheckSlots(): void {
     if (this.closing || this.isPaused()) return;

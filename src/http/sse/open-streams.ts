@@ -22,9 +22,9 @@ const checksPerStall = 4;
 
 /**
  * Monitors the open streams. Comment lines keep an idle stream open through proxies. A stream whose client has stopped
- * reading is dropped, because it would keep its socket and pending data for ever. One timer serves all streams, and runs
- * only while there are any. It counts checks instead of time: while this process was busy or suspended, no client could
- * read.
+ * reading is dropped, because it would keep its socket and pending data for ever. One timer serves all streams, and
+ * runs only while there are any. It counts checks instead of time: while this process was busy or suspended, no client
+ * could read.
  */
 export class OpenStreams {
   readonly #maxStreams: number;
@@ -99,9 +99,9 @@ export class OpenStreams {
 
 /**
  * Bytes that the kernel has not taken yet. `writableLength` falls only when a whole write is done, and one write may be
- * the last event of a long run, which a client reads for minutes. So this uses the counter of net's own time-outs, where
- * it exists. With a large buffer, the kernel takes bytes in large steps (on Linux a third of up to 4 MB). A client that
- * reads a few kilobytes a second may then seem to be stalled; when it is dropped, it resumes.
+ * the last event of a long run, which a client reads for minutes. So this uses the counter of net's own time-outs,
+ * where it exists. With a large buffer, the kernel takes bytes in large steps (on Linux a third of up to 4 MB). A
+ * client that reads a few kilobytes a second may then seem to be stalled; when it is dropped, it resumes.
  */
 function unsentBytes(socket: Socket): number {
   if (socket.writableLength === 0) return 0;

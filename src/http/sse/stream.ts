@@ -16,9 +16,9 @@ export interface StreamOptions {
 
 /**
  * Streams the events of a cursor to the client, ends the response after the last event, and closes the cursor. Calls
- * `onClose` when the response closes, with true where that was before its end.
- * This is the only caller of fastify-sse-v2, and uses it only for the error event of a failed stream. The library ends the
- * process when its source throws, does not close its source when the client disconnects, and ignores backpressure.
+ * `onClose` when the response closes, with true where that was before its end. This is the only caller of
+ * fastify-sse-v2, and uses it only for the error event of a failed stream. The library ends the process when its source
+ * throws, does not close its source when the client disconnects, and ignores backpressure.
  */
 export function sendStream(
   reply: FastifyReply,
@@ -36,7 +36,7 @@ export function sendStream(
     onClose(!raw.writableEnded);
   };
   onceClosed(reply, closed);
-  // Frees the body, which an idle stream would keep; the run has its own copy.
+  // Frees the body, which an idle stream would keep; the run no longer needs it.
   reply.request.body = undefined;
   // A broken socket emits `close` as well. Without a listener, its `error` would end the process.
   raw.on('error', closeCursor);
@@ -69,7 +69,8 @@ function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
 }
 
 // An error after the headers is an event without an id, and the end of the stream. Only this event goes through the
-// library. It would copy each frame twice for each reader, where all readers can share one, and keep 4 KB for each stream.
+// library. It would copy each frame twice for each reader, where all readers can share one, and keep 4 KB for each
+// stream.
 async function* errorEvent(error: unknown, { request }: FastifyReply): AsyncGenerator<EventMessage> {
   yield { data: encode({ type: 'error', error: answerTo(error, request).body }) };
 }

@@ -48,7 +48,8 @@ class Pump {
         this.#next += 1;
         if (piece === undefined) continue;
         this.#sent += piece.text.length;
-        // Backpressure: wait for `drain` before the next piece. A client that does not read costs one piece and its batch.
+        // Backpressure: wait for `drain` before the next piece. A client that does not read costs one piece and its
+        // batch.
         if (write(this.#reply.raw, piece)) continue;
         this.#onceDrained(() => this.run());
         return;
@@ -106,8 +107,9 @@ class Pump {
 
 /**
  * The socket of a response, for writing chunks to it directly. Node would cork the socket and write each chunk in four
- * parts, which takes a quarter of the cost of a token. Undefined where chunks must go through the response: with HTTP/1.0,
- * for a pipelined request that has no socket yet, for an injected request, and where another program has replaced `write`.
+ * parts, which takes a quarter of the cost of a token. Undefined where chunks must go through the response: with
+ * HTTP/1.0, for a pipelined request that has no socket yet, for an injected request, and where another program has
+ * replaced `write`.
  */
 function ownSocket(raw: ServerResponse): Socket | undefined {
   if (!raw.headersSent || !raw.chunkedEncoding || Object.hasOwn(raw, 'write')) return undefined;

@@ -10,8 +10,8 @@ export interface Slice {
 }
 
 /**
- * Stores texts as bytes outside of V8's heap, next to each other in slabs: a Buffer for each would cost microseconds, and
- * a hundred bytes of heap. A slab is freed with the last of its texts. Texts of the same time share slabs, and are
+ * Stores texts as bytes outside of V8's heap, next to each other in slabs: a Buffer for each would cost microseconds,
+ * and a hundred bytes of heap. A slab is freed with the last of its texts. Texts of the same time share slabs, and are
  * usually deleted together.
  */
 export class Arena {

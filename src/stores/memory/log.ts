@@ -3,8 +3,8 @@ import type { Batch, Write } from '../../core/store.ts';
 import type { Arena, Slice } from './arena.ts';
 
 /**
- * Characters, and events, that stay strings until they are packed as bytes. As strings, the garbage collector would copy
- * each token twice, and mark all tokens that were ever streamed in each of its cycles.
+ * Characters, and events, that stay strings until they are packed as bytes. As strings, the garbage collector would
+ * copy each token twice, and mark all tokens that were ever streamed in each of its cycles.
  */
 const unpackedChars = 2 * 1024;
 const unpackedLines = 64;
@@ -82,7 +82,9 @@ export class MemoryLog {
     return this.#last - this.#lines.length + 1;
   }
 
-  /** Index of the first pack that ends after that id, by bisection, so that a replay starts anywhere at the same cost. */
+  /**
+   * Index of the first pack that ends after that id, by bisection, so that a replay starts anywhere at the same cost.
+   */
   #indexAfter(id: number): number {
     let low = 0;
     let high = this.#packed.length;

@@ -1,4 +1,4 @@
-/** Items of a chunk: to insert or delete one moves at most so many pointers. */
+/** Items of a chunk: to insert or delete one moves at most that many pointers. */
 const chunkSize = 512;
 
 /**
@@ -53,7 +53,9 @@ export class Sorted<T> {
     if (chunk.length === 0) this.#chunks.splice(at, 1);
   }
 
-  /** Iterates from the first item for which `holds` is true, as it must be for all later ones. Do not modify meanwhile. */
+  /**
+   * Iterates from the first item for which `holds` is true, as it must be for all later ones. Do not modify meanwhile.
+   */
   *ascending(holds: (item: T) => boolean = () => true): Generator<T, void, undefined> {
     let [at, index] = this.#position(holds);
     for (; at < this.#chunks.length; at += 1, index = 0) {

@@ -39,10 +39,10 @@ export const commitFunctions = `
     );
   END $$;
 
-  -- Applies the writes of a commit, all in one transaction. Returns the outcome of each.
-  -- Rows are locked in the order of their ids, and rows that nodes share come last: two nodes that lock the same rows in
-  -- different orders would deadlock. A commit with conditions on sessions is applied in its own order, because one write
-  -- may end the run that another waits for. So it locks the rows that it needs, by id, before it begins.
+  -- Applies the writes of a commit, all in one transaction. Returns the outcome of each. Rows are locked in the order
+  -- of their ids, and rows that nodes share come last: two nodes that lock the same rows in different orders would
+  -- deadlock. A commit with conditions on sessions is applied in its own order, because one write may end the run that
+  -- another waits for. So it locks the rows that it needs, by id, before it begins.
   CREATE FUNCTION take(writes json, bodies text[]) RETURNS text[]
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE

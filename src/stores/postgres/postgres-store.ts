@@ -34,7 +34,8 @@ const sweepSessions = 10;
 
 /**
  * Milliseconds that a statement may take in the server. The server's time-out comes before the client's, so that the
- * outcome is known. A commit with more than `usualChars` characters gets one more for each KiB: 100 MiB have 110 seconds.
+ * outcome is known. A commit with more than `usualChars` characters gets one more for each KiB: 100 MiB have 110
+ * seconds.
  */
 const statementTimeout = 8_000;
 const usualChars = 4 * 1024 * 1024;

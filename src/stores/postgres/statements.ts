@@ -55,8 +55,8 @@ function removal(s: string) {
     clearLogs: `SELECT ${s}.clear_logs($1) AS found`,
     clearSessions: `SELECT ${s}.clear_sessions($1, $2) AS found`,
     clearKeys: `WITH old AS (SELECT scope, key FROM ${s}.keys WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED),
-      gone AS (DELETE FROM ${s}.keys USING old WHERE keys.scope = old.scope AND keys.key = old.key RETURNING 1)
-      SELECT count(*)::integer AS found FROM gone`,
+      deleted AS (DELETE FROM ${s}.keys USING old WHERE keys.scope = old.scope AND keys.key = old.key RETURNING 1)
+      SELECT count(*)::integer AS found FROM deleted`,
     clearWriters: `DELETE FROM ${s}.commits WHERE at < now() - interval '1 day'`,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The tables. All texts are compared by byte (collation "C"), so that an index serves joins between tables. Ids are UUIDs
- * of version 7; by byte, they are ordered by time, and so are ISO dates.
+ * The tables. All texts are compared by byte (collation "C"), so that an index serves joins between tables. Ids are
+ * UUIDs of version 7; by byte, they are ordered by time, and so are ISO dates.
  */
 export const tables = `
   CREATE TABLE runs (
@@ -31,8 +31,8 @@ export const tables = `
   CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
 
-  -- A row is a batch: the events first..last, one line of JSON each. The key has the last event, so that the batch after
-  -- any cursor is found with one descent of the index.
+  -- A row is a batch: the events first..last, one line of JSON each. The key has the last event, so that the batch
+  -- after any cursor is found with one descent of the index.
   CREATE TABLE events (
     run_id text COLLATE "C" NOT NULL,
     last integer NOT NULL,

@@ -15,8 +15,8 @@ function score(text: string | null): number | undefined {
 }
 
 /**
- * A write as the commit script reads it. JSON leaves out what is undefined. Numbers that the script compares are strings,
- * because Redis returns strings.
+ * A write as the commit script reads it. JSON leaves out what is undefined. Numbers that the script compares are
+ * strings, because Redis returns strings.
  */
 export function encodeWrite(write: Write): object {
   const { row, expect, key, ended } = write;

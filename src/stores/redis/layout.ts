@@ -30,7 +30,10 @@ import type { Redis } from 'ioredis';
 /** Version of the layout above. */
 const layout = 1;
 
-/** Checks the version of the stored data, and writes it where there is none. @throws Error where a newer Rivulet wrote it */
+/**
+ * Checks the version of the stored data, and writes it where there is none.
+ * @throws Error where a newer Rivulet wrote it
+ */
 export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
   const name = `${prefix}version`;
   // Written only where there is none: the user may lack the permission to write, or Redis the memory.

@@ -42,12 +42,11 @@ const examined = 500;
 const closeTimeout = 1_000;
 
 /**
- * Keeps everything in one Redis server, 6.2 or newer. A commit is one call of a script, and atomic; a batch of events is
- * one entry of the run's stream. The settings of Redis decide what survives its crash.
- * A deleted session is unknown at once. Of one with more than a hundred runs, the other runs can be found by their ids
- * until sweeps have deleted them.
- * The store has one connection, and a second one while there are subscribers. Where a connection is lost, or Redis does
- * not answer for ten seconds, a read fails and a commit waits. The client reconnects by itself.
+ * Keeps everything in one Redis server, 6.2 or newer. A commit is one call of a script, and atomic; a batch of events
+ * is one entry of the run's stream. The settings of Redis decide what survives its crash. A deleted session is unknown
+ * at once. Of one with more than a hundred runs, the other runs can be found by their ids until sweeps have deleted
+ * them. The store has one connection, and a second one while there are subscribers. Where a connection is lost, or
+ * Redis does not answer for ten seconds, a read fails and a commit waits. The client reconnects by itself.
  */
 export class RedisStore implements Store {
   readonly #redis: Redis;
@@ -64,7 +63,8 @@ export class RedisStore implements Store {
   }
 
   /**
-   * `url` is `redis://` or `rediss://`; all keys begin with `prefix`. `warn` is called for settings that may lose commits.
+   * `url` is `redis://` or `rediss://`; all keys begin with `prefix`. `warn` is called for settings that may lose
+   * commits.
    * @throws Error where the database does not exist, or a newer Rivulet wrote it
    */
   static async open(url: string, prefix: string, warn: (text: string) => void = () => {}): Promise<RedisStore> {

@@ -24,9 +24,9 @@ end
 `;
 
 /**
- * Reads rows of runs through a sorted set. ARGV: the command that reads the set, the set, from and to where; the largest
- * number of rows to return and of runs to examine; then an agent, a session and a status to filter by, each empty for
- * any. Returns the id at which it stopped, empty at the end of the set, and the row and `last` of each run.
+ * Reads rows of runs through a sorted set. ARGV: the command that reads the set, the set, from and to where; the
+ * largest number of rows to return and of runs to examine; then an agent, a session and a status to filter by, each
+ * empty for any. Returns the id at which it stopped, empty at the end of the set, and the row and `last` of each run.
  */
 const listRuns = `
 local p, found = KEYS[1], {}

@@ -10,8 +10,8 @@ const largeChars = 4 * 1024 * 1024;
 
 /**
  * Sends the commits of one store, one at a time, each with the next number. When the answer to a commit is lost, the
- * queue sends the commit again until the server answers. The server keeps the number of the last commit that it applied,
- * so that it applies none twice. Later commits wait meanwhile.
+ * queue sends the commit again until the server answers. The server keeps the number of the last commit that it
+ * applied, so that it applies none twice. Later commits wait meanwhile.
  */
 export class CommitQueue {
   readonly #send: Send;
@@ -46,7 +46,9 @@ export class CommitQueue {
     await this.#last;
   }
 
-  /** With `inDoubt`, a part may have been applied already: it is too late to fail, so refused commits are sent again. */
+  /**
+   * With `inDoubt`, a part may have been applied already: it is too late to fail, so refused commits are sent again.
+   */
   async #sendUntilAnswered(writes: readonly Write[], inDoubt = false): Promise<Outcome[]> {
     this.#number += 1;
     for (let attempts = 0; ; attempts += 1) {

@@ -4,7 +4,9 @@ import type { RunNotification, RunRow } from '../../core/store.ts';
 
 /** A connection that receives what other processes publish. It reconnects by itself until it is closed. */
 export interface Subscription {
-  /** Resolves when the connection receives for the first time. Rejects where the server refuses, or on an early close. */
+  /**
+   * Resolves when the connection receives for the first time. Rejects where the server refuses, or on an early close.
+   */
   readonly active: Promise<void>;
   close(): Promise<void>;
 }

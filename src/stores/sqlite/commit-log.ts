@@ -4,7 +4,9 @@ import type { Statements } from './statements.ts';
 
 /** Characters of a run's newest events up to which they have no row of their own; about as many as a page has. */
 const rowChars = 16 * 1024;
-/** Commits, and characters, above which the log moves events to rows of their own. A start after a crash reads as many. */
+/**
+ * Commits, and characters, above which the log moves events to rows of their own. A start after a crash reads as many.
+ */
 const maxCommits = 4096;
 const maxChars = 4 * 1024 * 1024;
 /** Old commits that are deleted at a time. */
@@ -19,7 +21,9 @@ interface Growing {
   lastStored: number;
   /** The oldest commit with events that have no row of their own. */
   since: number;
-  /** The events after `lastStored`. The lines of a write are one text, because the garbage collector copies each string. */
+  /**
+   * The events after `lastStored`. The lines of a write are one text, because the garbage collector copies each string.
+   */
   texts: string[];
   journal: string[];
   chars: number;
@@ -187,7 +191,7 @@ export class CommitLog {
     this.#pending.delete(run_id);
     this.#sql.insertEvents.run(run_id, lastStored + 1, last, texts.join('\n'));
     if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
-    this.#sql.moveEnd.run(last, run_id);
+    this.#sql.setLast.run(last, run_id);
     this.#chars -= run.chars;
     run.lastStored = last;
     run.texts = [];

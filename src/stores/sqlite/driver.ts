@@ -41,9 +41,9 @@ export function createFile(path: string): string {
 }
 
 /**
- * Locks the file for this process, and returns the unlock function. The system unlocks it when the process dies. Like any
- * POSIX lock it is lost when the lock file is deleted, or when code of this process opens and closes it. So the lock only
- * gives the second process a clear error. The table `owner` in the file prevents two processes from writing.
+ * Locks the file for this process, and returns the unlock function. The system unlocks it when the process dies. Like
+ * any POSIX lock it is lost when the lock file is deleted, or when code of this process opens and closes it. So the
+ * lock only gives the second process a clear error. The table `owner` in the file prevents two processes from writing.
  * `lockTimeout` is the time in milliseconds to wait for the lock. @throws Error where another process holds it
  */
 export function lockFile(path: string, lockTimeout: number): () => void {

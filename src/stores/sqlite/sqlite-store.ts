@@ -50,7 +50,8 @@ export class SqliteStore implements Store {
   #failed = true;
 
   /**
-   * `lockTimeout` is the time in milliseconds to wait for another process that uses the file. `open` opens the database.
+   * `lockTimeout` is the time in milliseconds to wait for another process that uses the file. `open` opens the
+   * database.
    * @throws Error where the file cannot be opened, is in use by another process, or has another version
    */
   constructor(path: string, lockTimeout = 5000, open: (path: string) => Database = openDatabase) {
@@ -65,7 +66,7 @@ export class SqliteStore implements Store {
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
       this.#sql = prepare(db);
-      this.#sql.own.run(this.#token);
+      this.#sql.setOwner.run(this.#token);
       db.exec('COMMIT');
       db.exec(`PRAGMA busy_timeout = ${lockTime}`);
       this.#db = db;
@@ -178,7 +179,7 @@ export class SqliteStore implements Store {
 
   async remove(run_id: string): Promise<boolean> {
     return this.#transaction(() => {
-      const run = this.#sql.final.get(run_id);
+      const run = this.#sql.finalRun.get(run_id);
       if (run === undefined) return true;
       if (run.finished_at === null) return false;
       removeRun(this.#sql, run_id, run.session, run.finished_at);
@@ -190,8 +191,8 @@ export class SqliteStore implements Store {
     return this.#transaction(() => {
       const known = this.#sql.session.get(session_id);
       if (known === undefined) return true;
-      if (this.#sql.others.alone.get(session_id, '') !== undefined) return false;
-      this.#sql.forgetSession.run(known.session);
+      if (this.#sql.otherUnfinished.alone.get(session_id, '') !== undefined) return false;
+      this.#sql.detachSession.run(known.session);
       return true;
     });
   }
@@ -251,7 +252,8 @@ export class SqliteStore implements Store {
     const storedKey = key && sql.key.get(key.scope, key.key);
     if (key !== undefined && storedKey !== undefined && storedKey.created_at >= key.fresh) return 'key_used';
     // Whether a run is final is always in its table; the commit log has only events.
-    if (when !== undefined && sql.others[when].get(row.session_id, row.run_id) !== undefined) return 'session_busy';
+    if (when !== undefined && sql.otherUnfinished[when].get(row.session_id, row.run_id) !== undefined)
+      return 'session_busy';
     const session = expect === 0 && write.input !== undefined ? this.#insertRun(write) : this.#updateRun(write);
     if (session === undefined) return 'fenced';
     if (key !== undefined) sql.insertKey.run(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
@@ -271,7 +273,9 @@ export class SqliteStore implements Store {
     return session;
   }
 
-  /** Stores pending events of the commit log as well. Returns the number of the run's session; undefined where fenced. */
+  /**
+   * Stores pending events of the commit log as well. Returns the number of the run's session; undefined where fenced.
+   */
   #updateRun({ row, expect, from = row.epoch, lines, journal = [] }: Write): number | undefined {
     const { run_id } = row;
     if (!this.#log.matches(run_id, from, expect)) return undefined;
@@ -334,8 +338,10 @@ function updateSession(sql: Statements, write: Write, session: number): void {
 const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);
 
 function isInHistory(sql: Statements, session: number, url: string): boolean {
-  if (sql.named.get(session, url) !== undefined) return true;
-  return url.startsWith(resourcePrefix) && sql.listed.get(url.slice(resourcePrefix.length), session) !== undefined;
+  if (sql.namedByClient.get(session, url) !== undefined) return true;
+  return (
+    url.startsWith(resourcePrefix) && sql.listedMessage.get(url.slice(resourcePrefix.length), session) !== undefined
+  );
 }
 
 /** Deletes the previous state, but no resource of another session and no message, which a client may have named. */

@@ -23,7 +23,7 @@ function prepareWrites(db: Database) {
     commit: db.prepare<[]>('COMMIT'),
     rollback: db.prepare<[]>('ROLLBACK'),
     owner: db.prepare<[], { token: string }>('SELECT token FROM owner'),
-    own: db.prepare<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
+    setOwner: db.prepare<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
     // A new session gets the next number here, and its row with `insertSession`, so that it is looked up by id once.
     insertRun: db.prepare<Value[], { session: number }>(
       `INSERT INTO runs (${columnList}, input, session) VALUES (${runColumns.map(() => '?').join(', ')}, ?,
@@ -42,7 +42,7 @@ function prepareWrites(db: Database) {
     insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
     // Needs no fence, because the commit log was fenced, and changes no indexed column.
-    moveEnd: db.prepare<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
+    setLast: db.prepare<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
     insertEvents: db.prepare<[run_id: string, first: number, last: number, body: string]>(
       'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
     ),
@@ -88,7 +88,7 @@ function prepareReads(db: Database) {
       `SELECT ${columnList} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
     ),
     count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
-    others: { alone: other('<>'), first: other('<'), last: other('>') },
+    otherUnfinished: { alone: other('<>'), first: other('<'), last: other('>') },
     due: db.prepare<[string, number], RunRow>(`SELECT ${columnList} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
     key: db.prepare<[string, string], Key>(
       'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
@@ -98,10 +98,10 @@ function prepareReads(db: Database) {
     ),
     state: db.prepare<[number], { state: string | null }>('SELECT state FROM sessions WHERE session = ?'),
     history: db.prepare<[number], { url: string }>('SELECT url FROM history WHERE session = ? ORDER BY position'),
-    named: db.prepare<[number, string]>(
+    namedByClient: db.prepare<[number, string]>(
       'SELECT 1 FROM history INDEXED BY history_named WHERE session = ? AND url = ? AND run_id IS NULL',
     ),
-    listed: db.prepare<[string, number]>(
+    listedMessage: db.prepare<[string, number]>(
       'SELECT 1 FROM resources WHERE resource_id = ? AND session = ? AND listed = 1',
     ),
     resource: db.prepare<[string], Resource>(
@@ -119,7 +119,7 @@ function prepareRemoval(db: Database) {
   const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
   type Run = { run_id: string; session: number; finished_at: string };
   return {
-    final: db.prepare<[string], { session: number; finished_at: string | null }>(
+    finalRun: db.prepare<[string], { session: number; finished_at: string | null }>(
       'SELECT session, finished_at FROM runs WHERE run_id = ?',
     ),
     insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
@@ -134,12 +134,12 @@ function prepareRemoval(db: Database) {
     ),
     deleteSession: ofSession('DELETE FROM sessions WHERE session = ?'),
     /** After one of its runs was deleted. */
-    left: db.prepare<[finished_at: string, session: number]>(
+    touchSession: db.prepare<[finished_at: string, session: number]>(
       `UPDATE sessions SET used_at = max(used_at, ?),
        idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session = ?`,
     ),
-    forgetSession: ofSession('UPDATE sessions SET session_id = NULL WHERE session = ?'),
-    removed: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
+    detachSession: ofSession('UPDATE sessions SET session_id = NULL WHERE session = ?'),
+    removedRun: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
     clearEvents: db.prepare<[string, number]>(
       'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run_id = ? LIMIT ?)',
     ),
@@ -159,8 +159,8 @@ function prepareRemoval(db: Database) {
       `DELETE FROM resources WHERE position IN
        (SELECT position FROM resources WHERE session = ? AND listed = 0 LIMIT ?)`,
     ),
-    retired: db.prepare<[string], Run>('SELECT run_id, session, finished_at FROM runs WHERE finished_at < ? LIMIT 1'),
-    idle: db.prepare<[string], { session: number }>(
+    oldRun: db.prepare<[string], Run>('SELECT run_id, session, finished_at FROM runs WHERE finished_at < ? LIMIT 1'),
+    idleSession: db.prepare<[string], { session: number }>(
       'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
     ),
     clearKeys: db.prepare<[string, number]>(

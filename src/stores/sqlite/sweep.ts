@@ -4,7 +4,7 @@ import type { Statements } from './statements.ts';
 /** The largest number of rows that one step deletes; a row of events has about 64 KiB at most. */
 const stepRows = 32;
 
-/** Deletes old data for so many milliseconds. Returns whether there may be more. */
+/** Deletes old data for the given time. Returns whether there may be more. */
 export function sweepFor(milliseconds: number, sql: Statements, before: Retention): boolean {
   for (const until = performance.now() + milliseconds; sweepStep(sql, before); ) {
     if (performance.now() >= until) return true;
@@ -16,7 +16,7 @@ export function sweepFor(milliseconds: number, sql: Statements, before: Retentio
 function deleteRun(sql: Statements, run_id: string, session: number, finished_at: string): void {
   sql.insertRemoved.run(run_id);
   sql.deleteRun.run(run_id);
-  sql.left.run(finished_at, session);
+  sql.touchSession.run(finished_at, session);
 }
 
 /** Deletes a run with its messages. */
@@ -28,18 +28,18 @@ export function removeRun(sql: Statements, run_id: string, session: number, fini
 
 /** One step. Returns whether there was anything to delete. */
 function sweepStep(sql: Statements, { runs, keys, sessions }: Retention): boolean {
-  const removedRun = sql.removed.get();
+  const removedRun = sql.removedRun.get();
   if (removedRun !== undefined) return clearLog(sql, removedRun.run_id);
   const removedSession = sql.removedSession.get();
   if (removedSession !== undefined) return clearSession(sql, removedSession.session);
-  const old = runs === undefined ? undefined : sql.retired.get(runs);
+  const old = runs === undefined ? undefined : sql.oldRun.get(runs);
   if (old !== undefined) {
     deleteRun(sql, old.run_id, old.session, old.finished_at);
     return true;
   }
-  const idle = sessions === undefined ? undefined : sql.idle.get(sessions);
+  const idle = sessions === undefined ? undefined : sql.idleSession.get(sessions);
   if (idle !== undefined) {
-    sql.forgetSession.run(idle.session);
+    sql.detachSession.run(idle.session);
     return true;
   }
   return sql.clearKeys.run(keys, stepRows).changes > 0;
