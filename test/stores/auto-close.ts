@@ -10,15 +10,18 @@ interface Closable {
 export function closedAfterEach(): {
   /** Opens the store at a URL, with more parameters. */
   open(url: string, ...parameters: readonly string[]): Promise<Store>;
-  closing<One extends Closable>(one: One): One;
+  closeAfter<One extends Closable>(one: One): One;
 } {
   const opened: Closable[] = [];
   afterEach(async () => {
     for (const one of opened.splice(0).reverse()) await one.close();
   });
-  const closing = <One extends Closable>(one: One): One => {
+  const closeAfter = <One extends Closable>(one: One): One => {
     opened.push(one);
     return one;
   };
-  return { open: async (url, ...parameters) => closing(await openStore([url, ...parameters].join('&'))), closing };
+  return {
+    open: async (url, ...parameters) => closeAfter(await openStore([url, ...parameters].join('&'))),
+    closeAfter,
+  };
 }

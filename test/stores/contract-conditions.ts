@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
-import { append, end, fresh, said } from './writes.ts';
+import { append, end, fresh, messageOf } from './writes.ts';
 
 const when = 'alone' as const;
 const queued_at = '2026-01-01T00:00:00.000Z';
@@ -108,7 +108,7 @@ export function conditionsContract(store: () => Store): void {
       const { run_id } = row;
       const stamp = { hash: 'h', after: 0, created_at: '2026-01-02', fresh: '2026-01-01' };
       const key = { scope: session_id, key: 'k', run_id, ...stamp };
-      const refused = append(row, ['1'], { when, key, journal: ['{}'], state: '/s', ...said(row, 'question') });
+      const refused = append(row, ['1'], { when, key, journal: ['{}'], state: '/s', ...messageOf(row, 'question') });
       const before = append(fresh({ session_id: `${session_id}-too` }), ['1'], { when });
       const after = append(fresh(), ['1'], { key: { ...key, key: 'l' }, history: ['/after'] });
       const ended = end(refused.row, 'completed', { ended: { tokens: 1, seconds: 1 } });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
-import { append, end, fresh, said } from './writes.ts';
+import { append, end, fresh, messageOf } from './writes.ts';
 
 const queued_at = '2026-01-01T00:00:00.000Z';
 
@@ -102,7 +102,7 @@ export function costsContract(store: () => Store): void {
         const best = await shortest(8, async (round) => {
           const writes = Array.from({ length: 5 }, (_, n) => {
             const row = fresh({ session_id });
-            const question = said(row, 'question');
+            const question = messageOf(row, 'question');
             const history = [...(question.history ?? []), `https://b/${round}/${n}`, 'https://a/0'];
             return append(row, ['1'], { ...question, history });
           });
@@ -120,7 +120,7 @@ export function costsContract(store: () => Store): void {
       const added = (messages: number): Promise<number> =>
         shortest(2, async () => {
           const row = fresh();
-          const own = Array.from({ length: messages }, (_, n) => said(row, `message-${n}`));
+          const own = Array.from({ length: messages }, (_, n) => messageOf(row, `message-${n}`));
           const foreign = Array.from({ length: messages }, (_, n) => `https://a/${n % (messages / 2)}`);
           const write = append(row, ['1'], {
             resources: own.flatMap(({ resources }) => resources ?? []),
@@ -142,7 +142,7 @@ export function costsContract(store: () => Store): void {
         const rows = await made(
           runs,
           () => fresh({ session_id }),
-          (row) => said(row, 'question'),
+          (row) => messageOf(row, 'question'),
         );
         await ended(rows);
         const best = await shortest(8, async (round) => {

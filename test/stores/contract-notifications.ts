@@ -7,7 +7,7 @@ import { append, end, fresh } from './writes.ts';
 /** The notifications of a shared store. */
 export function notificationsContract(name: string, url: string): void {
   describe(`a subscriber of a store in ${name}`, () => {
-    const { open, closing } = closedAfterEach();
+    const { open, closeAfter } = closedAfterEach();
 
     it('is notified of writes by this process and by others', async () => {
       const [one, other] = [await open(url), await open(url)];
@@ -44,7 +44,7 @@ export function notificationsContract(name: string, url: string): void {
     });
 
     it('is told after an interruption that any run may have changed', async () => {
-      const proxy = closing(await OutageProxy.open(url));
+      const proxy = closeAfter(await OutageProxy.open(url));
       const store = await open(url);
       const recorder = await NotificationRecorder.of(await open(proxy.url));
       for (let round = 1; round <= 3; round += 1) {
@@ -57,7 +57,7 @@ export function notificationsContract(name: string, url: string): void {
     });
 
     it('shares one connection with the others, which closes after the last one unsubscribes', async () => {
-      const proxy = closing(await OutageProxy.open(url));
+      const proxy = closeAfter(await OutageProxy.open(url));
       const store = await open(proxy.url);
       await store.run('any');
       const before = proxy.connections;
@@ -91,7 +91,7 @@ export function notificationsContract(name: string, url: string): void {
     });
 
     it('is unsubscribed when the store closes', async () => {
-      const proxy = closing(await OutageProxy.open(url));
+      const proxy = closeAfter(await OutageProxy.open(url));
       const store = await open(proxy.url);
       await NotificationRecorder.of(store);
       await store.close();

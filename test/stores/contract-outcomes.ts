@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome, RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, input, numbered, said } from './writes.ts';
+import { append, end, fresh, input, messageOf, numbered } from './writes.ts';
 
 const times = { created_at: '2026-01-02', fresh: '2026-01-01' };
 
 /** A write with an Idempotency-Key of that scope. */
 const keyed = (row: RunRow, scope: string): Write => ({
-  ...append(row, ['1'], { ...said(row, 'question'), journal: ['{}'] }),
+  ...append(row, ['1'], { ...messageOf(row, 'question'), journal: ['{}'] }),
   key: { scope, key: 'k', hash: 'h', run_id: row.run_id, after: 0, ...times },
 });
 

@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, numbered, said } from './writes.ts';
+import { append, end, fresh, messageOf, numbered } from './writes.ts';
 
 /** What every store removes, and what it keeps. */
 export function removalContract(store: () => Store): void {
   it('removes a final run with its log, its journal and its messages, and keeps the others', async () => {
     const session_id = `removing-${fresh().run_id}`;
-    const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+    const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
     const [a, b] = [asked(fresh({ session_id })), asked(fresh({ session_id }))];
     const state = { resource_id: `state-${session_id}`, session_id, run_id: null, content_type: 'a/b', body: '1' };
-    await store().commit([a, b, end(a.row, 'completed', { ...said(a.row, 'answer'), state: '/s' })]);
+    await store().commit([a, b, end(a.row, 'completed', { ...messageOf(a.row, 'answer'), state: '/s' })]);
     await store().commit([append(b.row, ['2'], { resources: [state] })]);
     await store().remove(a.row.run_id);
     while (await store().sweep({ keys: '' })) await Promise.resolve();
@@ -30,7 +30,7 @@ export function removalContract(store: () => Store): void {
 
   it('removes a session with everything in it', async () => {
     const row = fresh({ agent_name: 'gone' });
-    const write = append(row, ['1'], { journal: ['{}'], state: '/s', ...said(row, 'question') });
+    const write = append(row, ['1'], { journal: ['{}'], state: '/s', ...messageOf(row, 'question') });
     const other = append(fresh(), ['1'], { history: ['/other'] });
     await store().commit([write, end(write.row, 'failed'), other]);
     await store().removeSession(row.session_id);
@@ -47,7 +47,7 @@ export function removalContract(store: () => Store): void {
   it('clears runs that ended long ago, and keeps their messages', async () => {
     const agent_name = `old-${fresh().run_id}`;
     const row = fresh({ agent_name });
-    const old = append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+    const old = append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
     const recent = append(fresh({ agent_name }), ['1']);
     const going = append(fresh({ agent_name }), ['1']);
     const late = append({ ...recent.row, status: 'failed', finished_at: '2026-01-01T00:00:03.000Z' }, ['2']);

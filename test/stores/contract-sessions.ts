@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Resource, Retention, RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, numbered, said } from './writes.ts';
+import { append, end, fresh, messageOf, numbered } from './writes.ts';
 
 const past = '2000-01-01T00:00:00.000Z';
 const future = '2999-01-01T00:00:00.000Z';
 
-const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
 
 /** A state of a session, and the write that makes it the current one. */
 function stateOf(session_id: string): { readonly resource: Resource; readonly kept: Partial<Write> } {
@@ -53,7 +53,7 @@ export function sessionsContract(store: () => Store): void {
       const [session_id, other] = [`own-${fresh().run_id}`, `other-${fresh().run_id}`];
       const [own, foreign] = [stateOf(session_id), stateOf(other)];
       const first = append(fresh({ session_id: other }), ['1'], foreign.kept);
-      const message = said(fresh({ session_id }), 'message');
+      const message = messageOf(fresh({ session_id }), 'message');
       const row = fresh({ session_id });
       const states = [
         message.history?.[0],

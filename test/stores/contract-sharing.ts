@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, input, numbered, said } from './writes.ts';
+import { append, end, fresh, input, messageOf, numbered } from './writes.ts';
 
 /** A store that is opened twice: by two processes, or by one after the other. */
 export function sharingContract(first: () => Store, open: () => Promise<Store>): void {
@@ -15,7 +15,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
 
     it('shows to each what the other has written', async () => {
       const row = fresh();
-      const write = append(row, ['1', '2'], { journal: ['{}'], state: '/s', ...said(row, 'question') });
+      const write = append(row, ['1', '2'], { journal: ['{}'], state: '/s', ...messageOf(row, 'question') });
       await one.commit([write]);
       expect(await other.run(row.run_id)).toEqual(write.row);
       expect(await other.input(row.run_id)).toEqual(input);
@@ -83,7 +83,7 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
         const session_id = `alone-${fresh().run_id}`;
         const [a, b] = [1, 2].map(() => {
           const row = fresh({ session_id });
-          return append(row, ['1'], { when: 'alone', ...said(row, 'question') });
+          return append(row, ['1'], { when: 'alone', ...messageOf(row, 'question') });
         });
         if (!a || !b) throw new Error('two runs make two writes');
         const kept = (await Promise.all([one.commit([a]), other.commit([b])])).flat();

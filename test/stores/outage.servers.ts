@@ -1,25 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/core/store.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { type Started, startPostgres, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
-import { append, fresh, numbered } from './writes.ts';
+import { append, fresh, linesOf } from './writes.ts';
 
 /** How to start each server, and a text in the request of a commit. */
 const kinds = {
   redis: { start: startRedis, request: 'evalsha' },
   postgres: { start: startPostgres, request: '.keep(' },
 };
-
-/** The lines of a log in order. */
-async function log(store: Store, run_id: string): Promise<string[]> {
-  const lines: string[] = [];
-  for (;;) {
-    const page = numbered(await store.events(run_id, lines.length, 100)).filter(([seq]) => seq > lines.length);
-    if (page.length === 0) return lines;
-    lines.push(...page.map(([, line]) => line));
-  }
-}
 
 const seconds = async (what: Promise<unknown>): Promise<number> => {
   const from = performance.now();
@@ -29,7 +18,7 @@ const seconds = async (what: Promise<unknown>): Promise<number> => {
 
 for (const [name, { start, request }] of Object.entries(kinds)) {
   describe(`a store in a ${name} that becomes unavailable`, () => {
-    const { open, closing } = closedAfterEach();
+    const { open, closeAfter } = closedAfterEach();
     let started: Started | undefined;
     beforeAll(async () => {
       started = await start({ durable: true });
@@ -53,11 +42,13 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
         row = write.row;
       }
       await crash;
-      expect(await log(await open(server.url), row.run_id)).toEqual(Array.from({ length: 500 }, (_, n) => `${n + 1}`));
+      expect(await linesOf(await open(server.url), row.run_id)).toEqual(
+        Array.from({ length: 500 }, (_, n) => `${n + 1}`),
+      );
     });
 
     it('resolves a commit whose answer was lost, and applies it once', async ({ skip }) => {
-      const proxy = closing(await OutageProxy.open(here(skip).url));
+      const proxy = closeAfter(await OutageProxy.open(here(skip).url));
       const store = await open(proxy.url);
       const first = append(fresh(), ['1']);
       await store.commit([first]);
@@ -66,7 +57,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       const refused = append(first.row, ['other']);
       expect(await store.commit([second, refused])).toEqual(['taken', 'fenced']);
       await lost;
-      expect(await log(store, first.row.run_id)).toEqual(['1', '2']);
+      expect(await linesOf(store, first.row.run_id)).toEqual(['1', '2']);
       expect(await store.commit([append(second.row, ['3'])])).toEqual(['taken']);
     });
 
@@ -82,7 +73,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       expect(await seconds(expect(store.events(first.row.run_id, 0, 1)).rejects.toThrow())).toBeLessThan(1);
       await server.restart();
       expect(await Promise.all(commits)).toEqual([['taken'], ['taken']]);
-      expect(await log(store, first.row.run_id)).toEqual(['1', '2', '3']);
+      expect(await linesOf(store, first.row.run_id)).toEqual(['1', '2', '3']);
     });
 
     it('closes soon while the server is unavailable, and ends all waits', async ({ skip }) => {
@@ -101,7 +92,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
     });
 
     it('closes soon when the server does not answer', async ({ skip }) => {
-      const proxy = closing(await OutageProxy.open(here(skip).url));
+      const proxy = closeAfter(await OutageProxy.open(here(skip).url));
       const store = await open(proxy.url);
       await store.commit([append(fresh(), ['1'])]);
       await store.watch?.(() => {});

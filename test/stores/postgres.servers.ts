@@ -5,18 +5,18 @@ import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
 import { damageContract } from './contract-damage.ts';
-import { append, end, fresh, said } from './writes.ts';
+import { append, end, fresh, messageOf } from './writes.ts';
 
 const place = await postgresPlace();
 afterAll(() => place?.remove());
 
 describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   const { url = '', name: schema = '' } = place ?? {};
-  const { open, closing } = closedAfterEach();
+  const { open, closeAfter } = closedAfterEach();
   const client = async (): Promise<Client> => {
     const one = new Client(url);
     await one.connect();
-    closing({ close: () => one.end() });
+    closeAfter({ close: () => one.end() });
     return one;
   };
 
@@ -53,7 +53,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   });
 
   it('does not apply a commit twice that is still executing when its connection is lost', async () => {
-    const proxy = closing(await OutageProxy.open(url));
+    const proxy = closeAfter(await OutageProxy.open(url));
     const store = await open(proxy.url);
     const first = append(fresh(), ['1']);
     await store.commit([first]);
@@ -128,7 +128,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     const admin = await client();
     await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER;
       ALTER ROLE ${role} SET default_transaction_isolation = 'serializable'`);
-    closing({ close: () => admin.query(`DROP ROLE ${role}`) });
+    closeAfter({ close: () => admin.query(`DROP ROLE ${role}`) });
     const theirs = new URL(url);
     theirs.username = role;
     theirs.searchParams.set('options', '-c geqo=off');
@@ -136,7 +136,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     const session_id = `strict-${schema}`;
     const commits = Array.from({ length: 90 }, (_, n) => {
       const row = fresh({ session_id, agent_name: session_id });
-      const first = append(row, ['1'], said(row, 'question'));
+      const first = append(row, ['1'], messageOf(row, 'question'));
       const last = end(first.row, 'completed', { ended: { tokens: 1, seconds: 1 } });
       return stores[n % 3]?.commit([first, last]);
     });

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { isFinal } from '../../src/core/run-state.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
-import { append, end, fresh, numbered, said } from './writes.ts';
+import { append, end, fresh, messageOf, numbered } from './writes.ts';
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
   describe.skipIf(place === undefined)(`a session that one node removes while another adds a run: ${name}`, () => {
@@ -17,7 +17,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
         const old = append(fresh({ session_id }), ['1'], { history: [`/old/${round}`] });
         await one.commit([old, end(old.row, 'completed')]);
         const row = fresh({ session_id });
-        const begun = append(row, ['1'], { journal: ['{}'], ...said(row, 'question') });
+        const begun = append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
         const [removed, outcomes] = await Promise.all([one.removeSession(session_id), other.commit([begun])]);
         removals.add(removed);
         expect(outcomes).toEqual(['taken']);

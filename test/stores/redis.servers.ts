@@ -4,17 +4,17 @@ import { openStore } from '../../src/stores/open.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
 import { damageContract } from './contract-damage.ts';
-import { append, end, fresh, numbered, said } from './writes.ts';
+import { append, end, fresh, messageOf, numbered } from './writes.ts';
 
 const place = await redisPlace();
 afterAll(() => place?.remove());
 
 describe.skipIf(place === undefined)('a store in Redis', () => {
   const { url = '', name = '' } = place ?? {};
-  const { open, closing } = closedAfterEach();
+  const { open, closeAfter } = closedAfterEach();
   const client = (): Redis => {
     const redis = new Redis(url);
-    closing({ close: () => redis.quit() });
+    closeAfter({ close: () => redis.quit() });
     return redis;
   };
 
@@ -22,7 +22,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     const store = await open(url);
     const row = fresh({ due: '2026-01-03T00:00:00.000Z' });
     const key = { scope: 's', key: 'k', hash: 'h', run_id: row.run_id, after: 0, created_at: '2026-01-01', fresh: '' };
-    const first = append(row, ['1'], { journal: ['{}'], state: '/s', key, ...said(row, 'a') });
+    const first = append(row, ['1'], { journal: ['{}'], state: '/s', key, ...messageOf(row, 'a') });
     const last = end({ ...first.row, due: null }, 'completed', { ended: { tokens: 1, seconds: 1 } });
     await store.commit([first, last]);
     await store.remove(row.run_id);
@@ -130,7 +130,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
       const session_id = `removed-${runs}`;
       const writes = Array.from({ length: runs }, () => {
         const row = fresh({ session_id });
-        return append(row, ['1'], said(row, 'question'));
+        return append(row, ['1'], messageOf(row, 'question'));
       });
       for (let n = 0; n < runs; n += 500) {
         const part = writes.slice(n, n + 500);

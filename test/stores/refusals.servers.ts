@@ -7,18 +7,20 @@ import type { Write } from '../../src/core/store.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace, type Started, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
-import { append, fresh, numbered, said } from './writes.ts';
+import { append, fresh, messageOf, numbered } from './writes.ts';
 
 /** Two writes that change every part of a store. */
 function pair(): [Write, Write] {
-  const writes = [fresh(), fresh()].map((row) => append(row, ['1'], { journal: ['{}'], ...said(row, 'question') }));
+  const writes = [fresh(), fresh()].map((row) =>
+    append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') }),
+  );
   const [one, other] = writes;
   if (!one || !other) throw new Error('two rows make two writes');
   return [one, other];
 }
 
 describe('a store in a Redis that refuses to write', () => {
-  const { open, closing } = closedAfterEach();
+  const { open, closeAfter } = closedAfterEach();
   let server: Started | undefined;
   beforeAll(async () => {
     server = await startRedis();
@@ -27,7 +29,7 @@ describe('a store in a Redis that refuses to write', () => {
 
   const client = (url: string): Redis => {
     const redis = new Redis(url);
-    closing({ close: () => redis.quit() });
+    closeAfter({ close: () => redis.quit() });
     return redis;
   };
 
@@ -54,7 +56,7 @@ describe('a store in a Redis that refuses to write', () => {
     BUSY: async (redis) => {
       await redis.config('SET', 'lua-time-limit', '1');
       const other = redis.duplicate();
-      closing({ close: () => other.quit() });
+      closeAfter({ close: () => other.quit() });
       const endless = other.eval('while true do end', 0).catch(() => {});
       await vi.waitFor(() => expect(redis.ping()).rejects.toThrow('BUSY'), { timeout: 10_000 });
       return async () => {
@@ -85,7 +87,7 @@ describe('a store in a Redis that refuses to write', () => {
   it('resolves a commit whose answer was lost, although memory is full by then', async ({ skip }) => {
     const { url } = server ?? skip('there is no redis-server to start');
     const redis = client(url);
-    const proxy = closing(await OutageProxy.open(url));
+    const proxy = closeAfter(await OutageProxy.open(url));
     const store = await open(proxy.url);
     const first = append(fresh(), ['1']);
     await store.commit([first]);
@@ -102,7 +104,7 @@ describe('a store in a Redis that refuses to write', () => {
 const place = await postgresPlace();
 describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to write', () => {
   const { url = '', name: schema = '' } = place ?? {};
-  const { open, closing } = closedAfterEach();
+  const { open, closeAfter } = closedAfterEach();
   let admin: Client;
   beforeAll(async () => {
     admin = new Client(url);
@@ -142,7 +144,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
   it('fails a commit while the server refuses the user, and accepts it later', async () => {
     const role = `${schema}_role`;
     await admin.query(`CREATE ROLE ${role} LOGIN SUPERUSER`);
-    closing({ close: () => admin.query(`DROP ROLE ${role}`) });
+    closeAfter({ close: () => admin.query(`DROP ROLE ${role}`) });
     const theirs = new URL(url);
     theirs.username = role;
     const store = await open(theirs.href);

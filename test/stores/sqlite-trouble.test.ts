@@ -5,30 +5,25 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Write } from '../../src/core/store.ts';
 import { type Database, openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
-import { append, end, fresh, numbered, said } from './writes.ts';
+import { append, end, fresh, linesOf, messageOf } from './writes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-trouble-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
 /** A store, its path, and its connection, with which a test can simulate a full disk. */
-function opened(path = join(folder, `${++files}.db`)): { store: SqliteStore; path: string; own: Database } {
-  let own: Database | undefined;
+function openWithConnection(path = join(folder, `${++files}.db`)): {
+  store: SqliteStore;
+  path: string;
+  connection: Database;
+} {
+  let connection: Database | undefined;
   const store = new SqliteStore(path, 5_000, (file) => {
-    own = openDatabase(file);
-    return own;
+    connection = openDatabase(file);
+    return connection;
   });
-  if (own === undefined) throw new Error('the store has opened nothing');
-  return { store, path, own };
-}
-
-async function logOf(store: SqliteStore, { run_id }: RunRow): Promise<string[]> {
-  const lines: string[] = [];
-  for (;;) {
-    const page = numbered(await store.events(run_id, lines.length, 100)).filter(([seq]) => seq > lines.length);
-    if (page.length === 0) return lines;
-    lines.push(...page.map(([, line]) => line));
-  }
+  if (connection === undefined) throw new Error('the store has opened no connection');
+  return { store, path, connection };
 }
 
 /** Writes to two runs, one that grows and one that changes. Either none or all of them are applied. */
@@ -36,7 +31,7 @@ function steps(first: RunRow, second: RunRow): { writes: Write[]; after: [RunRow
   const grown = append(first, ['"grown"', `"${'x'.repeat(3_000)}"`], { grown: true });
   const changed = append({ ...second, status: 'awaiting' }, ['"asks"'], {
     journal: ['{}'],
-    ...said(second, `question-${second.last}`),
+    ...messageOf(second, `question-${second.last}`),
   });
   const made = append(fresh(), ['"made"'], { history: ['/made'] });
   return { writes: [grown, changed, made], after: [grown.row, changed.row] };
@@ -44,7 +39,7 @@ function steps(first: RunRow, second: RunRow): { writes: Write[]; after: [RunRow
 
 describe('a file that temporarily cannot be written', () => {
   it('fails commits while another program writes, still reads, and then continues', async () => {
-    const { store, path } = opened();
+    const { store, path } = openWithConnection();
     const [first, second] = [append(fresh(), ['"1"']), append(fresh(), ['"1"'])];
     await store.commit([first, second]);
     const other = openDatabase(path);
@@ -58,63 +53,63 @@ describe('a file that temporarily cannot be written', () => {
       await expect(store.remove(first.row.run_id)).rejects.toThrow('database is locked');
       await expect(store.sweep({ keys: '' })).rejects.toThrow('database is locked');
       expect(await store.run(first.row.run_id)).toEqual(first.row);
-      expect(await logOf(store, first.row)).toEqual(['"1"']);
+      expect(await linesOf(store, first.row.run_id)).toEqual(['"1"']);
       expect(await store.unfinished(undefined, '', 10)).toEqual([first.row, second.row]);
     }
     other.exec('ROLLBACK');
     other.close();
     expect(await store.commit(writes)).toEqual(['taken', 'taken', 'taken']);
     for (const row of after) expect(await store.run(row.run_id)).toEqual(row);
-    expect(await logOf(store, first.row)).toHaveLength(3);
+    expect(await linesOf(store, first.row.run_id)).toHaveLength(3);
     expect(await store.commit(writes)).toEqual(['fenced', 'fenced', 'fenced']);
     await store.close();
   });
 
   it('fails commits while the disk is full, still reads, and then has no missing or duplicate events', async () => {
-    const { store, path, own } = opened();
+    const { store, path, connection } = openWithConnection();
     let [first, second] = [append(fresh(), ['"1"']).row, append(fresh(), ['"1"']).row];
     await store.commit([append({ ...first, last: 0 }, ['"1"']), append({ ...second, last: 0 }, ['"1"'])]);
     for (let round = 0; round < 3; round += 1) {
-      const before = await logOf(store, first);
-      own.exec('PRAGMA max_page_count = 1');
+      const before = await linesOf(store, first.run_id);
+      connection.exec('PRAGMA max_page_count = 1');
       const { writes, after } = steps(first, second);
       // The existing pages have room for a few more rows.
       const filler = append(fresh(), [`"${'y'.repeat(200_000)}"`]);
       await expect(store.commit([...writes, filler])).rejects.toThrow('full');
       for (const row of [first, second]) expect(await store.run(row.run_id)).toEqual(row);
-      expect(await logOf(store, first)).toEqual(before);
+      expect(await linesOf(store, first.run_id)).toEqual(before);
       expect(await store.run(filler.row.run_id)).toBeUndefined();
-      own.exec('PRAGMA max_page_count = 1000000');
+      connection.exec('PRAGMA max_page_count = 1000000');
       expect(await store.commit([...writes, filler])).toEqual(['taken', 'taken', 'taken', 'taken']);
       [first, second] = after;
-      expect(await logOf(store, first)).toHaveLength(before.length + 2);
+      expect(await linesOf(store, first.run_id)).toHaveLength(before.length + 2);
       expect(await store.commit([end(filler.row, 'completed')])).toEqual(['taken']);
       second = { ...second, status: 'in-progress' };
       expect(await store.commit([append(second, [])])).toEqual(['taken']);
     }
-    const kept = await logOf(store, first);
+    const before = await linesOf(store, first.run_id);
     await store.close();
-    const again = opened(path).store;
-    expect(await logOf(again, first)).toEqual(kept);
+    const again = openWithConnection(path).store;
+    expect(await linesOf(again, first.run_id)).toEqual(before);
     expect(await again.run(second.run_id)).toEqual(second);
     await again.close();
   });
 
   it('is unlocked for the next process although closing it fails', async () => {
-    const { store, path, own } = opened();
+    const { store, path, connection } = openWithConnection();
     const first = append(fresh(), ['"1"']);
     await store.commit([first]);
     await store.commit([append(first.row, [`"${'x'.repeat(10_000)}"`], { grown: true })]);
-    own.exec('PRAGMA max_page_count = 1');
+    connection.exec('PRAGMA max_page_count = 1');
     await expect(store.close()).rejects.toThrow('full');
-    const again = opened(path).store;
-    expect(await logOf(again, first.row)).toHaveLength(2);
+    const again = openWithConnection(path).store;
+    expect(await linesOf(again, first.row.run_id)).toHaveLength(2);
     await again.close();
   });
 });
 
 it('deletes many runs in each sweep of a few milliseconds', async () => {
-  const { store } = opened();
+  const { store } = openWithConnection();
   const writes = Array.from({ length: 2_000 }, () => append(fresh(), ['1'], { history: [] }));
   await store.commit(writes);
   await store.commit(writes.map(({ row }) => end(row, 'completed')));

@@ -15,7 +15,7 @@ let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 
 /** A copy of the files at this moment, as after a kill. */
-function killed(path: string): string {
+function copyAfterKill(path: string): string {
   const copy = newPath();
   for (const end of ['', '-wal']) if (existsSync(path + end)) cpSync(path + end, copy + end);
   return copy;
@@ -47,7 +47,7 @@ const grow = (row: RunRow, lines: string[], more: Partial<Write> = {}): Write =>
 });
 
 /** Everything that a store returns for some runs. */
-async function told(store: Store, ids: readonly string[]): Promise<unknown> {
+async function stateOf(store: Store, ids: readonly string[]): Promise<unknown> {
   return Promise.all(
     ids.map(async (id) => {
       const row = await store.run(id);
@@ -96,10 +96,10 @@ describe('a file', () => {
     await expect(first.remove('r')).rejects.toThrow(says);
     await expect(first.sweep({ keys: '' })).rejects.toThrow(says);
     await expect(first.close()).rejects.toThrow(says);
-    expect(await told(second, ['r', 'q'])).toMatchObject([{ lines: ['1', '2', '3'] }, { row: undefined }]);
+    expect(await stateOf(second, ['r', 'q'])).toMatchObject([{ lines: ['1', '2', '3'] }, { row: undefined }]);
     await second.close();
     const again = new SqliteStore(path, 0);
-    expect(await told(again, ['r'])).toMatchObject([{ row: { last: 3 }, lines: ['1', '2', '3'] }]);
+    expect(await stateOf(again, ['r'])).toMatchObject([{ row: { last: 3 }, lines: ['1', '2', '3'] }]);
     await again.close();
   });
 
@@ -144,13 +144,13 @@ describe('a file', () => {
     const writes = [grow({ ...a, last: 3 }, ['4']), broken, grow({ ...a, last: 4 }, ['5']), broken];
     const rejected = { rejected: expect.objectContaining({ message: expect.stringContaining('UNIQUE') }) };
     expect(await store.commit(writes)).toEqual(['taken', rejected, 'taken', rejected]);
-    const after = await told(store, ['a', 'b']);
+    const after = await stateOf(store, ['a', 'b']);
     expect(after).toMatchObject([
       { row: { last: 5 }, lines: ['1', '2', '3', '4', '5'], journal: ['j'] },
       { lines: ['1'] },
     ]);
-    const copy = new SqliteStore(killed(path));
-    expect(await told(copy, ['a', 'b'])).toEqual(after);
+    const copy = new SqliteStore(copyAfterKill(path));
+    expect(await stateOf(copy, ['a', 'b'])).toEqual(after);
     await Promise.all([store.close(), copy.close()]);
   });
 
@@ -161,7 +161,7 @@ describe('a file', () => {
     await store.commit(rows.map((row) => grow(row, ['1'])));
     for (let last = 1; last < 4; last += 1)
       await store.commit(rows.map((row) => grow({ ...row, last }, [`${last + 1}`])));
-    const copy = killed(path);
+    const copy = copyAfterKill(path);
     await store.close();
     const other = openDatabase(copy);
     // The header of the second run of the third commit.
@@ -172,11 +172,11 @@ describe('a file', () => {
       ['1', '2', '3', '4'],
       ['1', '2'],
     ];
-    expect(await told(again, ['a', 'b', 'c'])).toMatchObject([{ lines: all }, { lines: some }, { lines: some }]);
+    expect(await stateOf(again, ['a', 'b', 'c'])).toMatchObject([{ lines: all }, { lines: some }, { lines: some }]);
     expect(await again.commit([grow({ ...newRow('b'), last: 2 }, ['three'])])).toEqual(['taken']);
     await again.close();
     const last = new SqliteStore(copy);
-    expect(await told(last, ['a', 'b'])).toMatchObject([{ lines: all }, { lines: [...some, 'three'] }]);
+    expect(await stateOf(last, ['a', 'b'])).toMatchObject([{ lines: all }, { lines: [...some, 'three'] }]);
     await last.close();
   });
 
@@ -195,7 +195,7 @@ describe('a file', () => {
     }
     expect(most).toBeGreaterThan(1000);
     expect(most).toBeLessThan(5000);
-    expect(await told(store, ['slow7', 'quick'])).toMatchObject([{ row: { last: 2 } }, { row: { last: 10_000 } }]);
+    expect(await stateOf(store, ['slow7', 'quick'])).toMatchObject([{ row: { last: 2 } }, { row: { last: 10_000 } }]);
     await store.close();
     expect(rows.get()).toEqual({ count: 0 });
     other.close();
@@ -225,7 +225,7 @@ describe('a file', () => {
           const text = `${one.do} ${row.last}`;
           const write = writeOf(one.do, row, 'count' in one ? one.count : 1, text);
           if (one.do === 'kill' || one.do === 'reopen') {
-            if (one.do === 'kill') path = killed(path);
+            if (one.do === 'kill') path = copyAfterKill(path);
             await store.close();
             store = new SqliteStore(path);
           } else if (one.do === 'fail') {
@@ -236,7 +236,7 @@ describe('a file', () => {
           } else {
             expect(await store.commit([write])).toEqual(await model.commit([write]));
           }
-          expect(await told(store, ids)).toEqual(await told(model, ids));
+          expect(await stateOf(store, ids)).toEqual(await stateOf(model, ids));
         }
         await store.close();
       }),

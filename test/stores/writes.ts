@@ -1,4 +1,4 @@
-import type { Batch, RunRow, Write } from '../../src/core/store.ts';
+import type { Batch, RunRow, Store, Write } from '../../src/core/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 
 /** The row of a new run before its first event. */
@@ -35,12 +35,22 @@ export function append(row: RunRow, lines: string[], more: Partial<Write> = {}):
 export const numbered = (batches: Batch[]): [number, string][] =>
   batches.flatMap(({ first, lines }) => lines.map((line, index): [number, string] => [first + index, line]));
 
+/** All lines of a run's log, in order. */
+export async function linesOf(store: Store, run_id: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (;;) {
+    const page = numbered(await store.events(run_id, lines.length, 100)).filter(([id]) => id > lines.length);
+    if (page.length === 0) return lines;
+    lines.push(...page.map(([, line]) => line));
+  }
+}
+
 /** The write that ends a run. */
 export const end = (row: RunRow, status: RunRow['status'], more: Partial<Write> = {}): Write =>
   append({ ...row, status, finished_at: '2026-01-01T00:00:01.000Z' }, ['"end"'], more);
 
 /** A message of a run: a resource, and its URL in the history of the session. */
-export const said = ({ run_id, session_id }: RunRow, text: string): Pick<Write, 'resources' | 'history'> => {
+export const messageOf = ({ run_id, session_id }: RunRow, text: string): Pick<Write, 'resources' | 'history'> => {
   const resource_id = `${text}-of-${run_id}`;
   return {
     resources: [{ resource_id, session_id, run_id, content_type: 'application/json', body: JSON.stringify(text) }],

@@ -179,7 +179,7 @@ export class SqliteStore implements Store {
 
   async remove(run_id: string): Promise<boolean> {
     return this.#transaction(() => {
-      const run = this.#sql.finalRun.get(run_id);
+      const run = this.#sql.endOfRun.get(run_id);
       if (run === undefined) return true;
       if (run.finished_at === null) return false;
       removeRun(this.#sql, run_id, run.session, run.finished_at);

@@ -119,7 +119,7 @@ function prepareRemoval(db: Database) {
   const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
   type Run = { run_id: string; session: number; finished_at: string };
   return {
-    finalRun: db.prepare<[string], { session: number; finished_at: string | null }>(
+    endOfRun: db.prepare<[string], { session: number; finished_at: string | null }>(
       'SELECT session, finished_at FROM runs WHERE run_id = ?',
     ),
     insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
