@@ -13,7 +13,7 @@ const kilobytes = agent('kilobytes', (input) =>
 );
 
 /** The id of a final run, without reading its output. */
-async function over(served: Served, name: string, text: string): Promise<string> {
+async function finalRun(served: Served, name: string, text: string): Promise<string> {
   const response = await served.post('/runs', ask(name, text));
   await response.body?.cancel();
   return response.headers.get('run-id') ?? '';
@@ -38,7 +38,7 @@ async function open({ app, url }: Served, run_id: string): Promise<{ client: Soc
 describe('a reader', () => {
   it('that does not read pending data is dropped', async () => {
     const served = await serve([kilobytes], { stalledAfter: 100 });
-    const run_id = await over(served, 'kilobytes', '5000');
+    const run_id = await finalRun(served, 'kilobytes', '5000');
     const { server } = await open(served, run_id);
     await once(server, 'close');
     expect(server.bytesWritten).toBeLessThan(10_000_000);
@@ -54,7 +54,7 @@ describe('a reader', () => {
     });
     idle.resume();
     // Ten times the time after which a stalled reader is dropped.
-    await beats(await serve([never], { heartbeat: 20 }), 10);
+    await heartbeats(await serve([never], { heartbeat: 20 }), 10);
     expect(idle.readyState).toBe('open');
     expect(text).toContain('run.in-progress');
   });
@@ -62,13 +62,13 @@ describe('a reader', () => {
   it('that reads slowly gets everything, even one event of megabytes', async () => {
     const stalledAfter = 600;
     const served = await serve([kilobytes], { stalledAfter });
-    const { client: socket } = await open(served, await over(served, 'kilobytes', '6000'));
+    const { client: socket } = await open(served, await finalRun(served, 'kilobytes', '6000'));
     const clock = await serve([never], { heartbeat: 5 });
     const from = performance.now();
     let bytes = 0;
     let tail = '';
     socket.on('readable', () => {});
-    await beats(clock, Number.POSITIVE_INFINITY, () => {
+    await heartbeats(clock, Number.POSITIVE_INFINITY, () => {
       const chunk: Buffer | null = socket.read(Math.max(1, Math.min(socket.readableLength, 128 * 1024)));
       bytes += chunk?.length ?? 0;
       tail = (tail + (chunk ?? '').toString()).slice(-10);
@@ -84,14 +84,14 @@ describe('a reader', () => {
 describe('fifty readers that never read a run of 5 MB', () => {
   it('cost a constant each, and do not slow down other readers', async () => {
     const served = await serve([kilobytes, tokens]);
-    const run_id = await over(served, 'kilobytes', '5000');
-    const warm = median(await times(served, 9));
+    const run_id = await finalRun(served, 'kilobytes', '5000');
+    const warm = median(await streamTimes(served, 9));
     const before = await memory();
     const readers: Socket[] = [];
     while (readers.length < 50) readers.push((await open(served, run_id)).server);
     while (!readers.every(({ writableLength }) => writableLength > 0)) await new Promise((go) => setImmediate(go));
     const each = ((await memory()) - before) / 50;
-    const during = median(await times(served, 9));
+    const during = median(await streamTimes(served, 9));
     // A piece of at most 16 KiB in its socket, its text, and the objects of both ends of the connection, which are both
     // in this process. Without backpressure it would be megabytes.
     expect(each).toBeLessThan(150_000);
@@ -101,14 +101,14 @@ describe('fifty readers that never read a run of 5 MB', () => {
 });
 
 /** Milliseconds of each of some streams of a thousand tokens, one after the other. */
-async function times(served: Served, count: number): Promise<number[]> {
-  const taken: number[] = [];
-  while (taken.length < count) {
+async function streamTimes(served: Served, count: number): Promise<number[]> {
+  const measured: number[] = [];
+  while (measured.length < count) {
     const from = performance.now();
     await (await served.post('/runs', ask('tokens', '1000', { mode: 'stream' }))).text();
-    taken.push(performance.now() - from);
+    measured.push(performance.now() - from);
   }
-  return taken;
+  return measured;
 }
 
 const median = (values: readonly number[]): number =>
@@ -129,12 +129,12 @@ async function memory(): Promise<number> {
 }
 
 /** Calls back at every comment of an idle stream, `count` times or until it returns false. */
-async function beats(clock: Served, count: number, wanted: () => boolean = () => true): Promise<void> {
+async function heartbeats(clock: Served, count: number, isWanted: () => boolean = () => true): Promise<void> {
   const stream = await clock.post('/runs', ask('never', '', { mode: 'stream' }));
   let beat = 0;
   for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     if (!/(^|\n):\n/.test(chunk)) continue;
     beat += 1;
-    if (beat >= count || !wanted()) return;
+    if (beat >= count || !isWanted()) return;
   }
 }

@@ -13,7 +13,7 @@ const maxChars = 4 * 1024 * 1024;
 const trimBatch = 256;
 
 /** A run that is being written. Its newest events and their journal entries are in the commit log only. */
-interface Growing {
+interface ActiveRun {
   readonly run_id: string;
   readonly epoch: number;
   /** Id of its last event, and of the last one with a row of its own. */
@@ -30,7 +30,7 @@ interface Growing {
 }
 
 /** The events after `lastStored` and the journal entries of a run that are only in the commit log so far. */
-export type Released = Pick<Growing, 'lastStored' | 'texts' | 'journal'>;
+export type PendingEvents = Pick<ActiveRun, 'lastStored' | 'texts' | 'journal'>;
 
 /**
  * The log of commits: all events of a commit, of whatever runs, are one row. With a row for each run, a commit would
@@ -44,9 +44,9 @@ export type Released = Pick<Growing, 'lastStored' | 'texts' | 'journal'>;
  */
 export class CommitLog {
   readonly #sql: Statements;
-  readonly #growing = new BoxedMap<Growing>();
+  readonly #active = new BoxedMap<ActiveRun>();
   /** The runs with events that are only in this log, the oldest first. */
-  readonly #pending = new BoxedMap<Growing>();
+  readonly #pending = new BoxedMap<ActiveRun>();
   #position = 0;
   #oldest = 1;
   #chars = 0;
@@ -58,7 +58,7 @@ export class CommitLog {
 
   /** Reads the file, at the start and after a failed transaction. Writes nothing. */
   recover(): void {
-    this.#growing.clear();
+    this.#active.clear();
     this.#pending.clear();
     this.#chars = 0;
     this.#body = '';
@@ -109,8 +109,8 @@ export class CommitLog {
   /** Adds a new run with its first events. Its row must have been inserted without any. */
   begin(row: RunRow, lines: readonly string[], journal: readonly string[] = []): void {
     const { run_id, epoch } = row;
-    const run: Growing = { run_id, epoch, last: 0, lastStored: 0, since: 0, texts: [], journal: [], chars: 0 };
-    this.#growing.set(run_id, run);
+    const run: ActiveRun = { run_id, epoch, last: 0, lastStored: 0, since: 0, texts: [], journal: [], chars: 0 };
+    this.#active.set(run_id, run);
     this.#write(run, lines, journal);
   }
 
@@ -118,10 +118,10 @@ export class CommitLog {
    * Removes a run from the log, before a write that changes more than its events. The caller stores the returned events
    * with that write. Undefined where the run is not in the log.
    */
-  release(run_id: string): Released | undefined {
-    const run = this.#growing.get(run_id);
+  release(run_id: string): PendingEvents | undefined {
+    const run = this.#active.get(run_id);
     if (run === undefined) return undefined;
-    this.#growing.delete(run_id);
+    this.#active.delete(run_id);
     this.#pending.delete(run_id);
     this.#chars -= run.chars;
     return run;
@@ -129,13 +129,13 @@ export class CommitLog {
 
   /** Whether a run has this epoch and ends at this event, as far as the log knows it. */
   matches(run_id: string, epoch: number, expect: number): boolean {
-    const run = this.#growing.get(run_id);
+    const run = this.#active.get(run_id);
     return run === undefined || (run.last === expect && run.epoch === epoch);
   }
 
   /** The row with the last event that is in the log. */
   current(row: RunRow): RunRow {
-    const last = this.#growing.get(row.run_id)?.last;
+    const last = this.#active.get(row.run_id)?.last;
     return last === undefined || last === row.last ? row : { ...row, last };
   }
 
@@ -152,18 +152,18 @@ export class CommitLog {
     return this.#pending.get(run_id)?.journal ?? [];
   }
 
-  #find(run_id: string): Growing | undefined {
-    const known = this.#growing.get(run_id);
+  #find(run_id: string): ActiveRun | undefined {
+    const known = this.#active.get(run_id);
     if (known !== undefined) return known;
     const row = this.#sql.run.get(run_id);
     if (row === undefined || row.finished_at !== null) return undefined;
     const { epoch, last } = row;
-    const run: Growing = { run_id, epoch, last, lastStored: last, since: 0, texts: [], journal: [], chars: 0 };
-    this.#growing.set(run_id, run);
+    const run: ActiveRun = { run_id, epoch, last, lastStored: last, since: 0, texts: [], journal: [], chars: 0 };
+    this.#active.set(run_id, run);
     return run;
   }
 
-  #write(run: Growing, lines: readonly string[], journal: readonly string[]): void {
+  #write(run: ActiveRun, lines: readonly string[], journal: readonly string[]): void {
     const entry = { run_id: run.run_id, first: run.last + 1, count: lines.length, text: lines.join('\n'), journal };
     const body = format(entry);
     // Checked here, where the error belongs to one write.
@@ -173,7 +173,7 @@ export class CommitLog {
     if (run.chars >= rowChars) this.#moveToRow(run);
   }
 
-  #add(run: Growing, { count, text, journal }: Entry): void {
+  #add(run: ActiveRun, { count, text, journal }: Entry): void {
     if (run.texts.length === 0) {
       run.since = this.#position + 1;
       this.#pending.set(run.run_id, run);
@@ -186,7 +186,7 @@ export class CommitLog {
     this.#chars += text.length;
   }
 
-  #moveToRow(run: Growing): void {
+  #moveToRow(run: ActiveRun): void {
     const { run_id, lastStored, last, texts, journal } = run;
     this.#pending.delete(run_id);
     this.#sql.insertEvents.run(run_id, lastStored + 1, last, texts.join('\n'));

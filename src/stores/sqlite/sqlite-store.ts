@@ -263,12 +263,12 @@ export class SqliteStore implements Store {
 
   /** Returns the number of the run's session; undefined where the run exists already. */
   #insertRun({ row, lines, journal, input }: Write): number | undefined {
-    const isGrowing = !isFinal(row.status) && lines.length > 0;
-    const values = valuesOf(isGrowing ? { ...row, last: 0 } : row, runColumns);
+    const isActive = !isFinal(row.status) && lines.length > 0;
+    const values = valuesOf(isActive ? { ...row, last: 0 } : row, runColumns);
     const session = this.#sql.insertRun.get(...values, JSON.stringify(input), row.session_id)?.session;
     if (session === undefined) return undefined;
     this.#sql.insertSession.run(session, row.session_id, row.owner, row.created_at);
-    if (isGrowing) this.#log.begin(row, lines, journal);
+    if (isActive) this.#log.begin(row, lines, journal);
     else this.#insertLog(row.run_id, 0, lines.length, lines, journal);
     return session;
   }
