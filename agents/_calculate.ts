@@ -9,7 +9,7 @@ const constants = 'e phi pi tau';
 const names = new Set(`${functions} ${constants}`.split(' '));
 const kinds = new Set(['ConstantNode', 'FunctionNode', 'OperatorNode', 'ParenthesisNode', 'SymbolNode']);
 
-/** The tool as the model is told of it. */
+/** The tool's description for the model. */
 export const calculator = {
   name: 'calculate',
   description: `Calculates an expression with numbers, such as "(1 + 2) * sqrt(9)". Functions: ${functions}. Constants: ${constants}.`,
@@ -25,7 +25,7 @@ interface Calculation {
   readonly output: { readonly result: string } | { readonly error: string };
 }
 
-/** What went in and what came out; a problem is an answer too, since the model can do better next time. */
+/** The input and the result of a call. An error is a result, too, so that the model can correct its next call. */
 export async function calculate(args: string): Promise<Calculation> {
   const input = parseArgs(args);
   try {
@@ -40,7 +40,7 @@ function parseArgs(args: string): Record<string, unknown> {
     const input: unknown = JSON.parse(args);
     if (typeof input === 'object' && input !== null) return { ...input };
   } catch {
-    // Small models do write broken JSON; they are told so below.
+    // Small models write invalid JSON; `evaluate` returns an error for it.
   }
   return { arguments: args.slice(0, maxLength) };
 }
@@ -48,18 +48,18 @@ function parseArgs(args: string): Record<string, unknown> {
 async function evaluate(expression: unknown): Promise<string> {
   if (typeof expression !== 'string') throw new Error('Send {"expression": "…"}.');
   if (expression.length > maxLength) throw new Error(`An expression has at most ${maxLength} characters.`);
-  // Late, because it is big; and the build for numbers, which has no matrices or big numbers to fill the memory with.
+  // Imported late, because it is big. The build for numbers has no matrices or big numbers that could fill the memory.
   const { format, parse } = await import('mathjs/number');
   const tree = parse(expression);
   tree.traverse(allow);
   const result: unknown = tree.evaluate();
-  if (typeof result !== 'number' || !Number.isFinite(result)) throw new Error('The result is no finite number.');
+  if (typeof result !== 'number' || !Number.isFinite(result)) throw new Error('The result is not a finite number.');
   return format(result, { precision: 14 });
 }
 
 /**
- * Lets through what is listed rather than keeping out what is known to be bad: no assignments, functions,
- * ranges or properties, so that the work is bounded by the expression's length and nothing else is in reach.
+ * Allows only listed kinds of nodes and names: no assignments, function definitions, ranges or properties. So the length
+ * of the expression limits the work, and an expression cannot access anything else.
  */
 function allow(node: MathNode): void {
   if (!kinds.has(node.type)) throw new Error(`A ${node.type.replace('Node', '').toLowerCase()} is not allowed.`);

@@ -3,7 +3,7 @@ import { toString as plainText } from 'mdast-util-to-string';
 import { type MessagePart, textOf } from 'rivulet';
 
 export interface Sentence {
-  /** As the source has it, line breaks and all. */
+  /** Verbatim, with line breaks. */
   readonly text: string;
   /** The heading above it. */
   readonly title?: string | undefined;
@@ -11,10 +11,10 @@ export interface Sentence {
 type Paragraph = Sentence;
 type Node = ReturnType<typeof fromMarkdown>['children'][number];
 
-const maxChars = 100_000; // of a part; the rest is not read
-const pieceSize = 2_000; // of Markdown: its parser's time can grow with the square of what it gets
+const maxChars = 100_000; // of a part; the rest is ignored
+const pieceSize = 2_000; // of Markdown, because the parser's time may grow with the square of its input
 
-/** The paragraphs of a part, a piece of the text at a time. */
+/** The paragraphs of a part, piece by piece. */
 export function* read(part: MessagePart): Generator<Paragraph[]> {
   const { content_type = 'text/plain' } = part;
   if (!/^text\//i.test(content_type)) return;
@@ -25,7 +25,7 @@ export function* read(part: MessagePart): Generator<Paragraph[]> {
   }
   let title: string | undefined;
   for (const piece of piecesOf(text)) {
-    const tooLong = piece.length > 2 * pieceSize; // a line without an end: its markup is the least problem
+    const tooLong = piece.length > 2 * pieceSize; // one very long line: its markup is not parsed
     const paragraphs = tooLong ? [{ text: piece, title }] : [...paragraphsOf(fromMarkdown(piece).children, title)];
     title = paragraphs.at(-1)?.title ?? title;
     yield paragraphs;
@@ -36,7 +36,7 @@ const fencedCode = /^ {0,3}(`{3,}|~{3,})[\s\S]*?(^ {0,3}\1|(?![\s\S]))/gm;
 const afterBlankLine = /(?<=\n[ \t\r]*\n)(?=\S)/;
 const afterLine = /(?<=\n)(?=\S)/;
 
-/** Markdown without its fenced code, in pieces of whole blocks; a block that is too big is cut between its lines. */
+/** Markdown without fenced code, in pieces of whole blocks. A block that is too big is split between lines. */
 function* piecesOf(markdown: string): Generator<string> {
   const blocks = markdown.replace(fencedCode, '').split(afterBlankLine);
   let piece = '';
@@ -50,13 +50,13 @@ function* piecesOf(markdown: string): Generator<string> {
   yield piece;
 }
 
-/** Also those in lists and quotes; code and HTML have no children, so they are left out. */
+/** Includes lists and quotes. Code and HTML have no children, so they are left out. */
 function* paragraphsOf(nodes: readonly Node[], title?: string): Generator<Paragraph> {
   for (const node of nodes) {
     if (node.type === 'paragraph') yield { text: plainText(node), title };
     else if (node.type === 'heading') {
       title = plainText(node);
-      yield { text: '', title }; // no sentence of its own, but what follows in the next piece is under it
+      yield { text: '', title }; // no sentence, but the heading of the next piece
     } else if ('children' in node) yield* paragraphsOf(node.children, title);
   }
 }
@@ -68,7 +68,7 @@ const abbreviation = /(?<!\p{L})(\p{Lu}\p{Ll}{0,2}|e\.g|i\.e|vs|cf)\.\s*$/u;
 export function* sentencesOf(paragraphs: readonly Paragraph[]): Generator<Sentence> {
   for (const { text, title } of paragraphs) {
     let start = 0;
-    // To Unicode each line break ends a sentence; in a paragraph it does not, and nor does "Dr.".
+    // In Unicode, a line break ends a sentence; in a paragraph it does not, and neither does "Dr.".
     for (const { index, segment } of segmenter.segment(text.replace(lineBreak, ' '))) {
       const end = index + segment.length;
       if (end < text.length && abbreviation.test(segment)) continue;

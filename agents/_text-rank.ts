@@ -3,9 +3,9 @@ const damping = 0.85;
 const rounds = 20;
 
 /**
- * How much each sentence says of the whole, after TextRank (Mihalcea and Tarau, 2004): sentences vote
- * for those that they share words with, and the votes of one that has many weigh more.
- * Plain loops, because they go over each pair of sentences many times.
+ * The importance of each sentence, after TextRank (Mihalcea and Tarau, 2004): sentences vote for those that they share
+ * words with, and the votes of an important sentence count more.
+ * Plain loops, because they visit each pair of sentences many times.
  */
 export function textRank(sentences: readonly string[]): Float64Array {
   const rows = similarities(sentences.map(wordsOf));
@@ -27,21 +27,21 @@ function wordsOf(sentence: string): Set<string> {
   return new Set(segments.filter(({ isWordLike }) => isWordLike).map(({ segment }) => segment));
 }
 
-/** What each two sentences have in common. Rare words count for more, which needs no list of stop words. */
+/** The similarity of each two sentences. Rare words count more, so no list of stop words is needed. */
 function similarities(bags: readonly Set<string>[]): Float64Array[] {
   const sizes = Float64Array.from(bags, (bag) => Math.log(1 + bag.size));
-  const holders = new Map<string, number[]>();
+  const sentencesByWord = new Map<string, number[]>();
   for (const [index, bag] of bags.entries()) {
     for (const word of bag) {
-      const known = holders.get(word);
-      if (known === undefined) holders.set(word, [index]);
+      const known = sentencesByWord.get(word);
+      if (known === undefined) sentencesByWord.set(word, [index]);
       else known.push(index);
     }
   }
   const rows = bags.map(() => new Float64Array(bags.length));
   for (const [index, row] of rows.entries()) {
     for (const word of bags[index] ?? []) {
-      const others = holders.get(word) ?? [];
+      const others = sentencesByWord.get(word) ?? [];
       const rarity = Math.log(bags.length / others.length);
       for (const other of others) row[other] = at(row, other) + rarity / (at(sizes, index) + at(sizes, other));
     }
@@ -50,5 +50,5 @@ function similarities(bags: readonly Set<string>[]): Float64Array[] {
   return rows;
 }
 
-/** The index is in range: the type cannot say it. */
+/** The index is always in range, which the type does not express. */
 const at = (row: Float64Array, index: number): number => row[index] ?? 0;

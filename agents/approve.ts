@@ -1,6 +1,6 @@
 import { defineAgent, textOf } from 'rivulet';
 
-/** Asks before it acts: the run is `awaiting` until the reply comes, however long that takes. */
+/** Asks before it acts: the run is `awaiting` until a client replies. */
 export default defineAgent(
   {
     name: 'approve',
@@ -16,6 +16,6 @@ export default defineAgent(
     const approved = /^\s*(y|yes|ok|sure)\b/i.test(textOf(message));
     yield approved ? `Done: ${action}` : 'Then I leave it.';
   },
-  // A reply may take a day: a restart meanwhile must not lose the question.
+  // The reply may take a day; a durable run survives a restart meanwhile.
   { durable: true },
 );

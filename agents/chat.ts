@@ -5,7 +5,7 @@ import { calculate, calculator } from './_calculate.ts';
 
 const maxRounds = 8;
 
-/** Hands the conversation to a language model and its answer on, token by token. */
+/** Sends the session to a language model, and streams its answer token by token. */
 export default defineAgent(
   {
     name: 'chat',
@@ -24,12 +24,12 @@ export default defineAgent(
       concatWith(input),
       map(toChat),
       toArray(),
-      // A step: after a crash or a deploy the answer so far comes from the journal, and the model goes on from there.
+      // A step: after a crash or a deploy, the answer so far is in the journal, and the model continues from there.
       switchMap((messages) =>
         context.step(
           'answer',
           () => answer(messages, context.signal),
-          (before) => answer([...messages, ...said(before)], context.signal),
+          (before) => answer([...messages, ...continuation(before)], context.signal),
         ),
       ),
       concatMap((output) => {
@@ -41,12 +41,12 @@ export default defineAgent(
   { durable: true },
 );
 
-/** What the model says, and how many tokens it took. */
+/** A token, a tool call, or the number of tokens used. */
 type Answer = string | MessagePart | { tokens: number };
 
-/** Tells the model what it had said when it was cut off. */
-function said(before: readonly Answer[]): OpenAI.ChatCompletionMessageParam[] {
-  const content = before.filter((one) => typeof one === 'string').join('');
+/** Messages that let the model continue an interrupted answer. */
+function continuation(before: readonly Answer[]): OpenAI.ChatCompletionMessageParam[] {
+  const content = before.filter((item) => typeof item === 'string').join('');
   return content === ''
     ? []
     : [
@@ -55,7 +55,7 @@ function said(before: readonly Answer[]): OpenAI.ChatCompletionMessageParam[] {
       ];
 }
 
-/** Cold: subscribing asks the model, unsubscribing hangs up. */
+/** Cold: subscribing sends the request, unsubscribing aborts it. */
 function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSignal): Observable<Answer> {
   return new Observable((subscriber) => {
     const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL } = process.env;
@@ -81,7 +81,7 @@ function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSign
       .on('chatCompletion', ({ usage }) => usage && subscriber.next({ tokens: usage.total_tokens }));
     runner.done().then(
       () => {
-        // The runner stops after its last round without a word, though the model still waits for the tool.
+        // The runner stops silently after its last round, even if the model has called a tool.
         if (runner.messages.at(-1)?.role !== 'tool') return subscriber.complete();
         subscriber.error(
           new AgentError('llm_error', `The model asked for tools ${maxRounds} times and gave no answer.`),

@@ -1,7 +1,7 @@
 import { defineAgent } from 'rivulet';
 import { from } from 'rxjs';
 
-/** The smallest agent: every message that comes in goes out. */
+/** The smallest agent: returns each input message. */
 export default defineAgent(
   {
     name: 'echo',

@@ -16,9 +16,9 @@ import {
   timer,
 } from 'rxjs';
 
-const requestTimeout = 5_000; // milliseconds for the model's first word
+const requestTimeout = 5_000; // milliseconds until the model's first token
 
-/** Agents are Observables, so rxjs' operators are all the orchestration that a panel of them needs. */
+/** Agents are Observables, so RxJS operators compose them. */
 export default defineAgent(
   {
     name: 'panel',
@@ -37,13 +37,13 @@ export default defineAgent(
     },
   },
   (input, context) => {
-    // In parallel: each is heard as soon as it has finished.
-    const heard = whole(ask(context, 'echo', input)).pipe(map((text) => `You said: ${text}\n`));
-    // A chain: the summary is what the next agent gets.
-    const summed = whole(ask(context, 'summarize', input)).pipe(
+    // In parallel: each result is emitted when it is complete.
+    const echoed = whole(ask(context, 'echo', input)).pipe(map((text) => `You said: ${text}\n`));
+    // A chain: the summary is the next agent's input.
+    const summarized = whole(ask(context, 'summarize', input)).pipe(
       concatMap((summary) => concat(of(`Summary: ${summary}\nTitle: `), titleOf(summary, context))),
     );
-    return merge(heard, summed);
+    return merge(echoed, summarized);
   },
 );
 
@@ -52,7 +52,7 @@ function titleOf(summary: string, context: AgentContext): Observable<string> {
     throwIfEmpty(() => new Error('the model said nothing')),
   );
   const tooLate = timer(requestTimeout).pipe(switchMap(() => throwError(() => new Error('the model takes too long'))));
-  // A race: the model wins with its first token and streams on. A fallback: there may be no model at all.
+  // A race: the model wins with its first token. A fallback: there may be no model.
   return race(model, tooLate).pipe(
     catchError((error: Error) => {
       context.log.info(`the title is the summary's: ${error.message}`);
@@ -61,13 +61,13 @@ function titleOf(summary: string, context: AgentContext): Observable<string> {
   );
 }
 
-/** What another agent says in words. */
+/** The text of another agent's output. */
 const ask = (context: AgentContext, agent: string, input: string | Message[]): Observable<string> =>
   context.call(agent, input).pipe(
     map(textOf),
     filter((text) => text !== ''),
   );
 
-const whole = (text: Observable<string>): Observable<string> => text.pipe(reduce((all, some) => all + some, ''));
+const whole = (text: Observable<string>): Observable<string> => text.pipe(reduce((all, piece) => all + piece, ''));
 
 const firstWords = (text: string): string => text.split(' ', 5).join(' ');

@@ -3,9 +3,9 @@ import { asyncScheduler, concatMap, distinct, from, scan, scheduled, take, toArr
 import { read, type Sentence, sentencesOf } from './_sentences.ts';
 import { textRank } from './_text-rank.ts';
 
-const maxSentences = 500; // ranking compares each with each
+const maxSentences = 500; // ranking compares each pair
 
-/** Picks the sentences that say most of the text, and cites where each of them is from. */
+/** Selects the most important sentences of the text, and cites their sources. */
 export default defineAgent(
   {
     name: 'summarize',
@@ -16,20 +16,20 @@ export default defineAgent(
   },
   (input) =>
     from(input.flatMap(({ parts }) => parts)).pipe(
-      // A tick for each piece of the text, so that a big one does not hold up the other runs.
+      // Each piece gets a turn of the event loop, so that a long text does not block other runs.
       concatMap((part) => scheduled(read(part), asyncScheduler)),
       concatMap(sentencesOf),
       take(maxSentences),
       distinct(({ text }) => text),
       toArray(),
-      concatMap(mostTelling),
+      concatMap(mostImportant),
       scan(({ end }, sentence) => cite(sentence, end), nothing),
       concatMap(({ parts }) => parts),
     ),
 );
 
-/** The best few, in the order in which the text has them; more of a longer text, but never many. */
-function mostTelling(sentences: readonly Sentence[]): Sentence[] {
+/** The highest-ranked sentences in the order of the text; up to five, depending on its length. */
+function mostImportant(sentences: readonly Sentence[]): Sentence[] {
   if (sentences.length === 0) {
     throw new AgentError(
       'invalid_input',
@@ -46,13 +46,13 @@ function mostTelling(sentences: readonly Sentence[]): Sentence[] {
 }
 
 interface Cited {
-  /** Where the summary ends by now. */
+  /** The length of the summary so far. */
   readonly end: number;
   readonly parts: readonly MessagePart[];
 }
 const nothing: Cited = { end: 0, parts: [] };
 
-/** A sentence for the summary, after `length` characters of it, and the citation that points to it there. */
+/** A sentence of the summary and its citation; `length` is the summary's length before it. */
 function cite({ text, title }: Sentence, length: number): Cited {
   const space = length === 0 ? '' : ' ';
   const sentence = text.replace(/\s+/g, ' ');

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { type Client, createClient, type Run, text, textOf } from 'rivulet/client';
 import type { Observable } from 'rxjs';
 
-/** A live UI: the answer so far, each time that it has grown. It takes up by itself what a broken line cuts off. */
+/** A live UI: the output so far, each time that it grows. The client reconnects by itself. */
 export const live = (client: Client, agent: string, input: string): Observable<string> =>
   client.run(agent, input).pipe(text());
 
-/** The same as a loop, which also answers what the run asks. `print` is given each piece as it comes. */
+/** The same as a loop that also replies when the run awaits. `print` gets each piece of text as it arrives. */
 export async function talk(
   client: Client,
   agent: string,

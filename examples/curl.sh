@@ -1,48 +1,48 @@
 #!/usr/bin/env bash
-# Every call of the protocol, with nothing but curl (and node to pick ids out of JSON).
+# Every call of the protocol with curl (and node to read ids from JSON).
 # BASE=http://127.0.0.1:8000 examples/curl.sh   needs the agents echo and approve
 set -euo pipefail
 BASE=${BASE:-http://127.0.0.1:8000}
 
 title() { printf '\n\n== %s\n' "$*"; }
-# An error ends the script, after its body, which says what is wrong.
+# An error ends the script and prints its body, which names the problem.
 call() { curl -sS --fail-with-body "$@"; }
 post() { call -H 'Content-Type: application/json' "$BASE$1" -d "$2" "${@:3}"; }
 # Picks a field of the JSON on stdin: `field run_id`.
 field() { node -pe "JSON.parse(fs.readFileSync(0, 'utf8')).$1"; }
-# The rest of a run, live: returns when the run is over.
+# Follows a run, and returns when it is final.
 follow() { call -N -H 'Accept: text/event-stream' "$BASE/runs/$1/events" "${@:2}"; }
-# A request to run an agent: request AGENT MODE TEXT [SESSION]
+# The body of a request to run an agent: request AGENT MODE TEXT [SESSION]
 request() {
   printf '{"agent_name":"%s","mode":"%s","input":[{"role":"user","parts":[{"content":"%s"}]}]%s}' \
     "$1" "$2" "$3" "${4:+,\"session_id\":\"$4\"}"
 }
 
-title 'Is the server there?'
+title 'Liveness check'
 call "$BASE/ping"
 
-title 'Who is there?'
+title 'List the agents'
 call "$BASE/agents?limit=100" | field 'agents.map(({ name, description }) => `${name}: ${description}`).join("\n")'
 
-title 'Run and wait for the answer (sync)'
+title 'Run and wait for the output (sync)'
 post /runs "$(request echo sync 'Hello')"
 
-title 'Run and ask later (async)'
+title 'Run and poll (async)'
 run=$(post /runs "$(request echo async 'Take your time')" | field run_id)
 while [[ $(call "$BASE/runs/$run" | field status) =~ ^(created|in-progress)$ ]]; do sleep 0.2; done
 call "$BASE/runs/$run"
 
-title 'Run and read along (stream)'
+title 'Run and stream (stream)'
 post /runs "$(request echo stream 'Word by word')" -N
 
-title 'Come back in the middle: everything after event 3, nothing twice'
+title 'Resume the stream after event 3'
 follow "$run" -H 'Last-Event-ID: 3'
 
-title 'A run that asks'
+title 'A run that awaits a reply'
 run=$(post /runs "$(request approve sync 'paint the fence')" | field run_id)
 call "$BASE/runs/$run" | field 'await_request.message.parts[0].content'
 
-title 'Answer it'
+title 'Reply to it'
 post "/runs/$run" '{"mode":"sync","await_resume":{"type":"message","message":{"role":"user","parts":[{"content":"yes"}]}}}'
 
 title 'Cancel a run'
@@ -51,7 +51,7 @@ call -X POST "$BASE/runs/$run/cancel" | field status
 follow "$run" >/dev/null # ends with the run
 call "$BASE/runs/$run" | field status
 
-title 'A session: two runs, one conversation'
+title 'A session with two runs'
 session=$(post /runs "$(request echo sync 'First')" | field session_id)
 post /runs "$(request echo sync 'Second' "$session")" >/dev/null
 call "$BASE/sessions/$session"

@@ -4,9 +4,9 @@ import { defineAgent, rivulet } from 'rivulet';
 
 const prefix = '/agents-api';
 
-const greet = defineAgent({ name: 'greet', description: 'Greets whoever writes.' }, () => ['Good ', 'day!']);
+const greet = defineAgent({ name: 'greet', description: 'Greets the user.' }, () => ['Good ', 'day!']);
 
-/** An app that was there before, with ways of its own, and a Rivulet in it. `origin` is where clients reach the app. */
+/** An existing app with its own error handling, and Rivulet under a prefix. `origin` is the app's public URL. */
 export async function build(origin = 'http://127.0.0.1:3000'): Promise<FastifyInstance> {
   const app = Fastify();
 
@@ -23,12 +23,12 @@ export async function build(origin = 'http://127.0.0.1:3000'): Promise<FastifyIn
     },
   );
 
-  // Rivulet's errors, parsers and validators stay under the prefix; the app's stay out of it.
+  // Rivulet's error handler, parsers and validators apply under the prefix only; the app's do not apply there.
   await app.register(rivulet, {
     prefix,
     agents: [greet],
-    store: 'memory:', // 'sqlite:./data/rivulet.db' to keep runs and sessions
-    publicUrl: `${origin}${prefix}`, // sessions carry full URLs, and a server behind a proxy cannot know its own
+    store: 'memory:', // 'sqlite:./data/rivulet.db' keeps runs and sessions on disk
+    publicUrl: `${origin}${prefix}`, // sessions have absolute URLs, and a server behind a proxy does not know its own
   });
   return app;
 }

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { EventSource } from 'eventsource';
 import type { Event, Run } from 'rivulet';
 
-/** Starts a run and comes back at once; the run goes on whether anybody reads it or not. */
+/** Starts a run and returns at once; the run goes on without readers. */
 export async function start(base: string, agent_name: string, text: string): Promise<Run> {
   const response = await fetch(`${base}/runs`, {
     method: 'POST',
@@ -14,14 +14,13 @@ export async function start(base: string, agent_name: string, text: string): Pro
 }
 
 /**
- * Reads a run from its first event to its last and resolves to the Run as it ended. Where the connection
- * breaks, EventSource comes back with `Last-Event-ID`, so that `onEvent` misses nothing and sees
- * nothing twice. Rejects where coming back is of no use (no such run) or `onEvent` throws.
+ * Reads all events of a run and resolves to the final Run. After a lost connection, EventSource reconnects with
+ * `Last-Event-ID`, so that `onEvent` gets each event once. Rejects if the run does not exist or `onEvent` throws.
  */
 export function follow(base: string, run_id: string, onEvent: (event: Event, id: number) => void): Promise<Run> {
   return new Promise<Run>((resolve, reject) => {
     const source = new EventSource(`${base}/runs/${run_id}/events`);
-    // While it waits to reconnect, EventSource does not keep the process alive; this does.
+    // A timer keeps the process alive, because a reconnecting EventSource does not.
     const alive = setInterval(() => {}, 60_000);
     const close = (): void => {
       clearInterval(alive);
@@ -33,7 +32,7 @@ export function follow(base: string, run_id: string, onEvent: (event: Event, id:
         const event: Event = JSON.parse(data);
         onEvent(event, Number(lastEventId));
         if (!isLast(event)) return;
-        // Without this it would reconnect, as after any other end of a stream.
+        // Otherwise EventSource would reconnect, as it does after each end of a stream.
         close();
         resolve(event.run);
       } catch (error) {
@@ -42,7 +41,7 @@ export function follow(base: string, run_id: string, onEvent: (event: Event, id:
       }
     });
     source.addEventListener('error', ({ code, message }) => {
-      // Any other state means that it is about to reconnect.
+      // In any other state, EventSource will reconnect.
       if (source.readyState !== source.CLOSED) return;
       close();
       reject(new Error(`the events of run ${run_id} cannot be read: ${message ?? code}`));
@@ -55,13 +54,13 @@ const isLast = (event: Event): event is Event & { run: Run } =>
 
 function print(event: Event): void {
   if (event.type === 'message.part') {
-    // A named part is an artifact, whole; any other is the next token.
+    // A part with a name is a whole artifact; any other is the next token.
     const { name, content = '' } = event.part;
     process.stdout.write(name === undefined ? content : `[${name}] ${content}\n`);
   }
   if (event.type === 'message.completed') process.stdout.write('\n');
   if (event.type === 'run.awaiting') {
-    // The stream stays open: whoever answers, from wherever, this reader sees how it goes on.
+    // The stream stays open and continues after the reply of any client.
     const question = event.run.await_request?.message.parts.map((part) => part.content ?? '').join('');
     process.stderr.write(`${question}\n(answer with POST /runs/${event.run.run_id})\n`);
   }

@@ -9,7 +9,7 @@ const stepsOf = (text: string): string[] =>
 
 const listed = (steps: readonly string[]): string => steps.map((step, index) => `${index + 1}. ${step}`).join('\n');
 
-/** Asks until the human agrees; a plan that comes back changed is put to them again. Emits what they agreed to. */
+/** Asks until a person approves the plan; a changed plan is asked for again. Emits the approved plan. */
 function agree(plan: string[], context: AgentContext): Observable<string[]> {
   const question = `${listed(plan)}\n\nReply "approve", "stop", or with the plan as it should be, one step a line.`;
   return context.await(question).pipe(
@@ -24,8 +24,8 @@ function agree(plan: string[], context: AgentContext): Observable<string[]> {
 }
 
 /**
- * Human approval: the agent makes a plan, and does nothing before a human has agreed to it. While it
- * asks, the run is `awaiting`: nothing is kept busy, and the reply may take a second or a day.
+ * Human approval: the agent makes a plan, and does nothing before a person approves it. Meanwhile the run is `awaiting`,
+ * which costs no CPU time; the reply may take a second or a day.
  */
 export default defineAgent(
   {

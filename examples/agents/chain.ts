@@ -4,10 +4,10 @@ import { concatMap, type Observable, of, reduce } from 'rxjs';
 const stages = ['reverse', 'upper'];
 
 /**
- * A chain: what one agent says is what the next one hears.
+ * A chain: the output of one agent is the input of the next.
  *
- * A stage begins when the one before it has finished its text; the last one streams straight to the
- * reader. All of it is one run, so that cancelling it cancels whichever stage is at work.
+ * A stage starts when the one before it is complete; the last one streams to the client. All stages belong to one run, so
+ * cancelling the run cancels the current stage.
  */
 export default defineAgent(
   {
@@ -24,8 +24,8 @@ export default defineAgent(
   },
   (input, context) =>
     stages.reduce<Observable<AgentOutput>>(
-      (said, stage) =>
-        said.pipe(
+      (previous, stage) =>
+        previous.pipe(
           reduce((text, output) => text + textOf(output), ''),
           concatMap((text) => context.call(stage, text)),
         ),

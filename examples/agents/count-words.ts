@@ -1,7 +1,7 @@
 import { defineAgent, textOf } from 'rivulet';
 import { of } from 'rxjs';
 
-/** A helper for the others. */
+/** A helper for the other examples. */
 export default defineAgent(
   {
     name: 'count-words',

@@ -7,11 +7,10 @@ interface Count {
 }
 
 /**
- * A stateful agent. What it has to remember is in the session, not in a variable: it outlives a
- * restart, and two conversations never see each other's.
+ * A stateful agent. Its state is in the session, not in a variable: it survives a restart, and each session has its own.
  *
- * - `state` is one JSON value of the agent's own making; a session without one has `undefined`.
- * - `history` has the messages so far. It is read when the agent subscribes to it.
+ * - `state` is one JSON value that the agent sets; `undefined` in a new session.
+ * - `history` is an Observable of the session's messages. They are read when it is subscribed to.
  */
 export default defineAgent(
   {
@@ -21,7 +20,7 @@ export default defineAgent(
     output_content_types: ['text/plain'],
     metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'stateful'] },
   },
-  // An agent may be an async generator as well: handy where one thing comes after another.
+  // An agent may be an async generator, which is convenient for sequential work.
   async function* (input, { session }) {
     const before = (await session.state<Count>()) ?? { messages: 0, words: 0 };
     const words = textOf(input).match(/\S+/g) ?? [];
@@ -36,7 +35,7 @@ export default defineAgent(
     const last = await lastValueFrom(fromUser, { defaultValue: undefined });
     if (last !== undefined) yield ` Before this you said: ${last}`;
 
-    // Last, because it counts at once: a run that fails before this line has not been counted.
+    // Last, because it takes effect at once: a run that fails before is not counted.
     await session.setState(count);
   },
 );

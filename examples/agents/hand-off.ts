@@ -2,11 +2,11 @@ import { defineAgent, textOf } from 'rivulet';
 import { concat, concatMap, defer, ignoreElements, of } from 'rxjs';
 
 /**
- * A hand-off: the first message of a session gets a greeting here and its answer from a specialist;
- * every later one goes to that specialist at once, for the client still under this agent's name.
+ * A hand-off: the first message of a session gets a greeting, and its answer from a specialist. Later messages go directly
+ * to that specialist, still under this agent's name.
  *
- * The session's state names the agent that has the conversation. A session has one state, which all agents in it
- * share: a specialist that keeps state as well needs a key of its own in it.
+ * The session's state names the specialist. All agents of a session share one state, so a specialist that needs state has
+ * to use a key of its own in it.
  */
 export default defineAgent(
   {
@@ -28,7 +28,7 @@ export default defineAgent(
         const specialist = /\b(count|how many)\b/i.test(textOf(input)) ? 'count-words' : 'upper';
         return concat(
           of(`Welcome! From here on ${specialist} answers you.\n`),
-          // Kept before the specialist speaks: should it fail, the conversation is its all the same.
+          // Set before the specialist starts, so that the hand-off stays if the specialist fails.
           defer(() => context.session.setState({ specialist })).pipe(ignoreElements()),
           context.call(specialist, input),
         );

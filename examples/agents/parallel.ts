@@ -4,11 +4,11 @@ import { connect, map, merge, reduce, toArray } from 'rxjs';
 const agents = ['count-words', 'reverse', 'upper'];
 
 /**
- * Several agents at once. Each one's answer is an artifact of its own, sent as soon as it is whole,
- * so that a slow agent holds back no other; what needs all of them comes last.
+ * Several agents at the same time. Each answer is an artifact that is sent when it is complete, so a slow agent does not
+ * delay the others. The summary, which needs all answers, comes last.
  *
- * `merge` is first come, first served. Where only the whole counts, `forkJoin` gives all answers at once,
- * in the order they were asked. If one fails, the run fails and the others are cancelled.
+ * `merge` emits answers in order of completion; `forkJoin` would emit all together, in the order of the agents. If one
+ * fails, the run fails and the others are cancelled.
  */
 export default defineAgent(
   {
@@ -31,7 +31,7 @@ export default defineAgent(
       ),
     );
     return merge(...answers).pipe(
-      // `connect` lets two read the answers while every agent is asked only once.
+      // `connect` shares the answers with two subscribers, so that each agent is called once.
       connect((answer) => {
         const summary = answer.pipe(
           toArray(),

@@ -1,7 +1,7 @@
 import { defineAgent, textOf } from 'rivulet';
 import { from } from 'rxjs';
 
-/** A helper for the others. */
+/** A helper for the other examples. */
 export default defineAgent(
   {
     name: 'reverse',

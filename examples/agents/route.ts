@@ -1,16 +1,16 @@
 import { defineAgent, textOf, trajectory } from 'rivulet';
 import { concat, of } from 'rxjs';
 
-// The first that fits; a model that picks a name from a list would stand here just as well.
+// The first match is used. A language model could select the name instead.
 const routes = [
   { when: /\bhow many\b/i, agent: 'count-words' },
   { when: /\b(loud|shout)/i, agent: 'upper' },
 ];
-const otherwise = 'reverse';
+const fallback = 'reverse';
 
 /**
- * A router: looks at the input, picks an agent, and gets out of the way. The answer streams through
- * it token by token. Which agent it picked is told as a trajectory, beside the answer and not in it.
+ * A router: selects an agent by the input, and streams its output token by token. A trajectory part names the selected
+ * agent, outside of the output's text.
  */
 export default defineAgent(
   {
@@ -22,12 +22,12 @@ export default defineAgent(
       license: 'MIT',
       programming_language: 'TypeScript',
       tags: ['example', 'composition'],
-      dependencies: [...routes.map(({ agent }) => agent), otherwise].map((name) => ({ type: 'agent', name })),
+      dependencies: [...routes.map(({ agent }) => agent), fallback].map((name) => ({ type: 'agent', name })),
     },
   },
   (input, context) => {
     const text = textOf(input);
-    const agent = routes.find(({ when }) => when.test(text))?.agent ?? otherwise;
+    const agent = routes.find(({ when }) => when.test(text))?.agent ?? fallback;
     return concat(of(trajectory({ message: `Sent to ${agent}.` })), context.call(agent, input));
   },
 );

@@ -1,7 +1,7 @@
 import { defineAgent, textOf } from 'rivulet';
 import { from } from 'rxjs';
 
-/** A helper for the others: answers word by word, so that a reader can see the stream. */
+/** A helper for the other examples. It emits word by word, which shows the streaming. */
 export default defineAgent(
   {
     name: 'upper',

@@ -20,7 +20,7 @@ function Answer({ client, run_id }: { client: Client; run_id: string }) {
 
 export function Chat({ client, agent }: { client: Client; agent: string }) {
   const [runs, setRuns] = useState<Run[]>([]);
-  // Here, not in an effect: what a person does happens once.
+  // In an event handler, not in an effect, so that it happens once.
   const say = async (text: string): Promise<void> => {
     const session = runs[0]?.session_id;
     const run = await client.start(agent, text, session === undefined ? {} : { session_id: session });

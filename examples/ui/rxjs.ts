@@ -18,23 +18,23 @@ import {
   take,
 } from 'rxjs';
 
-/** What was said, and what came of it so far. */
+/** A message of the user and the output so far. */
 interface Turn {
   readonly question: string;
   readonly answer: string;
 }
 
-/** A conversation, each time that it grows. `said` is hot: what a run asks is answered with what is said next. */
-export function chat(client: Client, agent: string, said: Observable<string>): Observable<readonly Turn[]> {
+/** The turns of a session, each time that they change. `inputs` is hot: while a run awaits, the next message is the reply. */
+export function chat(client: Client, agent: string, inputs: Observable<string>): Observable<readonly Turn[]> {
   const session_id = crypto.randomUUID();
   const reply = ({ run_id, status }: Run): Observable<unknown> =>
     status === 'awaiting'
-      ? said.pipe(
+      ? inputs.pipe(
           take(1),
           concatMap((text) => client.resume(run_id, text)),
         )
       : EMPTY;
-  return said.pipe(
+  return inputs.pipe(
     exhaustMap((question, nth) =>
       client.run(agent, question, { session_id }).pipe(
         toRun(),
@@ -59,18 +59,18 @@ const form = document.forms[0];
 const answers = document.getElementById('answers');
 if (form && answers) {
   const agent = new URLSearchParams(location.search).get('agent') ?? 'echo';
-  const said = fromEvent(form, 'submit').pipe(
+  const inputs = fromEvent(form, 'submit').pipe(
     map((event) => {
       event.preventDefault();
       const text = String(new FormData(form).get('text'));
       form.reset();
       return text;
     }),
-    // One reading of the form, however many listen.
+    // One form handler for all subscribers.
     share(),
   );
   const paragraph = (text: string) => Object.assign(document.createElement('p'), { textContent: text });
-  chat(createClient({ url: '/' }), agent, said).subscribe((turns) =>
+  chat(createClient({ url: '/' }), agent, inputs).subscribe((turns) =>
     answers.replaceChildren(...turns.flatMap(({ question, answer }) => [paragraph(question), paragraph(answer)])),
   );
 }

@@ -1,8 +1,8 @@
 import { defineConfig } from 'vite';
 
-// The pages and the agents have to come from one address; `RIVULET_URL` names where the agents really are.
+// The pages and the agents need the same origin; `RIVULET_URL` is the server of the agents.
 const agents = process.env.RIVULET_URL ?? 'http://127.0.0.1:8000';
-// The server takes requests of its own pages only, so these are sent as such.
+// The server accepts requests of its own origin only, so the proxy sends that.
 const proxied = { target: agents, changeOrigin: true, headers: { origin: new URL(agents).origin } };
 
 export default defineConfig({

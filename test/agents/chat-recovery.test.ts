@@ -5,7 +5,7 @@ import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { ask, finished, framesUntil, serve, textOf } from '../support/serve.ts';
 import { startLlm } from './llm.ts';
 
-it('chat goes on where it was when its process died in the middle of an answer', async () => {
+it('chat continues an answer after its process was killed', async () => {
   const llm = await startLlm(({ body }) =>
     body.messages.length === 1
       ? (async function* () {

@@ -42,7 +42,7 @@ async function freePort(): Promise<number> {
 const run = async (served: Served, text: string): Promise<Run> =>
   (await served.post('/runs', ask('chat', text))).json();
 
-/** Something that happens once, for others to wait for. */
+/** A promise and the function that resolves it. */
 function happening(): { happens: () => void; happened: Promise<void> } {
   let happens = (): void => {};
   const happened = new Promise<void>((resolve) => {
@@ -51,7 +51,7 @@ function happening(): { happens: () => void; happened: Promise<void> } {
   return { happens, happened };
 }
 
-/** A run's stream, once the first token is at the client. */
+/** Starts a run, and resolves to its id when the client has the first token. */
 async function firstToken(served: Served): Promise<string> {
   const response = await served.post('/runs', ask('chat', 'Hello', { mode: 'stream' }));
   await framesUntil(response, ({ event }) => event.type === 'message.part');
@@ -67,11 +67,11 @@ const calculates = ({ body }: LlmRequest): Answer => {
 };
 
 describe('chat', () => {
-  it('hands on each token when the model has said it', async () => {
+  it('streams each token of the model at once', async () => {
     const heard = happening();
     const served = await serveChat(async function* () {
       yield 'Good ';
-      await heard.happened; // the model says no more before its first token is at the client
+      await heard.happened; // until the client has the first token
       yield 'day';
       yield '!';
     });
@@ -121,13 +121,13 @@ describe('chat', () => {
     const served = await serveChat(() => ['one', 'two', 'three']);
     await run(served, 'Count');
     const manifest = await (await served.get('/agents/chat')).json();
-    expect(manifest.status.avg_run_tokens).toBe(4); // the stand-in's: one message, three tokens
+    expect(manifest.status.avg_run_tokens).toBe(4); // one message, three tokens
   });
 
-  it('hangs up on the model when the run is cancelled', async () => {
+  it('aborts the request to the model when the run is cancelled', async () => {
     const served = await serveChat(async function* ({ closed }) {
       yield 'Well';
-      await closed; // and never says another word
+      await closed; // no more tokens
     });
     const run_id = await firstToken(served);
     await served.post(`/runs/${run_id}/cancel`);
@@ -159,7 +159,7 @@ describe('chat, when the model calculates', () => {
 
   it.each([
     ['9'.repeat(201), /at most 200 characters/],
-    ['1 / 0', /no finite number/],
+    ['1 / 0', /not a finite number/],
     ['2 +', /Unexpected end/],
     ['x = 3', /assignment is not allowed/],
     ['f(x) = f(x)', /functionassignment is not allowed/],
@@ -222,7 +222,7 @@ describe('chat fails', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('when the answer breaks off, and keeps what there is of it', async () => {
+  it('if the answer breaks off, and keeps its beginning', async () => {
     const heard = happening();
     const served = await serveChat(async function* () {
       yield 'I was about to';

@@ -3,30 +3,30 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { json } from 'node:stream/consumers';
 import type OpenAI from 'openai';
 
-/** A piece of an answer: a token, or a call of a tool. */
+/** A token, or a call of a tool. */
 type Delta = string | { readonly tool: string; readonly input: unknown };
 
-/** What the model does with a request: it answers, a delta at a time, or refuses. */
+/** The response to a request: deltas, or an error. */
 export type Answer = Iterable<Delta> | AsyncIterable<Delta> | { readonly status: number; readonly message: string };
 
 export interface LlmRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: OpenAI.ChatCompletionCreateParamsStreaming;
-  /** Resolves when the connection is closed: true if the client hung up before the answer's end. */
+  /** Resolves when the connection is closed: true if the client closed it before the end. */
   readonly closed: Promise<boolean>;
 }
 
 export interface Llm {
-  /** What OPENAI_BASE_URL has to be. */
+  /** The value for OPENAI_BASE_URL. */
   readonly url: string;
-  /** The requests so far. */
+  /** All requests so far. */
   readonly requests: readonly LlmRequest[];
   close(): Promise<void>;
 }
 
 /**
- * Stands in for a language model: a real HTTP server that speaks OpenAI's streaming chat completions
- * and says what the script makes of each request. A token counts as one, and so does each message sent.
+ * A scripted language model: an HTTP server with OpenAI's streaming chat completions. Usage counts one for each token and
+ * each message.
  */
 export async function startLlm(script: (request: LlmRequest) => Answer): Promise<Llm> {
   const requests: LlmRequest[] = [];
@@ -35,7 +35,7 @@ export async function startLlm(script: (request: LlmRequest) => Answer): Promise
       return refuse(response, 404, `There is no ${incoming.method} ${incoming.url}.`);
     }
     const closed = once(response, 'close').then(() => !response.writableFinished);
-    // The body is whatever the client under test sends.
+    // The type is that of the client under test.
     const body = (await json(incoming)) as OpenAI.ChatCompletionCreateParamsStreaming;
     const request = { headers: incoming.headers, body, closed };
     requests.push(request);
@@ -46,7 +46,7 @@ export async function startLlm(script: (request: LlmRequest) => Answer): Promise
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the stand-in has no port');
+  if (address === null || typeof address === 'string') throw new Error('the model has no port');
   return {
     url: `http://127.0.0.1:${address.port}/v1`,
     requests,
@@ -90,7 +90,7 @@ async function stream(
   response.end('data: [DONE]\n\n');
 }
 
-/** As real servers send a call: first its name, then its arguments cut up anywhere. */
+/** A tool call as servers stream it: first its name, then its arguments in pieces. */
 function callInParts({ tool, input }: { tool: string; input: unknown }, index: number): object[] {
   const text = typeof input === 'string' ? input : JSON.stringify(input);
   const middle = Math.floor(text.length / 2);

@@ -21,7 +21,7 @@ function setModel(url: string): void {
 }
 
 describe('panel', () => {
-  it('puts together what the others make of a text, and streams what the model says', async () => {
+  it('combines the output of the other agents, and streams the model’s output', async () => {
     const llm = await startLlm(() => ['To ', 'the ', 'Sea']);
     onTestFinished(() => llm.close());
     setModel(llm.url);
@@ -31,7 +31,7 @@ describe('panel', () => {
     expect(tokens.slice(-3)).toEqual(['To ', 'the ', 'Sea']);
   });
 
-  it('hands the summary on to the model', async () => {
+  it('sends the summary to the model', async () => {
     const llm = await startLlm(() => ['Sea']);
     onTestFinished(() => llm.close());
     setModel(llm.url);
@@ -53,7 +53,7 @@ describe('panel', () => {
     expect((await runWith(calls)).text).toMatch(/Title: Rivers carry water to the$/);
   });
 
-  it('lets go of a model that has not said a word in five seconds', async () => {
+  it('aborts the call of a model without a token in five seconds', async () => {
     vi.useFakeTimers({ toFake: ['setInterval'] });
     onTestFinished(() => {
       vi.useRealTimers();

@@ -33,7 +33,7 @@ No answer came. Without the river there would be no fish in the mountains.
 `;
 
 describe('summarize', () => {
-  it('says less than the text, in the order of the text', async () => {
+  it('selects sentences in the order of the text', async () => {
     const run = await summaryOf({ content: river });
     const sources = citationsOf(run).map(({ source }) => source ?? '');
     expect(run.status).toBe('completed');
@@ -53,7 +53,7 @@ describe('summarize', () => {
     }
   });
 
-  it('takes neither a line break nor "Dr." for the end of a sentence', async () => {
+  it('ends a sentence neither at a line break nor at "Dr."', async () => {
     const [citation] = citationsOf(await summaryOf({ content: 'Yesterday Dr. Brook\nmet Mrs. Rivers.' }));
     expect(citation).toMatchObject({
       source: 'Yesterday Dr. Brook\nmet Mrs. Rivers.',
@@ -61,7 +61,7 @@ describe('summarize', () => {
     });
   });
 
-  it('reads Markdown as its reader sees it, without code, and names the heading above', async () => {
+  it('reads the text of Markdown without code, and names the heading above', async () => {
     const markdown = [
       '# Rivers',
       'A *river* carries [water](https://example.com/water) to the **sea**.',
@@ -69,7 +69,7 @@ describe('summarize', () => {
       '    the river carries water to the indented code.',
       '<div>the river carries water to the HTML</div>',
       '## Fish',
-      '> - Fish swim from the `river` to the sea.\n> - Nobody knows why.',
+      '> - Fish swim from the `river` to the sea.\n> - The reason is unknown.',
     ].join('\n\n');
     const citations = citationsOf(await summaryOf({ content_type: 'text/markdown', content: markdown }));
     expect(citations.map(({ source, title }) => [title, source])).toEqual([
@@ -79,7 +79,7 @@ describe('summarize', () => {
     for (const { source, points } of citations) expect(points).toBe(source);
   });
 
-  it('reads Markdown of any length alike, with the heading that is far above too', async () => {
+  it('reads long Markdown, and names a heading that is far above', async () => {
     const list = Array.from({ length: 400 }, (_, n) => `- The *${n}th* stone is grey.`).join('\n');
     const content = `# Stones\n\n${list}\n\n- The 400th stone is blue.\n`;
     const citations = citationsOf(await summaryOf({ content_type: 'text/markdown', content }));
@@ -90,7 +90,7 @@ describe('summarize', () => {
     }
   });
 
-  it('knows sentences of languages without spaces', async () => {
+  it('splits sentences of languages without spaces', async () => {
     const [citation, ...others] = citationsOf(await summaryOf({ content: '川は水を海に運ぶ。魚は川の水を泳ぐ。' }));
     expect(others).toEqual([]);
     expect(['川は水を海に運ぶ。', '魚は川の水を泳ぐ。']).toContain(citation?.source);
@@ -111,7 +111,7 @@ describe('summarize', () => {
   });
 
   it.each(['text/plain', 'text/markdown'])(
-    'takes eight times as long for eight times as much %s, or so',
+    'takes about eight times as long for eight times as much %s',
     async (content_type) => {
       const sentence = (n: number) =>
         `Sentence ${n} tells of river ${n % 7}, of mountain ${n % 11} and of *sea* ${n % 13}.`;
@@ -125,7 +125,7 @@ describe('summarize', () => {
       };
       await cost(text(2_500));
       const small = await cost(text(2_500));
-      // CPU, which other load does not change much; what is quadratic would take 64 times as much.
+      // CPU time, which other load changes little; a quadratic algorithm would take 64 times as much.
       expect(await cost(text(20_000))).toBeLessThan(small * 24 + 200_000);
     },
   );

@@ -13,7 +13,7 @@ describe.concurrent('a restarted server', { timeout: 120_000 }, () => {
       'worker',
       `(input, context) => concat(...Array.from({ length: 11 }, (_, i) => concat(
         context.step('work', () => defer(() => { appendFileSync('done', i + '\\n'); return of('did ' + i); })),
-        context.step('hold', () => gate('go-' + i)).pipe(ignoreElements()))))`,
+        context.step('wait', () => gate('go-' + i)).pipe(ignoreElements()))))`,
       true,
     );
     const limit = ['--limit', 'attempts=100'];
@@ -62,7 +62,7 @@ describe.concurrent('a restarted server', { timeout: 120_000 }, () => {
       t,
       'fickle',
       `(input, context) => concat(
-        of('always. '), defer(() => of(readFileSync('mood', 'utf8'))), context.step('hold', () => gate('go')))`,
+        of('always. '), defer(() => of(readFileSync('mood', 'utf8'))), context.step('wait', () => gate('go')))`,
       true,
     );
     server.write('mood', 'sunny');

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Event, Run } from 'rivulet';
 import { createClient, messages, parts, text, toRun } from 'rivulet/client';
 import { filter, finalize, firstValueFrom, lastValueFrom, NEVER, type Observable, take, toArray } from 'rxjs';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => shared.app.close());
 
-/** The server of all tests here; with agents of its own, a test has its own. */
+/** The shared server; a test with agents of its own gets a server of its own. */
 async function setUp(...own: Parameters<typeof serve>[0]) {
   const served = own.length === 0 ? shared : await serve(own, { retry: 1 });
   return { served, client: createClient({ url: served.url }) };
@@ -28,19 +28,19 @@ const runIn = (event: Event | undefined): Run => {
   if (event === undefined || !('run' in event)) throw new Error(`no run in ${JSON.stringify(event)}`);
   return event.run;
 };
-/** An agent that never ends by itself; `gone` resolves when its run has been ended. */
-function holding() {
+/** An agent that never completes; `ended` resolves when its run is cancelled. */
+function endlessAgent() {
   let resolve = (): void => {};
-  const gone = new Promise<void>((done) => {
+  const ended = new Promise<void>((done) => {
     resolve = done;
   });
-  return { held: agent('held', () => NEVER.pipe(finalize(() => resolve()))), gone };
+  return { endless: agent('endless', () => NEVER.pipe(finalize(() => resolve()))), ended };
 }
-/** Subscribes, and resolves to the first Run of that status; the subscription goes on. */
+/** Subscribes; `reached` resolves at the first event of the type. The subscription goes on. */
 function until(source: Observable<Event>, type: Event['type']) {
   const seen: Event[] = [];
   let done = (): void => {};
-  const there = new Promise<void>((resolve) => {
+  const reached = new Promise<void>((resolve) => {
     done = resolve;
   });
   const subscription = source.subscribe((event) => {
@@ -48,7 +48,7 @@ function until(source: Observable<Event>, type: Event['type']) {
     if (event.type === type) done();
   });
   onTestFinished(() => subscription.unsubscribe());
-  return { seen, there, subscription };
+  return { seen, reached, subscription };
 }
 
 describe('running an agent', () => {
@@ -69,7 +69,7 @@ describe('running an agent', () => {
     });
   });
 
-  it('shows the events that the run has, and folds them into the Run that there is', async () => {
+  it('emits the events of the log, and folds them into the Run', async () => {
     const { served, client } = await setUp();
     const session_id = '11111111-2222-4333-8444-555555555551';
     const events = client.run('tokens', '50', { session_id });
@@ -77,18 +77,18 @@ describe('running an agent', () => {
     const { run_id } = runIn(seen[0]);
     expect(seen).toEqual(await eventsOf(served, run_id));
     expect(await lastValueFrom(client.watch(run_id).pipe(toRun()))).toEqual(await client.get(run_id));
-    // Cold: nothing but a subscription has made a run.
+    // Cold: each subscription creates one run.
     expect((await client.runs({ session_id })).runs).toHaveLength(1);
   });
 
-  it('may be asked for once, and is a Promise then; of a failed run as well, or one that asks', async () => {
+  it('resolves to the settled Run with sync, also of a failed or awaiting one', async () => {
     const { client } = await setUp();
     expect(textOf(await client.sync('tokens', '3'))).toBe('t0 t1 t2 ');
     expect(await client.sync('fails', 'go')).toMatchObject({ status: 'failed', error: { message: 'no luck' } });
     expect(await client.sync('ask', 'go')).toMatchObject({ status: 'awaiting', await_request: { type: 'message' } });
   });
 
-  it('may be started and left alone', async () => {
+  it('starts a run without following it', async () => {
     const { served, client } = await setUp();
     const run = await client.start('tokens', '3');
     expect(run.status).toBe('created');
@@ -98,7 +98,7 @@ describe('running an agent', () => {
     expect(second.run_id).toBe(first.run_id);
   });
 
-  it('goes into the session that it is given, with its wishes', async () => {
+  it('uses the session and the options of the call', async () => {
     const { client } = await setUp();
     const session_id = '11111111-2222-4333-8444-555555555555';
     const busy = await client.start('never', 'go', { session_id });
@@ -109,9 +109,9 @@ describe('running an agent', () => {
     expect((await client.session(session_id)).history).toHaveLength(2);
   });
 
-  it('makes one run where the answer to its POST is lost', async () => {
+  it('creates one run if the response to its POST is lost', async () => {
     const { served, client } = await setUp();
-    // Cut before a byte of the answer, in its headers, and in its first event.
+    // Cut before the response, in its headers, and in its first event.
     const proxy = await CuttingProxy.open(served.url, [1, 100, 500]);
     onTestFinished(() => proxy.close());
     const session_id = '11111111-2222-4333-8444-555555555552';
@@ -124,14 +124,14 @@ describe('running an agent', () => {
   });
 });
 
-describe('leaving and cancelling', () => {
-  it('unsubscribing leaves the run as it is', async () => {
+describe('unsubscribing and cancelling', () => {
+  it('unsubscribing does not end the run', async () => {
     const tap = new Tap();
     const { served, client } = await setUp(tap.agent);
-    const { seen, there, subscription } = until(client.run('tap', 'go'), 'message.part');
+    const { seen, reached, subscription } = until(client.run('tap', 'go'), 'message.part');
     await tap.started();
     tap.push('one ');
-    await there;
+    await reached;
     subscription.unsubscribe();
     const { run_id } = runIn(seen[0]);
     tap.push('two ');
@@ -140,10 +140,10 @@ describe('leaving and cancelling', () => {
     expect(tap.unsubscriptions).toBe(1);
   });
 
-  it('cancel ends it, and who watches sees that', async () => {
+  it('cancel ends the run, and its readers receive the event', async () => {
     const { client } = await setUp();
-    const { seen, there, subscription } = until(client.run('never', 'go'), 'run.in-progress');
-    await there;
+    const { seen, reached, subscription } = until(client.run('never', 'go'), 'run.in-progress');
+    await reached;
     const { run_id } = runIn(seen[0]);
     expect((await client.cancel(run_id)).status).toBe('cancelling');
     await new Promise<void>((resolve) => subscription.add(resolve));
@@ -151,16 +151,19 @@ describe('leaving and cancelling', () => {
     await expect(client.cancel(run_id)).rejects.toMatchObject({ status: 409 });
   });
 
-  it('unsubscribing lets go of the connection, so a run that wants a reader ends', async () => {
-    const { held, gone } = holding();
-    const { client } = await setUp(held);
-    const { there, subscription } = until(client.run('held', 'go', { on_disconnect: 'cancel' }), 'run.in-progress');
-    await there;
+  it('unsubscribing closes the connection, which ends a run with on_disconnect: cancel', async () => {
+    const { endless, ended } = endlessAgent();
+    const { client } = await setUp(endless);
+    const { reached, subscription } = until(
+      client.run('endless', 'go', { on_disconnect: 'cancel' }),
+      'run.in-progress',
+    );
+    await reached;
     subscription.unsubscribe();
-    await gone;
+    await ended;
   });
 
-  it('the end that was wished is no leaving: a run that wants a reader may still be answered', async () => {
+  it('ending at an await is no disconnection: a run with on_disconnect: cancel can be resumed', async () => {
     const { served, client } = await setUp();
     const { run_id } = await client.sync('ask', 'go', { on_disconnect: 'cancel' });
     await client.resume(run_id, 'yes');
@@ -169,10 +172,10 @@ describe('leaving and cancelling', () => {
 });
 
 describe('watching', () => {
-  it('stays with a run that asks until it is over', async () => {
+  it('continues after an await until the run is final', async () => {
     const { served, client } = await setUp();
-    const { seen, there, subscription } = until(client.run('ask', 'go'), 'run.awaiting');
-    await there;
+    const { seen, reached, subscription } = until(client.run('ask', 'go'), 'run.awaiting');
+    await reached;
     const { run_id } = runIn(seen[0]);
     expect((await client.resume(run_id, 'yes')).status).toBe('in-progress');
     await new Promise<void>((resolve) => subscription.add(resolve));
@@ -181,13 +184,13 @@ describe('watching', () => {
     await expect(client.resume(run_id, 'again')).rejects.toMatchObject({ status: 409, code: 'invalid_input' });
   });
 
-  it('goes on where it was left, as a page that is loaded again does', async () => {
+  it('continues after an event, as a reloaded page does', async () => {
     const tap = new Tap();
     const { served, client } = await setUp(tap.agent);
     const { run_id } = await client.start('tap', 'go');
     await tap.started();
     tap.push('one ');
-    // The nth event has the id n: created, in progress, the message, its part.
+    // The first four events: created, in progress, the message, its part.
     const before = await all(client.watch(run_id).pipe(take(4), toRun()));
     tap.push('two ');
     tap.complete();
@@ -198,7 +201,7 @@ describe('watching', () => {
     await expect(all(client.watch(run_id, { after: 8 }))).rejects.toMatchObject({ status: 400 });
   });
 
-  it('shows any number of readers the same', async () => {
+  it('emits the same events to all readers', async () => {
     const { served, client } = await setUp();
     const { run_id } = await client.start('tokens', '100');
     const readers = await Promise.all([1, 2, 3].map(() => all(client.watch(run_id))));
@@ -206,19 +209,19 @@ describe('watching', () => {
     expect(readers).toEqual([events, events, events]);
   });
 
-  it('is a loop for those who like loops, and leaving it detaches', async () => {
-    const { held, gone } = holding();
-    const { served, client } = await setUp(held, tokens);
+  it('works as a loop, and leaving the loop detaches', async () => {
+    const { endless, ended } = endlessAgent();
+    const { served, client } = await setUp(endless, tokens);
     const seen: Event[] = [];
     for await (const event of client.run('tokens', '5')) seen.push(event);
     expect(seen).toEqual(await eventsOf(served, runIn(seen[0]).run_id));
-    for await (const { type } of client.run('held', 'go', { on_disconnect: 'cancel' })) {
+    for await (const { type } of client.run('endless', 'go', { on_disconnect: 'cancel' })) {
       if (type === 'run.in-progress') break;
     }
-    await gone;
+    await ended;
   });
 
-  it('reads no further than a loop asks', async () => {
+  it('reads only as far as a loop asks', async () => {
     const { served, client } = await setUp();
     const { run_id } = await client.sync('tokens', '20000');
     let pulled = 0;
@@ -236,7 +239,7 @@ describe('watching', () => {
     for await (const _ of createClient({ url: served.url, fetch: counting }).watch(run_id)) {
       total += 1;
       if (total === 1) {
-        for (let n = 0; n < 50; n += 1) await turn();
+        for (let n = 0; n < 50; n += 1) await nextTurn();
         expect(pulled).toBeLessThan(300_000);
       }
     }
@@ -245,8 +248,8 @@ describe('watching', () => {
   });
 });
 
-describe('whoever leaves at whichever moment', () => {
-  it('leaves no rejection behind that nobody handles, and no connection', async () => {
+describe('unsubscribing at any moment', () => {
+  it('leaves no unhandled rejection and no connection', async () => {
     const { served } = await setUp();
     const unhandled: unknown[] = [];
     const keep = (reason: unknown): void => void unhandled.push(reason);
@@ -260,7 +263,7 @@ describe('whoever leaves at whichever moment', () => {
     const client = createClient({ url: proxy.url, reconnect: { minDelay: 1, maxDelay: 1 } });
     for (let turns = 0; turns < 60; turns += 1) {
       const subscription = client.run('tokens', '200').subscribe();
-      for (let n = 0; n < turns; n += 1) await turn();
+      for (let n = 0; n < turns; n += 1) await nextTurn();
       subscription.unsubscribe();
     }
     await firstValueFrom(client.run('echo', 'a').pipe(filter(({ type }) => type === 'run.completed')));

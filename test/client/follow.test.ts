@@ -21,7 +21,7 @@ import {
 const url = 'http://rivulet.test/';
 const soon = 'retry: 1\n\n';
 const lost = () => new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
-/** All that is possible without the passing of time has happened. */
+/** Waits until nothing more happens without the passing of time. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const typesOf = async (events: Events): Promise<string[]> =>
   (await lastValueFrom(events.pipe(toArray()))).map((event) =>
@@ -34,8 +34,8 @@ function setUp(answers: Answer[], more: Parameters<typeof fastReconnect>[0] = {}
   return { client: createClient({ url, fetch, reconnect }), requests, breaks };
 }
 
-describe('a run that is followed', () => {
-  it('is begun by one POST, and taken up by GET after the last event that was seen', async () => {
+describe('following a run', () => {
+  it('creates it with one POST, and resumes with GET after the last event', async () => {
     const { client, requests, breaks } = setUp([
       stream(soon + created + progress + token(3)),
       stream(soon + token(4)),
@@ -58,7 +58,7 @@ describe('a run that is followed', () => {
     expect(breaks.map(({ error }) => error.code)).toEqual(['interrupted', 'interrupted']);
   });
 
-  it('is begun by the same POST again where the line broke before its first event', async () => {
+  it('repeats the same POST if the connection breaks before the first event', async () => {
     const { client, requests } = setUp([lost(), refused(502), stream(soon), stream(soon + created + completed(2))]);
     expect(await typesOf(client.run('a', 'Hi', { if_busy: 'enqueue', on_disconnect: 'grace=5' }))).toHaveLength(2);
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
@@ -70,7 +70,7 @@ describe('a run that is followed', () => {
     expect(requests[3]?.headers.get('On-Disconnect')).toBe('grace=5');
   });
 
-  it('is another run for each subscription, unless they have a key', async () => {
+  it('creates a run for each subscription, unless they share a key', async () => {
     const over = () => stream(created + completed(2));
     const { client, requests } = setUp([over(), over(), over(), over()]);
     const events = client.run('a', 'Hi');
@@ -85,7 +85,7 @@ describe('a run that is followed', () => {
     expect(mine).toEqual(['mine', 'mine']);
   });
 
-  it('shows no event twice and misses none, whatever the server repeats or leaves out', async () => {
+  it('emits each event once, even if the server repeats or skips events', async () => {
     const { client, requests } = setUp([
       stream(soon + created + progress + token(3)),
       stream(soon + progress + token(3) + token(4) + token(6)),
@@ -103,19 +103,19 @@ describe('a run that is followed', () => {
     expect(requests.map(({ headers }) => headers.get('Last-Event-ID'))).toEqual(['0', '3', '4']);
   });
 
-  it('takes an error without an id for a break, and says what the server said', async () => {
+  it('reconnects after an error without an id, and reports the server’s message', async () => {
     const last = `data: ${JSON.stringify({ type: 'error', error: { code: 'server_error', message: 'The disk is full.' } })}\n\n`;
     const { client, breaks } = setUp([stream(soon + created + last), stream(completed(2))]);
     expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'run.completed']);
     expect(breaks).toMatchObject([{ error: { code: 'server_error', message: 'The disk is full.', status: 0 } }]);
   });
 
-  it('is over when the server answers 204', async () => {
+  it('completes at status 204', async () => {
     const { client } = setUp([stream(soon + token(8)), new Response(null, { status: 204 })]);
     expect(await typesOf(client.watch(run_id, { after: 7 }))).toEqual(['t8']);
   });
 
-  it('goes on by GET at an await, at once, and sees what follows the answer', async () => {
+  it('continues with GET at an await, and emits the events after the reply', async () => {
     const { client, requests, breaks } = setUp([
       stream(soon + created + progress + awaiting(3)),
       stream(soon + resumed(4) + awaiting(5) + resumed(6) + completed(7)),
@@ -125,14 +125,14 @@ describe('a run that is followed', () => {
     expect(breaks).toEqual([]);
   });
 
-  it('ends at an await where that is wished, whichever way it is read', async () => {
+  it('ends at an await with until: settled, as a stream and as a promise', async () => {
     const { client, requests } = setUp([stream(created + awaiting(2)), openStream(created + awaiting(2))]);
     expect(await typesOf(client.run('a', 'Hi', { until: 'settled' }))).toEqual(['run.created', 'run.awaiting']);
     expect(await typesOf(client.watch(run_id, { until: 'settled' }))).toEqual(['run.created', 'run.awaiting']);
     expect(requests).toHaveLength(2);
   });
 
-  it('resolves to the whole Run where the last event does not repeat the output', async () => {
+  it('resolves to the whole Run if the last event does not repeat the output', async () => {
     const message = { role: 'agent/a', parts: [], created_at: '2026-01-01T00:00:00.000Z', completed_at: null };
     const begun = frame(2, { type: 'message.created', message });
     const { client } = setUp([stream(created + begun + token(3) + awaiting(4))]);
@@ -140,14 +140,14 @@ describe('a run that is followed', () => {
     expect([status, output[0]?.parts[0]?.content]).toEqual(['awaiting', 't3']);
   });
 
-  it('stays with a run that has an event of a newer server’s', async () => {
+  it('continues after an event type of a newer server', async () => {
     const { client } = setUp([stream(`${created}id: 2\ndata: {"type":"dreaming"}\n\n${completed(3)}`)]);
     expect(await typesOf(client.watch(run_id))).toEqual(['run.created', 'dreaming', 'run.completed']);
   });
 });
 
-describe('coming back', () => {
-  it.each([400, 401, 403, 404, 409, 410, 413, 415, 422, 431])('is of no use after %i', async (status) => {
+describe('reconnecting', () => {
+  it.each([400, 401, 403, 404, 409, 410, 413, 415, 422, 431])('is not tried after %i', async (status) => {
     const { client, requests } = setUp([refused(status)]);
     const error = await typesOf(client.watch(run_id)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -179,7 +179,7 @@ describe('coming back', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('waits as long as the server asks, longer each time, and no longer than the limit', async () => {
+  it('waits as long as the server asks, longer each time, up to the limit', async () => {
     const { fetch } = script(stream('retry: 4\n\n'), ...Array.from({ length: 6 }, lost));
     const delays: number[] = [];
     const onBreak = ({ delay }: { delay: number }) => void delays.push(delay);
@@ -226,7 +226,7 @@ describe('coming back', () => {
       }),
   );
 
-  it('starts to count anew with each event, not with a comment', async () => {
+  it('resets its attempts with each event, but not with a comment', async () => {
     const { client, breaks } = setUp([
       lost(),
       lost(),
@@ -240,13 +240,13 @@ describe('coming back', () => {
     expect(breaks.map(({ attempt }) => attempt)).toEqual([1, 2, 1, 2, 3, 4]);
   });
 
-  it('is given up after as many attempts in vain as were allowed, with the last error', async () => {
+  it('fails with the last error after the allowed attempts', async () => {
     const { client, requests } = setUp([lost(), lost(), refused(503)], { retries: 2 });
     await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'code_503', retryable: true });
     expect(requests).toHaveLength(3);
   });
 
-  it('is what a line needs that says nothing any more', async () => {
+  it('is tried after a silent connection', async () => {
     const { client, breaks } = setUp([openStream(soon + created), openStream(soon), stream(completed(2))], {
       idleTimeout: 20,
     });
@@ -254,7 +254,7 @@ describe('coming back', () => {
     expect(breaks.map(({ error }) => error.code)).toEqual(['silent', 'silent']);
   });
 
-  it('has fresh headers each time, and outlives a function for them that throws', async () => {
+  it('computes headers each time, and continues after a headers function that throws', async () => {
     const { fetch, requests } = script(stream(soon + created), stream(soon + progress), stream(completed(3)));
     const { breaks, reconnect } = fastReconnect();
     let calls = 0;
@@ -270,7 +270,7 @@ describe('coming back', () => {
   });
 });
 
-describe('leaving', () => {
+describe('unsubscribing', () => {
   it.each<[string, Answer[]]>([
     ['while a request is under way', []],
     ['while the stream is silent', [openStream(created)]],
@@ -290,7 +290,7 @@ describe('leaving', () => {
     expect(told).not.toHaveBeenCalled();
   });
 
-  it('by a signal ends with its reason, also where it had fired before', async () => {
+  it('by a signal fails with its reason, also if it had fired before', async () => {
     const { client, requests } = setUp([openStream(created)]);
     const controller = new AbortController();
     const seen: string[] = [];
@@ -307,7 +307,7 @@ describe('leaving', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('inside of the subscriber shows no further event', async () => {
+  it('inside of the subscriber emits no further event', async () => {
     const { client } = setUp([stream(frame(1, { type: 'generic', generic: {} }) + token(2) + token(3) + completed(4))]);
     const seen: string[] = [];
     await new Promise<void>((resolve) => {

@@ -18,7 +18,7 @@ const answer = {
   completed_at: time,
 };
 
-/** A run as a line of letters. */
+/** A run's events as letters. */
 const events: Record<string, Event> = {
   c: { type: 'run.created', run: { ...run, status: 'created' } },
   p: { type: 'run.in-progress', run },
@@ -51,10 +51,10 @@ const failed = {
   data: { dice: 1, code: 'no_luck' },
 };
 
-/** What comes of a run, as diagrams. */
+/** The results of a run as marble diagrams. */
 function expectOf<T>(operator: OperatorFunction<Event, T>, line: string, result: string, values: Record<string, T>) {
   const scheduler = new TestScheduler((actual, expected) => {
-    // An error is compared by what it says.
+    // Errors are compared by their message.
     expect(JSON.parse(JSON.stringify(actual))).toEqual(JSON.parse(JSON.stringify(expected)));
   });
   scheduler.run(({ cold, expectObservable }) => {
@@ -63,7 +63,7 @@ function expectOf<T>(operator: OperatorFunction<Event, T>, line: string, result:
 }
 
 describe('text()', () => {
-  it('is the text so far, each time that it has grown', () => {
+  it('emits the text so far, each time that it grows', () => {
     expectOf(text(), '-c-p-m-1-2-M-C|', '-------a-b----|', { a: 'Hi ', b: 'Hi you' });
   });
 
@@ -75,13 +75,13 @@ describe('text()', () => {
     expectOf(text(), '-c-m-1-M-m-t-2-M-C|', '-----a-------b----|', { a: 'Hi ', b: 'Hi \n\nyou' });
   });
 
-  it('ends without an error where the run is cancelled', () => {
+  it('completes without an error if the run is cancelled', () => {
     expectOf(text(), '-c-m-1-X|', '-----a--|', { a: 'Hi ' });
   });
 });
 
 describe('parts() and messages()', () => {
-  it('parts() has every part', () => {
+  it('parts() emits every part', () => {
     expectOf(parts(), '-c-m-1-t-M-C|', '-----1-t----|', {
       1: { content_type: 'text/plain', content: 'Hi ' },
       t: {
@@ -92,7 +92,7 @@ describe('parts() and messages()', () => {
     });
   });
 
-  it('messages() has each message when it is complete', () => {
+  it('messages() emits each message when it is complete', () => {
     expectOf(messages(), '-c-m-1-2-M-C|', '---------M--|', { M: answer });
   });
 
@@ -120,14 +120,14 @@ describe('toRun()', () => {
     });
   });
 
-  it('goes on from a Run that is known, for a reader that begins in the middle', () => {
+  it('continues from a given Run, for a reader that starts in the middle', () => {
     const before: Run = { ...run, output: [{ role, parts: [{ content_type: 'text/plain', content: 'Hi ' }] }] };
     const after = { ...run, output: [{ role, parts: [{ content_type: 'text/plain', content: 'Hi you' }] }] };
     expectOf(toRun(before), '-2|', '-2|', { 2: after });
     expectOf(toRun(), '-2-C|', '---C|', { C: (events.C as { run: Run }).run });
   });
 
-  it('leaves alone what an event does not touch', async () => {
+  it('keeps the identity of objects that an event does not change', async () => {
     const line = from(['c', 'm', '1', 'M', 'm', '2', '('].map((key) => events[key] as Event));
     const [, , , first, , second, last] = await lastValueFrom(line.pipe(toRun(), toArray()));
     expect(second).not.toBe(first);
@@ -135,7 +135,7 @@ describe('toRun()', () => {
     expect(last).toBe(second);
   });
 
-  it('keeps the output that it has at events that do not repeat it', async () => {
+  it('keeps the output at events that do not repeat it', async () => {
     const awaiting: Event = { type: 'run.awaiting', run: { ...run, status: 'awaiting' } };
     const sent = ['c', 'p', 'm', '1', '2', 'M'].map((key) => events[key] as Event);
     const runs = await lastValueFrom(from([...sent, awaiting, events.p as Event]).pipe(toRun(), toArray()));
@@ -143,10 +143,10 @@ describe('toRun()', () => {
       { ...run, status: 'awaiting', output: [answer] },
       { ...run, output: [answer] },
     ]);
-    // A server that repeats the output at each event comes to the same.
+    // The result is the same if a server repeats the output in each event.
     const whole: Event = { type: 'run.awaiting', run: { ...run, status: 'awaiting', output: [answer] } };
     expect(await lastValueFrom(from([...sent, whole]).pipe(toRun()))).toEqual(whole.run);
-    // The last event has all of it, also where that is nothing.
+    // The last event has the whole output, even if it is empty.
     const cancelled = { ...run, status: 'cancelled' as const };
     expect(await lastValueFrom(from([...sent, events.X as Event]).pipe(toRun()))).toEqual(cancelled);
   });
@@ -158,7 +158,7 @@ describe('toRun()', () => {
     expect(last.output[0]?.parts[0]?.content).toHaveLength(tokens.reduce((sum, _, n) => sum + `t${n} `.length, 0));
   });
 
-  it('goes on after an event of a newer server', async () => {
+  it('continues after an event type of a newer server', async () => {
     const newer = JSON.parse('{"type":"dream.began"}') as Event;
     const line = [events.c, events.m, events['1'], newer, events['2']] as Event[];
     expect((await lastValueFrom(from(line).pipe(toRun()))).output[0]?.parts[0]?.content).toBe('Hi you');

@@ -115,7 +115,7 @@ describe('parallel', () => {
 });
 
 describe('hand-off', () => {
-  it('welcomes a conversation once, and leaves the rest of it to the specialist', async () => {
+  it('greets a session once, and hands it to the specialist', async () => {
     const first = await run('hand-off', 'please count my words');
     expect(first.text).toBe('Welcome! From here on count-words answers you.\n4 words');
     expect((await run('hand-off', 'now these', next(first))).text).toBe('2 words');

@@ -9,13 +9,13 @@ import { live, talk } from '../../examples/client.ts';
 import { echo, tokens } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
 
-it('live() is the answer as it grows', async () => {
+it('live() emits the output as it grows', async () => {
   const { url } = await serve([tokens]);
   const answer = live(createClient({ url }), 'tokens', '3');
   expect(await lastValueFrom(answer.pipe(toArray()))).toEqual(['t0 ', 't0 t1 ', 't0 t1 t2 ']);
 });
 
-it('talk() prints the answer piece by piece, and answers what it is asked', async () => {
+it('talk() prints the output piece by piece, and replies to questions', async () => {
   const { url } = await serve([approve]);
   const pieces: string[] = [];
   const asked: string[] = [];
@@ -34,11 +34,11 @@ it('talk() prints the answer piece by piece, and answers what it is asked', asyn
   expect(run?.status).toBe('completed');
 });
 
-it('as a script asks on the terminal, and ends with what became of the run', async () => {
+it('as a script, prompts on the terminal and exits with the status of the run', async () => {
   const { url } = await serve([approve, echo]);
   const script = spawn(process.execPath, ['--import', 'tsx', 'examples/client.ts', url, 'approve', 'dance']);
   const [out, err] = [textIn(script.stdout), textIn(script.stderr)];
-  // The question is the first that it says there.
+  // The question is its first output on stderr.
   await once(script.stderr, 'data');
   script.stdin.end('no\n');
   const [code] = await once(script, 'exit');

@@ -25,13 +25,13 @@ describe('curl.sh', () => {
   });
   afterAll(() => app.close());
 
-  /** What it printed under the title that begins so. */
+  /** The output under the title with this beginning. */
   const under = (title: string): string =>
     [...sections].find(([one]) => one.startsWith(title))?.[1] ?? `nothing under ${title}`;
 
-  it('finds the server and its agents', () => {
-    expect(under('Is the server')).toBe('{}');
-    expect(under('Who is there')).toMatch(/^approve: .+\necho: .+$/);
+  it('checks the server and lists its agents', () => {
+    expect(under('Liveness check')).toBe('{}');
+    expect(under('List the agents')).toMatch(/^approve: .+\necho: .+$/);
   });
 
   it('runs an agent in each mode', () => {
@@ -39,35 +39,35 @@ describe('curl.sh', () => {
       status: 'completed',
       output: [{ parts: [{ content: 'Hello' }] }],
     });
-    expect(JSON.parse(under('Run and ask later'))).toMatchObject({
+    expect(JSON.parse(under('Run and poll'))).toMatchObject({
       status: 'completed',
       output: [{ parts: [{ content: 'Take your time' }] }],
     });
-    expect(under('Run and read along')).toMatch(/^retry: \d+\nid: 1\ndata: \{"type":"run.created"/);
-    expect(under('Run and read along')).toContain('"type":"run.completed"');
+    expect(under('Run and stream')).toMatch(/^retry: \d+\nid: 1\ndata: \{"type":"run.created"/);
+    expect(under('Run and stream')).toContain('"type":"run.completed"');
   });
 
   it('resumes a stream in the middle', () => {
-    expect(under('Come back').match(/^id: \d+$/gm)).toEqual(['id: 4', 'id: 5', 'id: 6']);
+    expect(under('Resume the stream').match(/^id: \d+$/gm)).toEqual(['id: 4', 'id: 5', 'id: 6']);
   });
 
-  it('answers a run that asks', () => {
-    expect(under('A run that asks')).toContain('Shall I?');
-    expect(JSON.parse(under('Answer it'))).toMatchObject({ status: 'completed' });
-    expect(under('Answer it')).toContain('Done: paint the fence');
+  it('resumes a run that awaits', () => {
+    expect(under('A run that awaits')).toContain('Shall I?');
+    expect(JSON.parse(under('Reply to it'))).toMatchObject({ status: 'completed' });
+    expect(under('Reply to it')).toContain('Done: paint the fence');
   });
 
   it('cancels a run', () => {
     expect(under('Cancel a run')).toBe('cancelling\ncancelled');
   });
 
-  it('reads a session and the messages that its URLs point to', () => {
+  it('reads a session and the messages of its URLs', () => {
     const [session = '', , first = ''] = under('A session').split('\n');
     expect(JSON.parse(session).history).toHaveLength(4);
     expect(JSON.parse(first)).toMatchObject({ role: 'user', parts: [{ content: 'First' }] });
   });
 
-  it('fails, and shows the server’s words, where an agent is missing', async () => {
+  it('fails with the server’s error if an agent is missing', async () => {
     const other = await createServer({ agents: [approve] });
     const base = await other.listen({ host: '127.0.0.1', port: 0 });
     await expect(bash(base)).rejects.toMatchObject({

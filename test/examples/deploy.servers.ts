@@ -20,14 +20,14 @@ const project = makeProject({
     import { defineAgent } from 'rivulet';
     import { concat, interval, map, of, take } from 'rxjs';
     const from = (first) => interval(20).pipe(take(${tokens} - first), map((n) => first + n + ' '));
-    export default defineAgent({ name: 'count', description: 'Counts, and says in which process it began.' },
+    export default defineAgent({ name: 'count', description: 'Counts, and emits the process in which it started.' },
       (_, context) => concat(
         context.step('where', () => of(process.pid + ': ')),
         context.step('count', () => from(0), (before) => from(before.length))), { durable: true });`,
 });
 afterAll(project.remove);
 
-/** A node as the file starts it, but with a store, an address and a lease of the test's own. */
+/** A node with the command of the file, and the test's store, address and lease. */
 function node(command: string[], environment: Record<string, string> = {}): RivuletProcess {
   const own = { HOST: '127.0.0.1', PORT: '0', RIVULET_STORE: place?.url ?? '' };
   return new RivuletProcess([...command, '--limit', 'lease=1000'], { ...environment, ...own }, project.folder);
@@ -41,7 +41,7 @@ interface Service {
 const { services }: { services: Record<string, Service> } = parse(read('compose.yaml'), { merge: true });
 const members = Object.entries(services).filter(([, { image }]) => image === 'rivulet');
 
-/** nginx.conf with the nodes' addresses and its own replaced, and nothing else. */
+/** nginx.conf with the test's addresses. */
 function configured(port: number, urls: readonly string[]): string {
   let text = read('nginx.conf').replace('listen 8080;', `listen 127.0.0.1:${port};`);
   members.forEach(([name], index) => {
@@ -54,22 +54,22 @@ function configured(port: number, urls: readonly string[]): string {
 const textIn = (events: readonly Event[]): string =>
   events.map((event) => (event.type === 'message.part' ? (event.part.content ?? '') : '')).join('');
 
-/** Reads a run to its end: the process in which it began, as soon as that is said, and then all events. */
-function reading(events: AsyncIterable<Event>): { begun: Promise<string>; ended: Promise<Event[]> } {
-  let begin = (_process: string): void => {};
-  const begun = new Promise<string>((resolve) => {
-    begin = resolve;
+/** Reads a run to its end. `started` resolves to the process that started it, `ended` to all events. */
+function readRun(events: AsyncIterable<Event>): { started: Promise<string>; ended: Promise<Event[]> } {
+  let resolveStarted = (_process: string): void => {};
+  const started = new Promise<string>((resolve) => {
+    resolveStarted = resolve;
   });
   const read = async (): Promise<Event[]> => {
     const all: Event[] = [];
     for await (const event of events) {
       all.push(event);
-      const said = /^(\d+): $/.exec(textIn([event]))?.[1];
-      if (said !== undefined) begin(said);
+      const process = /^(\d+): $/.exec(textIn([event]))?.[1];
+      if (process !== undefined) resolveStarted(process);
     }
     return all;
   };
-  return { begun, ended: read() };
+  return { started, ended: read() };
 }
 
 const counted = Array.from({ length: tokens }, (_, n) => `${n} `).join('');
@@ -98,43 +98,43 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
       body: JSON.stringify(body),
     });
 
-  it('streams a run as it goes, and the rest to whoever comes back, from any node', async () => {
-    const begun = await framesUntil(await post(ask('count', '', { mode: 'stream' })), ({ event }) =>
+  it('streams a run, and resumes the stream at any node', async () => {
+    const first = await framesUntil(await post(ask('count', '', { mode: 'stream' })), ({ event }) =>
       textIn([event]).startsWith('3 '),
     );
-    const [created] = begun;
+    const [created] = first;
     const run_id = created?.event.type === 'run.created' ? created.event.run.run_id : '';
     const run: Run = await (await fetch(`${url}/runs/${run_id}`)).json();
     expect(run.status).toBe('in-progress');
-    const headers = { accept: 'text/event-stream', 'last-event-id': String(begun.at(-1)?.id) };
+    const headers = { accept: 'text/event-stream', 'last-event-id': String(first.at(-1)?.id) };
     const rest = await framesUntil(
       await fetch(`${url}/runs/${run_id}/events`, { headers }),
       ({ event }) => event.type === 'run.completed',
     );
-    const all = [...begun, ...rest];
+    const all = [...first, ...rest];
     expect(all.map(({ id }) => id)).toEqual(all.map((_, index) => index + 1));
     expect(textIn(all.map(({ event }) => event)).replace(/^\d+: /, '')).toBe(counted);
   });
 
-  it('takes bodies as large as Rivulet does', async () => {
+  it('accepts bodies up to Rivulet’s limit', async () => {
     const response = await post(ask('count', 'x'.repeat(9_000_000), { mode: 'async' }));
     expect(response.status).toBe(202);
   });
 
   for (const [how, signal] of [
     ['is killed', 'SIGKILL'],
-    ['is told to stop', 'SIGTERM'],
+    ['is stopped', 'SIGTERM'],
   ] as const) {
-    it(`shows all of a run to every reader where its node ${how}`, async () => {
+    it(`streams the whole run to every reader when its node ${how}`, async () => {
       let breaks = 0;
       const onBreak = (): void => {
         breaks += 1;
       };
       const client = createClient({ url, reconnect: { retries: 100, onBreak } });
       const { run_id } = await client.start('count', 'hi');
-      // Two at each node, so that at least one's lose their connection.
-      const readers = Array.from({ length: 6 }, () => reading(client.watch(run_id)));
-      const [first] = await Promise.all(readers.map(({ begun }) => begun));
+      // Two at each node, so that at least two lose their connection.
+      const readers = Array.from({ length: 6 }, () => readRun(client.watch(run_id)));
+      const [first] = await Promise.all(readers.map(({ started }) => started));
       const ending = nodes.find(({ child }) => child.pid === Number(first));
       ending?.child.kill(signal);
       for (const events of await Promise.all(readers.map(({ ended }) => ended))) {
@@ -148,19 +148,19 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
 });
 
 describe('the files of examples/deploy', () => {
-  it('are YAML, and the second file of compose changes what is in the first', () => {
+  it('are YAML, and the second compose file changes services of the first', () => {
     const changed = parse(read('compose.postgres.yaml'), { merge: true });
     for (const name of Object.keys(changed.services)) expect(services).toHaveProperty(name);
     for (const [name] of members) expect(changed.services).toHaveProperty(name);
     expect(parseAllDocuments(read('kubernetes.yaml')).flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  it('start the program that the package has', () => {
+  it('start the program of the package', () => {
     const { bin } = JSON.parse(readFileSync('package.json', 'utf8'));
     expect(`./${JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]')[1]}`).toBe(bin.rivulet);
   });
 
-  it.each(commandLines())('say what the command line takes: %s', { timeout: 30_000 }, async (line) => {
+  it.each(commandLines())('have valid command lines: %s', { timeout: 30_000 }, async (line) => {
     if (place === undefined) return;
     const started = node(line.split(' '));
     onTestFinished(async () => void (await started.stop('SIGKILL')));
@@ -170,7 +170,7 @@ describe('the files of examples/deploy', () => {
   });
 });
 
-/** Arguments of `rivulet` in any of the files. */
+/** The arguments of `rivulet` in all files. */
 function commandLines(): string[] {
   const containers = parseAllDocuments(read('kubernetes.yaml')).flatMap((document) => {
     const { kind, spec } = document.toJS();

@@ -23,7 +23,7 @@ describe('the app around Rivulet', () => {
     expect((await get('/orders/7')).json()).toEqual({ order: 7 });
   });
 
-  it('answers its own 404 in its own words', async () => {
+  it('responds with its own 404', async () => {
     const response = await get('/nowhere');
     expect(response.statusCode).toBe(404);
     expect(response.json()).toEqual({ problem: 'no page at /nowhere' });
@@ -52,7 +52,7 @@ describe('Rivulet inside the app', () => {
 
   it.each([
     ['an unknown path', 404, 'not_found', () => get('/agents-api/nowhere')],
-    ['an unknown agent', 404, 'not_found', () => get('/agents-api/agents/nobody')],
+    ['an unknown agent', 404, 'not_found', () => get('/agents-api/agents/missing-agent')],
     ['another method', 405, 'invalid_input', () => app.inject({ method: 'DELETE', url: '/agents-api/ping' })],
     [
       'a body that does not fit',
@@ -78,7 +78,7 @@ describe('Rivulet inside the app', () => {
     expect(response.json()).toEqual({ code, message: expect.any(String), data: { reason: expect.any(String) } });
   });
 
-  it('puts the prefix into the URLs of a session, and serves what they point to', async () => {
+  it('has the prefix in the URLs of a session, and serves them', async () => {
     const { session_id } = (await run()).json<Run>();
     const session = (await get(`/agents-api/sessions/${session_id}`)).json<Session>();
     expect(session.history).toHaveLength(2);

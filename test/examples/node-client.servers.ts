@@ -9,11 +9,11 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import approve from '../../agents/approve.ts';
 import { follow, start } from '../../examples/node-client.ts';
 
-/** A way to the server that breaks: connection n ends after `cuts[n]` bytes, wherever in an event that is. */
+/** A proxy that cuts connection n after `cuts[n]` bytes, at any position in an event. */
 class BadLine {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** What each connection asked to go on from. */
+  /** The Last-Event-ID of each connection. */
   readonly cursors: (string | undefined)[] = [];
 
   constructor(port: number, cuts: readonly number[], onCut: () => void = () => {}) {
@@ -37,7 +37,7 @@ class BadLine {
       });
       upstream.on('data', (chunk) => {
         if (left <= 0) return;
-        // The server asks for a second between attempts; as many bytes say ten milliseconds.
+        // Replaces the retry time of a second by ten milliseconds, in as many bytes.
         const bytes = Buffer.from(chunk.toString('latin1').replace('retry: 1000', 'retry: 0010'), 'latin1');
         const last = bytes.length >= left;
         client.write(bytes.subarray(0, Math.min(bytes.length, left)), () => last && client.resetAndDestroy());
@@ -62,33 +62,33 @@ const total = 40;
 let app: FastifyInstance;
 let base: string;
 let port: number;
-let said: number;
+let emitted: number;
 let tokens: Subject<string>;
 
-/** Makes the agent say its next token, or come to an end. */
-function say(): void {
-  said += 1;
-  if (said > total) tokens.complete();
-  else tokens.next(`token ${said} `);
+/** Makes the agent emit its next token, or complete. */
+function emitNext(): void {
+  emitted += 1;
+  if (emitted > total) tokens.complete();
+  else tokens.next(`token ${emitted} `);
 }
 
 beforeEach(async () => {
-  said = 0;
+  emitted = 0;
   tokens = new Subject();
-  const told = defineAgent({ name: 'told', description: 'Speaks when it is told to.' }, () => tokens);
-  const short = defineAgent({ name: 'short', description: 'Says one thing.' }, (input) => of(...input));
+  const tokenAgent = defineAgent({ name: 'told', description: 'Emits when the test does.' }, () => tokens);
+  const short = defineAgent({ name: 'short', description: 'Returns its input.' }, (input) => of(...input));
   const fails = defineAgent({ name: 'fails', description: 'Fails.' }, () => throwError(() => new Error('no luck')));
-  app = await createServer({ agents: [told, short, fails, approve] });
+  app = await createServer({ agents: [tokenAgent, short, fails, approve] });
   base = await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });
 afterEach(() => app.close());
 
 describe('follow', () => {
-  it('sees every event once, in order, over a line that keeps breaking in the middle of the run', async () => {
-    // Half-way through an event, in the headers, and right after the first events; the agent talks on meanwhile.
+  it('emits every event once, in order, over connections that keep breaking', async () => {
+    // In the middle of an event, in the headers, and after the first events, while the agent emits.
     const line = new BadLine(port, [1_500, 100, 700, 1_100], () => {
-      for (let n = 0; n < 3; n += 1) say();
+      for (let n = 0; n < 3; n += 1) emitNext();
     });
     onTestFinished(() => line.close());
     const { run_id } = await start(base, 'told', 'Go');
@@ -97,8 +97,8 @@ describe('follow', () => {
     const run = await follow(await line.open(), run_id, (event, id) => {
       ids.push(id);
       events.push(event);
-      // The next token waits for this one, so the run cannot be over before the line has broken.
-      if (event.type === 'run.in-progress' || event.type === 'message.part') say();
+      // The next token follows this one, so the run cannot end before the connection breaks.
+      if (event.type === 'run.in-progress' || event.type === 'message.part') emitNext();
     });
 
     const stored = await (await fetch(`${base}/runs/${run_id}/events`)).json();
@@ -110,7 +110,7 @@ describe('follow', () => {
     expect(run.output[0]?.parts[0]?.content).toMatch(/^token 1 .* token 40 $/);
   });
 
-  it('stays through an await, and sees how the run goes on', async () => {
+  it('continues after an await', async () => {
     const { run_id } = await start(base, 'approve', 'dance');
     const types: string[] = [];
     const run = await follow(base, run_id, ({ type }) => {
@@ -133,13 +133,13 @@ describe('follow', () => {
     ]);
   });
 
-  it('resolves to a run that failed, with its error', async () => {
+  it('resolves to a failed run with its error', async () => {
     const { run_id } = await start(base, 'fails', 'Go');
     const run = await follow(base, run_id, () => {});
     expect(run).toMatchObject({ status: 'failed', error: { code: 'server_error', message: 'no luck' } });
   });
 
-  it('rejects where there is no such run, instead of trying for ever', async () => {
+  it('rejects if the run does not exist', async () => {
     const missing = '00000000-0000-4000-8000-000000000000';
     await expect(follow(base, missing, () => {})).rejects.toThrow(`the events of run ${missing} cannot be read`);
   });
@@ -157,7 +157,7 @@ describe('node-client.ts as a script', () => {
   const script = (...args: string[]) =>
     promisify(execFile)(process.execPath, ['--import', 'tsx', 'examples/node-client.ts', ...args], { timeout: 10_000 });
 
-  it('prints the answer and ends, even when the line breaks on the way', async () => {
+  it('prints the output and exits, also over a connection that breaks', async () => {
     const line = new BadLine(port, [400]);
     onTestFinished(() => line.close());
     const { stdout, stderr } = await script(await line.open(), 'short', 'Hello, you');
@@ -166,7 +166,7 @@ describe('node-client.ts as a script', () => {
     expect(line.cursors).toHaveLength(2);
   });
 
-  it('exits with 1 and says why when the run fails', async () => {
+  it('exits with 1 and the reason if the run fails', async () => {
     await expect(script(base, 'fails', 'Go')).rejects.toMatchObject({ code: 1, stderr: 'failed: no luck\n' });
   });
 });

@@ -37,7 +37,7 @@ inBrowser('the chat of the examples', () => {
       page.on('pageerror', (error) => wrong.push(error.message));
       await page.goto(`${base}${file}?agent=approve`);
       const say = async (text: string): Promise<void> => {
-        // React's has a form for the question before that for whatever is said next.
+        // The React page has a form for the reply before that for the next message.
         const input = page.locator('input').first();
         await input.fill(text);
         await input.press('Enter');
@@ -48,7 +48,7 @@ inBrowser('the chat of the examples', () => {
       await say('yes');
       await page.getByText('Done: dance').waitFor();
 
-      // The next one is another run of the same conversation.
+      // The next message creates another run of the same session.
       await say('sing');
       await page.getByText('I am about to do this: sing').waitFor();
       const { runs } = await (await fetch(`${base}runs?limit=2`)).json();
@@ -58,12 +58,12 @@ inBrowser('the chat of the examples', () => {
     },
   );
 
-  it.each(['chat.html', 'react.html', 'rxjs.html'])('in %s shows what the server refuses', async (file) => {
+  it.each(['chat.html', 'react.html', 'rxjs.html'])('in %s shows the server’s error', async (file) => {
     const page = await browser().newPage();
-    await page.goto(`${base}${file}?agent=nobody`);
+    await page.goto(`${base}${file}?agent=missing-agent`);
     await page.locator('input').fill('hi');
     await page.locator('input').press('Enter');
-    await page.getByText('There is no agent nobody').waitFor();
+    await page.getByText('There is no agent missing-agent').waitFor();
     await page.close();
   });
 });

@@ -1,17 +1,16 @@
 /**
- * What do 100,000 awaiting runs cost? `tsx test/long/awaiting.ts [runs]`, after a build
+ * Measures the cost of 100,000 awaiting runs: `tsx test/long/awaiting.ts [runs]`, after a build
  *
- * A server process with a SQLite file gets that many runs of a durable agent that awaits. Then: what its memory
- * grew by once they have left it, whether any of them is answered as fast as the first, what a restart takes with
- * them in the file, and whether a client that lists them finds exactly those that wait. Prints its figures, says
- * which promises hold, and exits with 1 where one does not. About a minute for 100,000.
+ * A server with an SQLite file gets that many runs of a durable agent that awaits. The test measures the growth of memory
+ * after they have left it, the time to reply to any of them, the time of a restart, and whether a list of awaiting runs is
+ * complete. Prints the figures and the limits, and exits with 1 if one is exceeded. About a minute for 100,000.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AwaitingServer, awaitingFolder, type Memory, sampleOf } from '../support/awaiting.ts';
 
 const runs = Number(process.argv[2] ?? 100_000);
-/** Runs made and answered first, so that what V8 and SQLite take once is not counted for the rest. */
+/** Runs for warm-up, so that memory that V8 and SQLite allocate once does not count. */
 const warm = 2_000;
 const between = 200;
 const mebibyte = 1024 * 1024;
@@ -36,8 +35,8 @@ function figures(name: string, times: readonly number[]): void {
 }
 
 /**
- * Three times as long and five milliseconds on top is what a machine does that has other things to do. To look at
- * each of 100,000 rows, which is what this is to find, takes SQLite fifty and more.
+ * The limit of a reply is three times the first one's time and five milliseconds, for a busy machine. A scan of 100,000 rows,
+ * which this test has to detect, takes SQLite fifty milliseconds and more.
  */
 const alike = (a: number, b: number): boolean => b <= 3 * a + 5;
 
@@ -68,7 +67,7 @@ function compareMemory(before: Memory, after: Memory): void {
   promise(`${runs} awaiting runs cost less than 50 MB: rss ${mib(rss)}, heap ${mib(heap)}`, Math.max(rss, heap) < 50e6);
 }
 
-/** Answers the first, the last and some between, and looks whether any waits longer than the first did. */
+/** Replies to the first, the last and some other runs, and compares the times with the first one's. */
 async function answer(server: AwaitingServer, ids: readonly string[], alone: number): Promise<string[]> {
   const picked = sampleOf(ids, between);
   const times = await server.answerAll(picked);
@@ -82,7 +81,7 @@ async function answer(server: AwaitingServer, ids: readonly string[], alone: num
   );
   promise(`the 50 newest are as fast as the 50 oldest: ${ms(old)}, ${ms(young)}`, alike(old, young));
   promise(`as fast as among ${warm}: ${ms(alone)}, ${ms(median(times))}`, alike(alone, median(times)));
-  // About one answer in thirty meets a checkpoint of the WAL, and waits for the disk with it.
+  // About one reply in thirty waits for a checkpoint of the WAL.
   const p99 = quantile(times, 0.99);
   promise(`99 of 100 take less than five medians and 100 ms: ${ms(p99)}`, p99 < 5 * median(times) + 100);
   return picked;
@@ -122,7 +121,7 @@ try {
   console.log(`start with an empty file: ${ms(first.startup)}`);
   const early = await first.make(warm);
   const fresh = early.slice(warm / 2);
-  // The first half is for the compiler.
+  // The first half is warm-up for the compiler.
   await first.answerAll(early.slice(0, warm / 2));
   const few = await first.answerAll(fresh.slice(0, between));
   figures(`answers among ${warm}`, few);
@@ -144,11 +143,11 @@ try {
   const second = await start();
   const slower = second.startup - first.startup;
   const startup = `start with ${left.length} awaiting runs: ${ms(second.startup)}, ${ms(slower)} more than with none`;
-  // 0.5 s of CPU for 100,000 is what it takes; the rest is for a machine that does other things.
+  // It takes 0.5 s of CPU time for 100,000; the rest is for a busy machine.
   promise(`${startup}; 2 s and 10 µs a run may be`, slower < 2_000 + runs / 100);
   const restarted = await second.memory();
   console.log(`memory after the restart: rss ${mib(restarted.rss)}, heap ${mib(restarted.heapUsed)}`);
-  // What it takes to load and compile the way of an answer is no run's.
+  // Loading and compiling the code of a reply does not count.
   const waking = sampleOf(left, between);
   await second.answerAll(waking);
   left = wait(waking);

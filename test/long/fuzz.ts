@@ -1,12 +1,12 @@
 /**
- * Does nonsense bring the server down? `npx tsx test/long/fuzz.ts [seed] [requests]`, after `npm run build`;
- * Linux only; about a minute. It sends malformed requests to a server in a process of its own, twenty at a
- * time, and ends with 1 if one was answered with 5xx (but 503) or without an Error object, was not answered,
- * or if the server did not go on, or kept something of them:
+ * Sends malformed requests: `npx tsx test/long/fuzz.ts [seed] [requests]`, after `npm run build`;
+ * Linux only; about a minute. It sends the requests to a server in a process of its own, twenty at a
+ * time, and exits with 1 if a response has status 5xx (except 503) or no Error object, if there is none, if the
+ * server stops, or if it leaks resources:
  *
- * - open files and sockets return to what they were, give or take 5;
- * - memory after a second storm like the first is at most 40 MB above that after the first: the first one fills
- *   what is filled once (code, caches, the heap's free space), and the runs that got through stay in the store.
+ * - the number of open files and sockets returns to the one before, plus or minus 5;
+ * - memory after a second series is at most 40 MB above that after the first, which fills code, caches and the heap;
+ *   the runs of valid requests stay in the store.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { MalformedRequests } from '../support/malformed.ts';

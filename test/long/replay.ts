@@ -1,7 +1,7 @@
 import { checkPlan } from '../support/replay-check.ts';
 
-// Random plans of durable agents, each cut off after every one of its commits and re-entered: `npm run test:replay`.
-// The first argument is how many, the second the seed of the first; a fault names the seed that shows it again.
+// Interrupts random durable agents after each of their commits and re-enters them: `npm run test:replay`.
+// Arguments: the number of agents and the seed of the first; a fault names its seed.
 const plans = Number(process.argv[2] ?? 5_000);
 const first = Number(process.argv[3] ?? 1);
 const atOnce = 32;

@@ -6,15 +6,15 @@ import { explain, planOf, type Report, shrink, simulate } from '../simulate/simu
 import type { Flaws } from '../simulate/world.ts';
 
 /*
- * tsx test/long/simulate.ts [count]           so many seeds, 10,000 by default
- *   --from N                                  beginning with this one
- *   --seed N                                  this one alone: its plan, made as small as it gets, and what happened
- *   --whole                                   the plan as it was drawn
- *   --trace                                   every event of that seed, as it happens
- *   --until NAME                              stop where an invariant of this name is broken; may be repeated
- *   --brief                                   which invariants are broken by which seeds, and no more
- *   --mutations                               put defects in, and see that each is noticed within 1,000 seeds
- *   --only TEXT                               of these, those with this text in their names
+ * tsx test/long/simulate.ts [count]           number of seeds, 10,000 by default
+ *   --from N                                  first seed
+ *   --seed N                                  only this seed: prints its plan, reduced as far as possible, and the result
+ *   --whole                                   do not reduce the plan
+ *   --trace                                   print every event of that seed
+ *   --until NAME                              stop when an invariant of this name is broken; may be repeated
+ *   --brief                                   print only the broken invariants and their seeds
+ *   --mutations                               inject defects, and check that each is detected within 1,000 seeds
+ *   --only TEXT                               only the defects with this text in their names
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -54,7 +54,7 @@ async function explore(first: number, count: number, until: readonly string[], f
   return found;
 }
 
-/** The first seed that breaks one of these invariants with a defect, and breaks nothing without it. */
+/** The first seed that breaks one of these invariants with the defect, and none without it. */
 async function firstSeed(
   count: number,
   next: (from: number) => Promise<number | undefined>,
@@ -67,7 +67,7 @@ async function firstSeed(
   return undefined;
 }
 
-/** Whether each defect that is put in is noticed within so many seeds. */
+/** Whether each injected defect is detected within the number of seeds. */
 async function noticeAll(count: number): Promise<boolean> {
   let all = true;
   const notice = async (name: string, next: (from: number) => Promise<number | undefined>): Promise<void> => {

@@ -1,11 +1,11 @@
 /**
- * What do readers cost that never read? `npx tsx test/long/stalled-readers.ts [readers] [megabytes]`, after
+ * Measures the cost of readers that never read: `npx tsx test/long/stalled-readers.ts [readers] [megabytes]`, after
  * `npm run build`; Linux only; about a minute. It opens that many streams of one long run, on a server in a
- * process of its own, never reads from them, and ends with 1 if a promise is broken:
+ * process of its own, never reads from them, and exits with 1 if a limit is exceeded:
  *
  * - memory stays within 100 MB of what it was, at its peak;
  * - other streams do not slow down: a thousand tokens take less than twice the time and 10 ms;
- * - the readers are dropped after the time that is configured.
+ * - the readers are disconnected after the configured time.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -89,7 +89,7 @@ function start({ folder }: Project, { store }: Round): RivuletProcess {
   return new RivuletProcess(['serve', '--port', '0', '--store', store], env, folder);
 }
 
-/** Whether the server still fills sockets, by its use of the processor while nobody asks for anything. */
+/** Whether the server still fills sockets, measured by its CPU time without requests. */
 async function busy(proc: Proc): Promise<boolean> {
   const before = proc.cpu;
   await wait(500);

@@ -9,9 +9,9 @@ export function AgentList() {
   return (
     <section aria-labelledby="agents-title">
       <h2 id="agents-title">Agents</h2>
-      {agents === undefined && <p class="hint">Loading…</p>}
+      {agents === undefined && <p class="note">Loading…</p>}
       {agents?.length === 0 && (
-        <p class="hint">
+        <p class="note">
           The server hosts no agents. Add one to <code>agents/</code> and restart it.
         </p>
       )}

@@ -51,7 +51,7 @@ export function AwaitForm({ run, request }: { run: Run; request: AwaitRequest })
           Answer
         </button>
         {request.expires_at !== undefined && (
-          <span class="hint">The run waits until {formatTime(request.expires_at)}.</span>
+          <span class="note">The run waits until {formatTime(request.expires_at)}.</span>
         )}
       </div>
     </form>

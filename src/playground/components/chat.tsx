@@ -56,7 +56,7 @@ function EmptyConversation() {
   return (
     <div class="empty">
       <p>No messages yet.</p>
-      <p class="hint">
+      <p class="note">
         <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a new line. Drop files on the box to attach
         them.
       </p>

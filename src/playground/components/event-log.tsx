@@ -44,9 +44,9 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
         </button>
       )}
       {first === 0 && record.eventCount > record.events.length && (
-        <p class="hint">The page keeps only the newest {record.events.length} events; the server has all.</p>
+        <p class="note">The page keeps only the newest {record.events.length} events; the server has all.</p>
       )}
-      {matching.length === 0 && <p class="hint">No event matches the filter.</p>}
+      {matching.length === 0 && <p class="note">No event matches the filter.</p>}
       <ol class="events" ref={list}>
         {matching.slice(first, last).map((entry, index) => (
           <Row key={entry.number} entry={entry} previous={matching[first + index - 1]} />

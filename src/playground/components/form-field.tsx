@@ -22,7 +22,7 @@ export function FormField(props: FieldProps): JSX.Element {
   return (
     <fieldset class={path === '' ? 'all' : undefined}>
       {path !== '' && <legend>{labelOf(props)}</legend>}
-      {schema.description !== undefined && <p class="hint">{schema.description}</p>}
+      {schema.description !== undefined && <p class="note">{schema.description}</p>}
       {fieldsOf(schema).map(({ name, schema: inner, required }) => (
         <FormField
           key={name}
@@ -50,7 +50,7 @@ function SingleField(props: FieldProps): JSX.Element {
   const { schema, path, problem, required } = props;
   const id = useId();
   const invalid = problem.path === path && problem.text !== '';
-  const describedBy = invalid ? `${id}-problem` : schema.description === undefined ? undefined : `${id}-hint`;
+  const describedBy = invalid ? `${id}-problem` : schema.description === undefined ? undefined : `${id}-description`;
   return (
     <div class="field" data-kind={fieldKind(schema)}>
       <label for={id}>
@@ -59,7 +59,7 @@ function SingleField(props: FieldProps): JSX.Element {
       </label>
       <Control {...props} id={id} aria={{ 'aria-describedby': describedBy, 'aria-invalid': invalid || undefined }} />
       {schema.description !== undefined && (
-        <p class="hint" id={`${id}-hint`}>
+        <p class="note" id={`${id}-description`}>
           {schema.description}
         </p>
       )}

@@ -24,7 +24,7 @@ export function RunFigures({ followed }: { followed: FollowedRun }) {
       </dl>
       <TokenChart followed={followed} />
       {!createdHere && run !== undefined && (
-        <p class="hint">
+        <p class="note">
           {isFinal(run.status) ? 'Read from the log: ' : 'Joined while running: '}the times are those of reading, not of
           the run.
         </p>

@@ -16,7 +16,7 @@ export function RunView({ run, followed }: { run: Run; followed: boolean }) {
   return (
     <article class="turn" data-followed={followed} aria-label={`Run of ${run.agent_name}, ${run.status}`}>
       {input === undefined ? (
-        <p class="hint unknown">The input of this run was sent from another browser.</p>
+        <p class="note unknown">The input of this run was sent from another browser.</p>
       ) : (
         <MessageView message={{ role: 'user', parts: input }} />
       )}

@@ -45,7 +45,7 @@ export function RunsTable() {
           onChange={(value) => setStatus(isStatus(value) ? value : '')}
         />
       </div>
-      {runs === undefined && <p class="hint">Loading…</p>}
+      {runs === undefined && <p class="note">Loading…</p>}
       {runs?.length === 0 && (
         <div class="empty">
           <p>{agent || status ? 'No run matches these filters.' : 'No runs yet.'}</p>

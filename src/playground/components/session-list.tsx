@@ -17,7 +17,7 @@ export function SessionList() {
           New
         </a>
       </div>
-      {sessions.length === 0 && <p class="hint">Your sessions with {agent} are listed here.</p>}
+      {sessions.length === 0 && <p class="note">Your sessions with {agent} are listed here.</p>}
       <ul class="sessions">
         {sessions.map(({ id, title, createdAt }) => (
           <li key={id} class="row">
