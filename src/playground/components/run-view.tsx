@@ -1,10 +1,10 @@
+import { Component, type ComponentChildren } from 'preact';
 import type { Run } from '../../client/client.ts';
 import { reasonOf } from '../../client/client-error.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { formatTime } from '../format.ts';
 import { usePlayground } from '../playground.ts';
 import { AwaitForm } from './await-form.tsx';
-import { ErrorBoundary } from './error-boundary.tsx';
 import { MessageView } from './message-view.tsx';
 import { StatusBadge } from './status-badge.tsx';
 
@@ -45,4 +45,22 @@ export function RunView({ run, followed }: { run: Run; followed: boolean }) {
       </footer>
     </article>
   );
+}
+
+interface ErrorBoundaryProps {
+  readonly children: ComponentChildren;
+}
+
+/** Contains an error of its children, so that the rest of the page works. */
+class ErrorBoundary extends Component<ErrorBoundaryProps, { readonly failed: boolean }> {
+  override state = { failed: false };
+
+  static override getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+
+  override render({ children }: ErrorBoundaryProps): ComponentChildren {
+    if (!this.state.failed) return children;
+    return <p class="problem">This content cannot be displayed. The inspector shows it as JSON.</p>;
+  }
 }
