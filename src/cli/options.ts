@@ -33,7 +33,7 @@ function serverUrl(text: string): string {
 export const list = (text: string): string[] =>
   text
     .split(',')
-    .map((one) => one.trim())
+    .map((item) => item.trim())
     .filter(Boolean);
 
 /** Addresses and ranges, comma-separated. */
@@ -75,8 +75,8 @@ function currentName(name: string): string {
 /** Parses one --limit, or several separated by commas, as in the environment. */
 export function limit(text: string, previous: LimitOption): LimitOption {
   let { runs, server } = previous;
-  for (const one of list(text)) {
-    const [givenName = '', value = ''] = one.split('=');
+  for (const item of list(text)) {
+    const [givenName = '', value = ''] = item.split('=');
     const name = currentName(givenName);
     if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
     const set = { [name]: Number(value) };
@@ -103,7 +103,7 @@ function checked<T>(value: T, check: (value: T) => unknown): T {
 /** Parses one --header, or several lines, as in the environment: values may contain commas. */
 function header(text: string, previous: readonly [string, string][]): [string, string][] {
   const headers = [...previous];
-  for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
+  for (const line of text.split('\n').filter((item) => item.trim() !== '')) {
     const colon = line.indexOf(':');
     const pair: [string, string] = [line.slice(0, Math.max(colon, 0)).trim(), line.slice(colon + 1).trim()];
     try {

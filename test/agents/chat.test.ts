@@ -68,15 +68,15 @@ const calculates = ({ body }: LlmRequest): Answer => {
 
 describe('chat', () => {
   it('streams each token of the model at once', async () => {
-    const heard = happening();
+    const firstTokenSent = happening();
     const served = await serveChat(async function* () {
       yield 'Good ';
-      await heard.happened; // until the client has the first token
+      await firstTokenSent.happened; // until the client has the first token
       yield 'day';
       yield '!';
     });
     const run_id = await firstToken(served);
-    heard.happens();
+    firstTokenSent.happens();
     expect(textOf(await finished(served, run_id))).toBe('Good day!');
     const events = await eventsOf(served, run_id);
     expect(events.flatMap((event) => (event.type === 'message.part' ? event.part.content : []))).toEqual([
@@ -223,14 +223,14 @@ describe('chat fails', () => {
   });
 
   it('if the answer breaks off, and keeps its beginning', async () => {
-    const heard = happening();
+    const firstTokenSent = happening();
     const served = await serveChat(async function* () {
       yield 'I was about to';
-      await heard.happened;
+      await firstTokenSent.happened;
       await served.llm.close();
     });
     const run_id = await firstToken(served);
-    heard.happens();
+    firstTokenSent.happens();
     const failed = await finished(served, run_id);
     expect(failed.error?.data?.code).toBe('llm_error');
     expect(textOf(failed)).toBe('I was about to');

@@ -99,8 +99,8 @@ describe.concurrent('a restarted server', { timeout: 120_000 }, () => {
     expect((await refused.json()).message).toContain('stopping');
     expect(existsSync(join(server.folder, 'go'))).toBe(false);
     server.write('go');
-    const seen = await frames(tail);
-    expect(seen.at(-1)?.event.type).toBe('run.completed');
+    const received = await frames(tail);
+    expect(received.at(-1)?.event.type).toBe('run.completed');
     expect(await server.process.ended()).toBe(0);
 
     await server.start();

@@ -13,9 +13,9 @@ it('a restart while a run awaits changes neither the run nor its stream', {
 }, async (t) => {
   const server = new RestartedServer(t, 'approve', approve, true);
   await server.start();
-  const asked = await frames(await server.post('/runs', ask('approve', 'hi', { mode: 'stream' })));
-  expect(asked.at(-1)?.event.type).toBe('run.awaiting');
-  const [first] = asked;
+  const beforeRestart = await frames(await server.post('/runs', ask('approve', 'hi', { mode: 'stream' })));
+  expect(beforeRestart.at(-1)?.event.type).toBe('run.awaiting');
+  const [first] = beforeRestart;
   const { run_id } = first !== undefined && 'run' in first.event ? first.event.run : { run_id: '' };
 
   const tail = (await server.tail(run_id)).text();

@@ -30,10 +30,10 @@ describe('malformed events', () => {
   ])('end the stream with not_understood, once: %s', async (_what, data) => {
     const { fetch, requests } = script(stream(created + raw(data)));
     const events = createClient({ url, fetch, ...fastReconnect() }).watch(run_id);
-    const seen: string[] = [];
-    const error = await events.forEach(({ type }) => void seen.push(type)).catch((thrown: unknown) => thrown);
+    const types: string[] = [];
+    const error = await events.forEach(({ type }) => void types.push(type)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'ClientError', code: 'not_understood', retryable: false });
-    expect(seen).toEqual(['run.created']);
+    expect(types).toEqual(['run.created']);
     expect(requests).toHaveLength(1);
   });
 
@@ -123,15 +123,15 @@ describe('a silent server', () => {
     for (let n = 0; n < 5; n += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(vi.getTimerCount()).toBe(4);
     vi.advanceTimersByTime(31_000);
-    for (const one of await ended) {
-      expect(one).toMatchObject({ status: 'rejected', reason: { code: 'silent', status: 0, retryable: true } });
+    for (const result of await ended) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'silent', status: 0, retryable: true } });
     }
     expect(vi.getTimerCount()).toBe(0);
   });
 
   it('fails the call in the middle of a response, and before a stream begins', async () => {
-    const begun = script(openStream('{"run_id":'));
-    await expect(createClient({ url, fetch: begun.fetch, timeout: 5 }).get(run_id)).rejects.toMatchObject({
+    const started = script(openStream('{"run_id":'));
+    await expect(createClient({ url, fetch: started.fetch, timeout: 5 }).get(run_id)).rejects.toMatchObject({
       code: 'silent',
     });
     const { breaks, reconnect } = fastReconnect({ retries: 1 });
@@ -169,9 +169,9 @@ afterAll(() => {
 
 describe('an unintended server', () => {
   it.each([301, 302, 303, 307, 308])('gets no request by a redirect of status %i', async (status) => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     handle = ({ url: path = '' }, response) => {
-      asked.push(path);
+      requested.push(path);
       const body = 'x'.repeat(1_000);
       response.writeHead(path === '/elsewhere' ? 200 : status, { location: '/elsewhere' }).end(body);
     };
@@ -179,7 +179,7 @@ describe('an unintended server', () => {
     const refused = { code: 'redirected', status, retryable: false, message: expect.stringContaining('/elsewhere') };
     await expect(client.start('a', 'private')).rejects.toMatchObject(refused);
     await expect(lastValueFrom(client.run('a', 'private'))).rejects.toMatchObject(refused);
-    expect(asked).toEqual(['/runs', '/runs']);
+    expect(requested).toEqual(['/runs', '/runs']);
   });
 
   it('cannot fill the memory with an endless error', async () => {

@@ -38,17 +38,17 @@ function endlessAgent() {
 }
 /** Subscribes; `reached` resolves at the first event of the type. The subscription goes on. */
 function until(source: Observable<Event>, type: Event['type']) {
-  const seen: Event[] = [];
+  const received: Event[] = [];
   let done = (): void => {};
   const reached = new Promise<void>((resolve) => {
     done = resolve;
   });
   const subscription = source.subscribe((event) => {
-    seen.push(event);
+    received.push(event);
     if (event.type === type) done();
   });
   onTestFinished(() => subscription.unsubscribe());
-  return { seen, reached, subscription };
+  return { received, reached, subscription };
 }
 
 describe('running an agent', () => {
@@ -73,9 +73,9 @@ describe('running an agent', () => {
     const { served, client } = await setUp();
     const session_id = '11111111-2222-4333-8444-555555555551';
     const events = client.run('tokens', '50', { session_id });
-    const seen = await all(events);
-    const { run_id } = runIn(seen[0]);
-    expect(seen).toEqual(await eventsOf(served, run_id));
+    const received = await all(events);
+    const { run_id } = runIn(received[0]);
+    expect(received).toEqual(await eventsOf(served, run_id));
     expect(await lastValueFrom(client.watch(run_id).pipe(toRun()))).toEqual(await client.get(run_id));
     // Cold: each subscription creates one run.
     expect((await client.runs({ session_id })).runs).toHaveLength(1);
@@ -116,11 +116,11 @@ describe('running an agent', () => {
     onTestFinished(() => proxy.close());
     const session_id = '11111111-2222-4333-8444-555555555552';
     const behind = createClient({ url: proxy.url, reconnect: { minDelay: 1, maxDelay: 1 } });
-    const seen = await all(behind.run('tokens', '20', { session_id }));
+    const received = await all(behind.run('tokens', '20', { session_id }));
     expect(proxy.cuts).toBe(3);
     const { runs } = await client.runs({ session_id });
     expect(runs).toHaveLength(1);
-    expect(seen).toEqual(await eventsOf(served, runs[0]?.run_id ?? ''));
+    expect(received).toEqual(await eventsOf(served, runs[0]?.run_id ?? ''));
   });
 });
 
@@ -128,12 +128,12 @@ describe('unsubscribing and cancelling', () => {
   it('unsubscribing does not end the run', async () => {
     const tap = new Tap();
     const { served, client } = await setUp(tap.agent);
-    const { seen, reached, subscription } = until(client.run('tap', 'go'), 'message.part');
+    const { received, reached, subscription } = until(client.run('tap', 'go'), 'message.part');
     await tap.started();
     tap.push('one ');
     await reached;
     subscription.unsubscribe();
-    const { run_id } = runIn(seen[0]);
+    const { run_id } = runIn(received[0]);
     tap.push('two ');
     tap.complete();
     expect(textOf(await finished(served, run_id))).toBe('one two ');
@@ -142,12 +142,12 @@ describe('unsubscribing and cancelling', () => {
 
   it('cancel ends the run, and its readers receive the event', async () => {
     const { client } = await setUp();
-    const { seen, reached, subscription } = until(client.run('never', 'go'), 'run.in-progress');
+    const { received, reached, subscription } = until(client.run('never', 'go'), 'run.in-progress');
     await reached;
-    const { run_id } = runIn(seen[0]);
+    const { run_id } = runIn(received[0]);
     expect((await client.cancel(run_id)).status).toBe('cancelling');
     await new Promise<void>((resolve) => subscription.add(resolve));
-    expect(seen.at(-1)?.type).toBe('run.cancelled');
+    expect(received.at(-1)?.type).toBe('run.cancelled');
     await expect(client.cancel(run_id)).rejects.toMatchObject({ status: 409 });
   });
 
@@ -174,13 +174,13 @@ describe('unsubscribing and cancelling', () => {
 describe('watching', () => {
   it('continues after an await until the run is final', async () => {
     const { served, client } = await setUp();
-    const { seen, reached, subscription } = until(client.run('ask', 'go'), 'run.awaiting');
+    const { received, reached, subscription } = until(client.run('ask', 'go'), 'run.awaiting');
     await reached;
-    const { run_id } = runIn(seen[0]);
+    const { run_id } = runIn(received[0]);
     expect((await client.resume(run_id, 'yes')).status).toBe('in-progress');
     await new Promise<void>((resolve) => subscription.add(resolve));
-    expect(seen).toEqual(await eventsOf(served, run_id));
-    expect(textOf(runIn(seen.at(-1)))).toBe('before. You said yes.');
+    expect(received).toEqual(await eventsOf(served, run_id));
+    expect(textOf(runIn(received.at(-1)))).toBe('before. You said yes.');
     await expect(client.resume(run_id, 'again')).rejects.toMatchObject({ status: 409, code: 'invalid_input' });
   });
 
@@ -212,9 +212,9 @@ describe('watching', () => {
   it('works as a loop, and leaving the loop detaches', async () => {
     const { endless, ended } = endlessAgent();
     const { served, client } = await setUp(endless, tokens);
-    const seen: Event[] = [];
-    for await (const event of client.run('tokens', '5')) seen.push(event);
-    expect(seen).toEqual(await eventsOf(served, runIn(seen[0]).run_id));
+    const received: Event[] = [];
+    for await (const event of client.run('tokens', '5')) received.push(event);
+    expect(received).toEqual(await eventsOf(served, runIn(received[0]).run_id));
     for await (const { type } of client.run('endless', 'go', { on_disconnect: 'cancel' })) {
       if (type === 'run.in-progress') break;
     }

@@ -77,9 +77,9 @@ describe('following a run', () => {
     expect(requests).toHaveLength(0);
     await typesOf(events);
     await typesOf(events);
-    const kept = client.run('a', 'Hi', { idempotency_key: 'mine' });
-    await typesOf(kept);
-    await typesOf(kept);
+    const sameRun = client.run('a', 'Hi', { idempotency_key: 'mine' });
+    await typesOf(sameRun);
+    await typesOf(sameRun);
     const [first, second, ...mine] = requests.map(({ headers }) => headers.get('Idempotency-Key'));
     expect(first).not.toBe(second);
     expect(mine).toEqual(['mine', 'mine']);
@@ -134,8 +134,8 @@ describe('following a run', () => {
 
   it('resolves to the whole Run if the last event does not repeat the output', async () => {
     const message = { role: 'agent/a', parts: [], created_at: '2026-01-01T00:00:00.000Z', completed_at: null };
-    const begun = frame(2, { type: 'message.created', message });
-    const { client } = setUp([stream(created + begun + token(3) + awaiting(4))]);
+    const messageCreated = frame(2, { type: 'message.created', message });
+    const { client } = setUp([stream(created + messageCreated + token(3) + awaiting(4))]);
     const { status, output } = await client.sync('a', 'Hi');
     expect([status, output[0]?.parts[0]?.content]).toEqual(['awaiting', 't3']);
   });
@@ -279,29 +279,29 @@ describe('unsubscribing', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const { fetch, requests } = script(...answers);
-    const told = vi.fn();
-    const subscription = createClient({ url, fetch }).watch(run_id).subscribe({ error: told, complete: told });
+    const onEvent = vi.fn();
+    const subscription = createClient({ url, fetch }).watch(run_id).subscribe({ error: onEvent, complete: onEvent });
     await settled();
     expect(vi.getTimerCount()).toBe(1);
     subscription.unsubscribe();
     await settled();
     expect(vi.getTimerCount()).toBe(0);
     expect(requests.map(({ signal }) => signal.aborted)).toEqual([true]);
-    expect(told).not.toHaveBeenCalled();
+    expect(onEvent).not.toHaveBeenCalled();
   });
 
   it('by a signal fails with its reason, also if it had fired before', async () => {
     const { client, requests } = setUp([openStream(created)]);
     const controller = new AbortController();
-    const seen: string[] = [];
+    const received: string[] = [];
     const whole = (async () => {
       for await (const { type } of client.watch(run_id, { signal: controller.signal })) {
-        seen.push(type);
+        received.push(type);
         controller.abort(new Error('enough'));
       }
     })();
     await expect(whole).rejects.toThrow('enough');
-    expect(seen).toEqual(['run.created']);
+    expect(received).toEqual(['run.created']);
     await expect(typesOf(client.run('a', 'Hi', { signal: controller.signal }))).rejects.toThrow('enough');
     await expect(client.sync('a', 'Hi', { signal: controller.signal })).rejects.toThrow('enough');
     expect(requests).toHaveLength(1);
@@ -309,15 +309,15 @@ describe('unsubscribing', () => {
 
   it('inside of the subscriber emits no further event', async () => {
     const { client } = setUp([stream(frame(1, { type: 'generic', generic: {} }) + token(2) + token(3) + completed(4))]);
-    const seen: string[] = [];
+    const received: string[] = [];
     await new Promise<void>((resolve) => {
       const subscription = client.watch(run_id).subscribe(({ type }) => {
-        seen.push(type);
+        received.push(type);
         if (type !== 'message.part') return;
         subscription.unsubscribe();
         setImmediate(resolve);
       });
     });
-    expect(seen).toEqual(['generic', 'message.part']);
+    expect(received).toEqual(['generic', 'message.part']);
   });
 });

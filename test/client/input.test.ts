@@ -3,19 +3,19 @@ import { type Input, type Reply, toMessages, toReply } from '../../src/client/in
 
 const text = (content: string) => ({ content_type: 'text/plain', content });
 const image = { content_type: 'image/png', content_url: 'https://example.com/a.png' };
-const said = { role: 'agent/chat', parts: [text('Earlier')] };
+const message = { role: 'agent/chat', parts: [text('Earlier')] };
 
 describe('the input of a run', () => {
   it.each<[string, Input, object[]]>([
     ['a string is a message', 'Hi', [{ role: 'user', parts: [text('Hi')] }]],
     ['a part is a message', image, [{ role: 'user', parts: [image] }]],
-    ['a message is itself', said, [said]],
+    ['a message is itself', message, [message]],
     ['a message without parts is a message', { parts: [] }, [{ parts: [] }]],
     ['texts and parts in a row are one message', ['See:', image], [{ role: 'user', parts: [text('See:'), image] }]],
     [
       'a message ends the row',
-      ['a', said, 'b', image, said],
-      [{ role: 'user', parts: [text('a')] }, said, { role: 'user', parts: [text('b'), image] }, said],
+      ['a', message, 'b', image, message],
+      [{ role: 'user', parts: [text('a')] }, message, { role: 'user', parts: [text('b'), image] }, message],
     ],
     ['an empty string is a text', '', [{ role: 'user', parts: [text('')] }]],
     ['nothing is nothing, for the server to refuse', [], []],
@@ -30,7 +30,7 @@ describe('a reply', () => {
     ['of a part', image, { role: 'user', parts: [image] }],
     ['of several', ['yes', image], { role: 'user', parts: [text('yes'), image] }],
     ['of nothing', [], { role: 'user', parts: [] }],
-    ['that is a message already', said, said],
+    ['that is a message already', message, message],
   ])('%s is one message', (_what, reply, message) => {
     expect(toReply(reply)).toEqual(message);
   });

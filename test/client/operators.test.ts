@@ -109,13 +109,13 @@ describe('parts() and messages()', () => {
 
 describe('toRun()', () => {
   it('is the Run after each event, also of a failed one', () => {
-    const said = (...parts: MessagePart[]): Run => ({ ...run, output: [{ role, parts, created_at: time }] });
+    const runWith = (...parts: MessagePart[]): Run => ({ ...run, output: [{ role, parts, created_at: time }] });
     expectOf(toRun(), '-c-p-m-1-2-F|', '-c-p-m-1-2-F|', {
       c: { ...run, status: 'created' },
       p: run,
-      m: said(),
-      1: said({ content_type: 'text/plain', content: 'Hi ' }),
-      2: said({ content_type: 'text/plain', content: 'Hi you' }),
+      m: runWith(),
+      1: runWith({ content_type: 'text/plain', content: 'Hi ' }),
+      2: runWith({ content_type: 'text/plain', content: 'Hi you' }),
       F: (events.F as { run: Run }).run,
     });
   });

@@ -58,7 +58,7 @@ describe('counter', () => {
 });
 
 describe('chain', () => {
-  it('gives each stage what the one before it said', async () => {
+  it('gives each stage the output of the one before', async () => {
     expect(await answer('chain', 'the quick brown fox')).toBe('FOX BROWN QUICK THE');
   });
 

@@ -18,18 +18,18 @@ it('live() emits the output as it grows', async () => {
 it('talk() prints the output piece by piece, and replies to questions', async () => {
   const { url } = await serve([approve]);
   const pieces: string[] = [];
-  const asked: string[] = [];
+  const questions: string[] = [];
   const run = await talk(
     createClient({ url }),
     'approve',
     'dance',
     (piece) => pieces.push(piece),
     async (question) => {
-      asked.push(question);
+      questions.push(question);
       return 'yes';
     },
   );
-  expect(asked).toEqual(['Shall I? Answer yes or no.']);
+  expect(questions).toEqual(['Shall I? Answer yes or no.']);
   expect(pieces.join('')).toBe('I am about to do this: dance\n\nDone: dance\n');
   expect(run?.status).toBe('completed');
 });

@@ -81,13 +81,13 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
 
   beforeAll(async () => {
     nodes.push(...members.map(([, { command = [], environment }]) => node(command, environment)));
-    const urls = await Promise.all(nodes.map((one) => one.url()));
+    const urls = await Promise.all(nodes.map((node) => node.url()));
     const port = await steadyPort();
     stop = await startNginx(configured(port, urls));
     url = `http://127.0.0.1:${port}`;
   }, 60_000);
   afterAll(async () => {
-    await Promise.all(nodes.map((one) => one.stop('SIGKILL')));
+    await Promise.all(nodes.map((node) => node.stop('SIGKILL')));
     await stop();
   });
 

@@ -45,9 +45,9 @@ describe('Rivulet inside the app', () => {
   it('hosts its agents under the prefix', async () => {
     const { agents } = (await get('/agents-api/agents')).json();
     expect(agents).toMatchObject([{ name: 'greet' }]);
-    const begun = await run();
-    expect(begun.json<Run>()).toMatchObject({ status: 'completed', output: [{ parts: [{ content: 'Good day!' }] }] });
-    expect(begun.headers.location).toBe(`/agents-api/runs/${begun.json<Run>().run_id}`);
+    const created = await run();
+    expect(created.json<Run>()).toMatchObject({ status: 'completed', output: [{ parts: [{ content: 'Good day!' }] }] });
+    expect(created.headers.location).toBe(`/agents-api/runs/${created.json<Run>().run_id}`);
   });
 
   it.each([

@@ -19,16 +19,16 @@ inPlayground('a conversation', () => {
   });
 
   it('shows a model’s tokens as they arrive, and its steps', async ({ onTestFinished }) => {
-    let goOn = (): void => {};
-    const told = new Promise<void>((resolve) => {
-      goOn = resolve;
+    let resume = (): void => {};
+    const resumed = new Promise<void>((resolve) => {
+      resume = resolve;
     });
     const llm = await startLlm(({ body }) =>
       body.messages.at(-1)?.role === 'tool' ? answer() : [{ tool: 'calculate', input: { expression: '6 * 7' } }],
     );
     async function* answer() {
       yield '## The answer\n\n';
-      await told;
+      await resumed;
       for (const token of ['It ', 'is ', '**42**.']) yield token;
     }
     onTestFinished(() => llm.close());
@@ -39,7 +39,7 @@ inPlayground('a conversation', () => {
     await say(page, 'chat', 'What is 6 * 7?');
     await page.getByRole('heading', { name: 'The answer' }).waitFor();
     await page.locator('.turn .badge', { hasText: 'in-progress' }).waitFor();
-    goOn();
+    resume();
     await page.locator('.prose strong', { hasText: '42' }).waitFor();
     await page.getByText('One step').click();
     await page.getByText('"expression":"6 * 7"').waitFor();

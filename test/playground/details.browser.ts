@@ -85,10 +85,10 @@ inPlayground('a conversation in detail', () => {
     await box.fill('Second');
     await box.press('Enter');
     await page.getByRole('button', { name: 'Answer' }).waitFor();
-    const asked = page.waitForResponse(/session_id=/);
+    const response = page.waitForResponse(/session_id=/);
     await page.getByRole('link', { name: 'Inspect', exact: true }).click();
     await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
-    await (await asked).finished();
+    await (await response).finished();
     expect(await page.locator('.turn').evaluateAll((turns) => turns.map((turn) => turn.dataset.followed))).toEqual([
       'true',
       'false',
