@@ -3,12 +3,13 @@ import { basename } from 'node:path';
 import { text as textIn } from 'node:stream/consumers';
 import mime from 'mime';
 import type { PartInput } from '../client/input.ts';
+import { file } from '../core/parts.ts';
 import { UsageError } from './exit-codes.ts';
 
 /** The text of an argument; `-` stands for the content of stdin. */
 export const textOrStdin = async (text: string): Promise<string> => (text === '-' ? textIn(process.stdin) : text);
 
-/** The input of a run: the text, and each file as a part in base64. @throws UsageError that names the file */
+/** The input of a run: the text, and each file as a part, UTF-8 as text and other bytes in base64. @throws UsageError that names the file */
 export async function readInput(text: string | undefined, files: readonly string[]): Promise<PartInput[]> {
   if (text === undefined && files.length === 0) {
     throw new UsageError(
@@ -23,10 +24,5 @@ async function filePart(path: string): Promise<PartInput> {
   const bytes = await readFile(path).catch((error: Error) => {
     throw new UsageError(`--file ${path}: ${error.message}`);
   });
-  return {
-    name: basename(path),
-    content_type: mime.getType(path) ?? 'application/octet-stream',
-    content_encoding: 'base64',
-    content: bytes.toString('base64'),
-  };
+  return file(basename(path), bytes, mime.getType(path) ?? undefined);
 }

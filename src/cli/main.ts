@@ -63,6 +63,9 @@ export function program(): Command {
   addConnectionOptions(command.command('cancel <run-id>'))
     .description('Cancel a run')
     .action(action(async () => (await import('./commands/cancel.ts')).cancel));
+  addConnectionOptions(command.command('record <run-id>'))
+    .description('Print the log of a run as a fixture for tests')
+    .action(action(async () => (await import('./commands/record.ts')).record));
   addConnectionOptions(command.command('agents'))
     .description('List agents')
     .option('--json', 'print manifests as lines of JSON')

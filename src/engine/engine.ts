@@ -272,7 +272,7 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
  * The time as the wire has it. Many runs need it in the same millisecond, and formatting a date costs a microsecond.
  */
 function clock(read: () => number): () => string {
-  let last = 0;
+  let last = Number.NaN;
   let text = '';
   return () => {
     const now = read();

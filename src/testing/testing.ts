@@ -1,3 +1,4 @@
 export { type CutOptions, type Cuts, cutEverywhere } from './cut-everywhere.ts';
 export type { Answers, EngineTools, Followed, Scene } from './engine.ts';
+export { type RecordedLog, replayLog, toMatchLog } from './logs.ts';
 export { type RanAgent, type RunAgentOptions, runAgent } from './run-agent.ts';

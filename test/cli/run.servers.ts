@@ -66,7 +66,7 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect((await rivulet(['run', 'echo', '-'], { env, input: 'line\nand line\n' })).out).toBe('line\nand line\n');
   });
 
-  it('sends files as parts of base64 with name and type', async () => {
+  it('sends files as parts with name and type: UTF-8 as text, other bytes as base64', async () => {
     const [picture, unknown] = [join(folder, 'dot.png'), join(folder, 'x.of-no-type')];
     writeFileSync(picture, Buffer.from([0, 255]));
     writeFileSync(unknown, 'x');
@@ -74,7 +74,7 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect(JSON.parse(out)).toEqual([
       { content_type: 'text/plain', content: 'look' },
       { name: 'dot.png', content_type: 'image/png', content_encoding: 'base64', content: 'AP8=' },
-      { name: 'x.of-no-type', content_type: 'application/octet-stream', content_encoding: 'base64', content: 'eA==' },
+      { name: 'x.of-no-type', content_type: 'text/plain', content: 'x' },
     ]);
   });
 

@@ -67,7 +67,7 @@ inPlayground('a conversation in detail', () => {
       .setInputFiles({ name: 'note.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b') });
     await page.getByText('3 B').waitFor();
     await say(page, 'list-parts', 'Here');
-    await shows(page, 'text text/plain plain Here; note.csv text/csv base64 YSxi;');
+    await shows(page, 'text text/plain plain Here; note.csv text/csv plain a,b;');
   });
 
   it('stays at an old run that the user has opened while a newer one runs', async () => {

@@ -24,31 +24,23 @@ export async function newAgent(name: string): Promise<number> {
   return exit.completed;
 }
 
-const agentText = (name: string): string => `import { defineAgent } from 'rivulet';
+const agentText = (name: string): string => `import { defineAgent, textOf } from 'rivulet';
 import { from } from 'rxjs';
 
-// Each value that it emits is streamed to the client at once. It may also return a promise, an async generator or a string.
-export default defineAgent({ name: '${name}', description: 'Says hello, word by word.' }, (input) => {
-  const text = input.flatMap(({ parts }) => parts.map(({ content }) => content ?? '')).join(' ');
-  return from(['Hello, ', 'you ', 'said: ', text]);
-});
+// Each value streams to the readers of the run. An agent may return a promise, an async generator or a string as well.
+export default defineAgent({ name: '${name}', description: 'Says hello, word by word.' }, (input) =>
+  from(['Hello, ', 'you ', 'said: ', textOf(input)]),
+);
 `;
 
-const testText = (name: string): string => `import { createServer } from 'rivulet';
-import { createClient } from 'rivulet/client';
+const testText = (name: string): string => `import { runAgent } from 'rivulet/testing';
 import { expect, it } from 'vitest';
 import agent from './${name}.ts';
 
 it('greets and repeats the input', async () => {
-  const server = await createServer({ agents: [agent] });
-  try {
-    const client = createClient({ url: await server.listen({ port: 0 }) });
-    const run = await client.sync('${name}', 'a word');
-    expect(run.status).toBe('completed');
-    expect(run.output[0]?.parts[0]?.content).toBe('Hello, you said: a word');
-  } finally {
-    await server.close();
-  }
+  const { run, text } = await runAgent(agent, 'a word');
+  expect(run.status).toBe('completed');
+  expect(text).toBe('Hello, you said: a word');
 });
 `;
 

@@ -1,5 +1,6 @@
 import { useRef } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
+import { file } from '../../core/parts.ts';
 import { formatBytes } from '../format.ts';
 import { Icon } from './icons.tsx';
 
@@ -45,19 +46,7 @@ export function AttachmentList({ files, onRemove }: { files: readonly File[]; on
   );
 }
 
-/** Reads a file as a part: its bytes in base64, with its name and type. */
-export function toPart(file: File): Promise<MessagePart> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onerror = () => reject(reader.error);
-    reader.onload = () =>
-      resolve({
-        name: file.name,
-        content_type: file.type || 'application/octet-stream',
-        content_encoding: 'base64',
-        // The result is a data URL; the base64 follows the comma.
-        content: String(reader.result).split(',', 2)[1] ?? '',
-      });
-    reader.readAsDataURL(file);
-  });
+/** A file as a part, with its name and type: UTF-8 as text, other bytes in base64. */
+export async function toPart(given: File): Promise<MessagePart> {
+  return file(given.name, new Uint8Array(await given.arrayBuffer()), given.type || undefined);
 }

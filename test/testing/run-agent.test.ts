@@ -1,0 +1,141 @@
+import { type AgentContext, AgentError, defineAgent, textOf } from 'rivulet';
+import { runAgent } from 'rivulet/testing';
+import { concat, from, map, NEVER, of, race, timer } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { agent, echo } from '../support/agents.ts';
+
+const twice = agent('twice', async (_, context) => {
+  const first = await context.await({ type: 'message', message: { role: 'agent', parts: [{ content: '1?' }] } });
+  const second = await context.await('2?', { schema: { type: 'integer' } });
+  return `${textOf(first.message)} and ${textOf(second.message)}`;
+});
+
+describe('runAgent', () => {
+  it('answers events, text, parts and the run', async () => {
+    const { events, text, parts, questions, run } = await runAgent(
+      agent('says', () => from(['a', { name: 'b.txt', content: 'b' }])),
+      'go',
+    );
+    expect(events.map(({ type }) => type)).toEqual([
+      'run.created',
+      'run.in-progress',
+      'message.created',
+      'message.part',
+      'message.part',
+      'message.completed',
+      'run.completed',
+    ]);
+    expect([run.status, text, questions]).toEqual(['completed', 'ab', []]);
+    expect(parts.map(({ name, content }) => [name, content])).toEqual([
+      [undefined, 'a'],
+      ['b.txt', 'b'],
+    ]);
+  });
+
+  it('takes a text, parts or messages', async () => {
+    const message = { role: 'user', parts: [{ content: 'c' }] };
+    expect((await runAgent(echo, 'a')).text).toBe('a');
+    expect((await runAgent(echo, ['a', { content: 'b' }])).text).toBe('ab');
+    expect((await runAgent(echo, ['a', message])).text).toBe('a\n\nc');
+  });
+
+  it('replies to questions in their order', async () => {
+    const { text, questions } = await runAgent(twice, 'go', { answers: ['x', '2'] });
+    expect(text).toBe('x and 2');
+    expect(questions.map(({ message }) => textOf(message))).toEqual(['1?', '2?']);
+  });
+
+  it('asks a function for replies', async () => {
+    const answers = ({ schema }: { schema?: object }) => (schema === undefined ? 'text' : '5');
+    expect((await runAgent(twice, 'go', { answers })).text).toBe('text and 5');
+  });
+
+  it('leaves the run awaiting where a list has no reply', async () => {
+    const { run, questions } = await runAgent(twice, 'go', { answers: ['x'] });
+    expect([run.status, questions.length, run.await_request]).toEqual(['awaiting', 2, questions[1]]);
+  });
+
+  it('waits for the agent where a function has no reply', async () => {
+    const impatient = agent('impatient', (_, context) =>
+      race(context.await('?').pipe(map(() => 'replied')), timer(1).pipe(map(() => 'gave up'))),
+    );
+    expect((await runAgent(impatient, 'go', { answers: () => undefined })).text).toBe('gave up');
+  });
+
+  it('rejects where a reply does not fit its question', async () => {
+    await expect(runAgent(twice, 'go', { answers: ['x', 'two'] })).rejects.toThrow('must be integer');
+  });
+
+  it('rejects where the agent does not take the input', async () => {
+    const plain = agent('plain', () => 'x', { input_content_types: ['text/plain'] });
+    await expect(runAgent(plain, { content_type: 'image/png', content_url: 'https://example.com/a' })).rejects.toThrow(
+      'agent plain takes text/plain, not image/png',
+    );
+  });
+
+  it('answers a run that failed, with its error', async () => {
+    const failing = agent('fails', () => Promise.reject(new AgentError('quota', 'used up', { left: 0 })));
+    expect((await runAgent(failing, 'go')).run).toMatchObject({
+      status: 'failed',
+      error: { message: 'used up', data: { code: 'quota', left: 0 } },
+    });
+  });
+
+  it('has stand-ins for called agents: functions, agents under any name, and texts', async () => {
+    const caller = agent('caller', (_, context) => concat(...['f', 'a', 't'].map((name) => context.call(name, name))));
+    const calls = { f: (_: unknown, { agent_name }: AgentContext) => of(agent_name), a: echo, t: 'text' };
+    expect((await runAgent(caller, 'go', { calls })).text).toBe('fa\n\ntext'.replace('fa', 'f\n\na'));
+  });
+
+  it('fails a call of an agent without a stand-in', async () => {
+    const { run } = await runAgent(
+      agent('caller', (_, context) => context.call('missing', 'x')),
+      'go',
+    );
+    expect(run.error?.message).toContain('There is no agent missing');
+  });
+
+  it('gives the session history and state, and answers them for the next run', async () => {
+    const remembers = agent('remembers', async (_, { session }) => {
+      const before = (await session.state<number>()) ?? 0;
+      await session.setState(before + 1);
+      return [`${before}: `, ...(await historyOf(session))];
+    });
+    const historyOf = (session: AgentContext['session']): Promise<string[]> =>
+      new Promise((resolve) => {
+        const texts: string[] = [];
+        session.history.subscribe({ next: (one) => texts.push(textOf(one)), complete: () => resolve(texts) });
+      });
+    const first = await runAgent(remembers, 'a', { history: [{ role: 'user', parts: [{ content: 'z' }] }], state: 7 });
+    expect([first.text, first.state]).toEqual(['7: z', 8]);
+    const second = await runAgent(remembers, 'b', { history: first.history, state: first.state });
+    expect([second.text, second.state]).toEqual(['8: za7: z', 9]);
+  });
+
+  it('cancels the run when its signal fires', async () => {
+    const controller = new AbortController();
+    let cleared = false;
+    const endless = agent('endless', (_, { signal }) => {
+      signal.addEventListener('abort', () => {
+        cleared = true;
+      });
+      queueMicrotask(() => controller.abort());
+      return NEVER;
+    });
+    const { run } = await runAgent(endless, 'go', { signal: controller.signal });
+    expect([run.status, cleared]).toEqual(['cancelled', true]);
+  });
+
+  it('has the times of its clock', async () => {
+    const { run, events } = await runAgent(echo, 'a', { clock: () => Date.UTC(2020, 0, 1) });
+    expect([run.created_at, run.finished_at]).toEqual(['2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z']);
+    expect(JSON.stringify(events)).not.toContain(`"20${new Date().getFullYear() - 2000}-`);
+  });
+
+  it('runs durable agents as well', async () => {
+    const durable = defineAgent({ name: 'd', description: 'D.' }, (_, context) => context.step('s', () => of('s')), {
+      durable: true,
+    });
+    expect((await runAgent(durable, 'go')).text).toBe('s');
+  });
+});
