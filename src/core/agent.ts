@@ -32,10 +32,10 @@ export interface AgentOptions {
   readonly on_disconnect?: OnDisconnect;
 }
 
-/** Run beside it, after it, not at all (409), or instead of it. */
+/** `parallel` runs beside the other run, `enqueue` after it; `reject` answers 409, `interrupt` cancels the other run. */
 export type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
 
-/** Go on, cancel, or cancel unless a reader is back within so many seconds. */
+/** `grace` cancels the run unless a reader is back within that number of seconds. */
 export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
 
 export interface AwaitOptions {
@@ -56,7 +56,7 @@ export interface AgentSession {
   setState(value: unknown): Promise<void>;
 }
 
-/** Writes to the server's log with the run's id; the fields are those of pino. */
+/** Writes to the server's log, with the run's id. */
 export interface AgentLog {
   debug(message: string): void;
   info(message: string): void;

@@ -9,10 +9,10 @@ import { NotJson, toJson } from './json.ts';
 import { partProblem, receiveMessage, textMessage } from './messages.ts';
 import { compile } from './validate.ts';
 
-/** One emission of an agent that is no text: checked, and no longer the agent's own object. */
+/** A checked copy of one emission of an agent that is not a text. */
 export type Emission = GenericEvent | { readonly part: MessagePart } | { readonly whole: Message };
 
-/** Values and characters of one emission; what a run may emit in all is limited where it is recorded. */
+/** Limits of one emission. The recorder limits the whole output of a run. */
 const limits = { values: 1_000_000, chars: 256 * 1024 * 1024 };
 /** Milliseconds: a hundred years. */
 const longestWait = 100 * 366 * 24 * 3_600_000;
@@ -31,7 +31,7 @@ const checks = (): ReturnType<typeof validators> => {
   return compiled;
 };
 
-/** @throws RivuletError `output_invalid` that names the field, for anything that is no output */
+/** @throws RivuletError `output_invalid` that names the agent and the field */
 export const checkOutput = (agent: string, output: unknown, now: string): Emission =>
   named('output_invalid', agent, () => {
     if (typeof output !== 'object') throw misplaced(typeof output);
@@ -40,7 +40,7 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
     if ('generic' in data && data.type === 'generic') return checks().generic(data);
     if ('parts' in data) {
       const message = receiveMessage(checks().message(data), 'message', now);
-      // A called agent's message keeps its name. Decided by the message alone, so that a replay decides alike.
+      // A called agent's message keeps its role. Only the message decides, so that a replay decides alike.
       return { whole: message.role.startsWith('agent/') ? message : { ...message, role: `agent/${agent}` } };
     }
     const part = checks().part(data);
@@ -50,11 +50,11 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
   });
 
 /**
- * Output of an agent that another one called: checked, and a message has its name as its role.
+ * Checks the output of a called agent. A whole message gets the called agent's role, unless it names an agent already.
  * @throws RivuletError `output_invalid` that names the called agent
  */
 export function checkCalled(agent: string, output: AgentOutput, now: string): AgentOutput {
-  // A token, or nothing.
+  // Tokens are the hot path, and need no check.
   if (typeof output === 'string' || output === undefined) return output;
   const emission = checkOutput(agent, output, now);
   if ('part' in emission) return emission.part;
@@ -62,7 +62,8 @@ export function checkCalled(agent: string, output: AgentOutput, now: string): Ag
 }
 
 /**
- * What an agent awaits, as its run shows it. `awaitTimeout`: milliseconds until an await without a reply fails the run, zero for never.
+ * The await request as the run shows it. `awaitTimeout`: milliseconds until an await without a reply fails the run; 0 for
+ * never.
  * @throws RivuletError `await_invalid` that names the field
  */
 export const checkAwait = (
@@ -88,7 +89,7 @@ export const checkAwait = (
   });
 
 /**
- * The input that an agent gives to another one, completed and checked as a client's is.
+ * Checks and completes the input of a call, as the input of a client's run.
  * @throws RivuletError `output_invalid` that names the field
  */
 export const checkCall = (agent: string, input: unknown, now: string): Message[] =>
@@ -125,7 +126,7 @@ function named<T>(kind: 'output_invalid' | 'await_invalid', agent: string, check
   }
 }
 
-// A copy, because the agent may go on changing its object, and only what JSON can say gets on.
+// A JSON copy: the agent may change its object later.
 function copyOf(value: unknown, where: string): unknown {
   try {
     return toJson(value, limits);

@@ -5,17 +5,17 @@ import { fail } from './errors.ts';
 export interface Source {
   /** Asked after each value of an iterable; a promise holds the agent back until it resolves. */
   readonly ready?: () => Promise<void> | undefined;
-  /** Told of work that unsubscribing cannot stop at once, so that a cancel can wait for it. */
+  /** Gets work that unsubscribing cannot stop at once, so that a cancel can wait for it. */
   readonly pending?: (work: Promise<unknown>) => void;
 }
 
 /**
- * The one door for whatever a function of an agent returns: an Observable of any copy of rxjs,
- * a promise, an iterable, an async generator, a stream; a bare string is one value, never its letters.
- * A thenable's `then` is called once for each subscription: a query builder runs its query each time that it is called.
+ * Makes an Observable of what an agent's code returns: an Observable of any copy of rxjs, a promise, an iterable, an
+ * async generator or a stream. A string is one value, not its letters.
+ * `then` is called once for each subscription: a query builder runs its query whenever its `then` is called.
  */
 export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Observable<T> {
-  // A string is iterable, so the type lets it in as its letters; here it is one value.
+  // The type takes a string as an iterable of letters.
   if (typeof input === 'string') return of<T>(input);
   if (input instanceof Observable) return input;
   if (isSubscribable<T>(input)) return new Observable((subscriber) => input.subscribe(subscriber));
@@ -59,18 +59,18 @@ const isSubscribable = <T>(value: unknown): value is Subscribable<T> => has(valu
 const isAsyncIterable = <T>(value: unknown): value is AsyncIterable<T> => has(value, Symbol.asyncIterator);
 const isPromise = <T>(value: unknown): value is PromiseLike<T> => has(value, 'then');
 const isIterable = <T>(value: unknown): value is Iterable<T> => has(value, Symbol.iterator);
-/** Whether it has many values; what is a promise only has one. */
+/** Whether the value emits any number of values. A promise has one. */
 const isStream = <T>(value: unknown): value is Subscribable<T> & ObservableInput<T> =>
   isSubscribable(value) || isAsyncIterable(value) || (isIterable(value) && !isPromise(value));
 
-/** `give` passes on what the promise resolves to. */
+/** `give` passes the promise's value to the subscriber. */
 function fromPromise<V, T>(
   input: PromiseLike<V>,
   { pending }: Source,
   give: (value: V, subscriber: Subscriber<T>) => void,
 ): Observable<T> {
   return new Observable<T>((subscriber) => {
-    // One promise of our own for the two that need it: the subscriber, and a cancel that waits.
+    // One promise for the subscriber and for a cancel that waits: `then` of the input may be called only once.
     const settled = new Promise<V>((resolve) => resolve(input))
       .then((value) => give(value, subscriber))
       .catch((error: unknown) => subscriber.error(error));
@@ -85,18 +85,18 @@ function giveOne<T>(value: T, subscriber: Subscriber<T>): void {
 
 /** Milliseconds that an iterable may emit for before other work of the process gets its turn. */
 const slice = 12;
-/** Values between two looks at the clock: each costs as much as a twentieth of a token. */
-const looks = 4;
+/** Values between two reads of the clock. Each read costs a twentieth of a token. */
+const readEvery = 4;
 
-/** Says after which values an iterable has to stop until the event loop has turned. */
+/** Tells when an iterable has to pause until the event loop has turned. */
 class Slices {
-  #left = looks;
+  #left = readEvery;
   #until = performance.now() + slice;
 
   get over(): boolean {
     this.#left -= 1;
     if (this.#left > 0) return false;
-    this.#left = looks;
+    this.#left = readEvery;
     return performance.now() > this.#until;
   }
 
@@ -107,8 +107,8 @@ class Slices {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-// rxjs' own conversion pulls as fast as it can; this one waits while the log is behind, so that a generator without an
-// end cannot fill the memory, and lets the event loop turn: a generator that never waits would stop the whole process.
+// The conversion of rxjs pulls as fast as it can. This one waits while the log is behind: an endless generator would fill
+// the memory. It also lets the event loop turn: a generator that never waits would block the process.
 function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: Source): Observable<T> {
   return new Observable<T>((subscriber) => {
     const iterator = iterable[Symbol.asyncIterator]();
@@ -132,14 +132,14 @@ function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: So
     const pulling = pull();
     pending?.(pulling);
     return () => {
-      // Takes effect after the generator's pending await; the run's signal is what ends that one.
+      // `return` takes effect after the generator's pending await. The run's signal ends that await.
       const closing = (async () => iterator.return?.())().then(ignore, ignore);
       pending?.(closing);
     };
   });
 }
 
-// The first values come at once, as they do from rxjs; what takes longer than a slice goes on in a later turn.
+// The first values are emitted at once, as by rxjs. After one time slice the rest follows in a later turn.
 function fromIterable<T>(iterable: Iterable<T>, { ready }: Source): Observable<T> {
   return new Observable<T>((subscriber) => {
     const iterator = iterable[Symbol.iterator]();
@@ -181,7 +181,7 @@ function fromIterable<T>(iterable: Iterable<T>, { ready }: Source): Observable<T
       try {
         iterator.return?.();
       } catch {
-        // Its run goes another way already: nothing waits for it.
+        // The subscriber has left: no code waits for this error.
       }
     };
   });

@@ -6,7 +6,7 @@ import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
 import { joinPart, openMessage } from './run-state.ts';
 
-/** Takes an event; the caller folds it into the run at once, so that the next decision sees it. */
+/** Takes an event. The caller folds it into the run at once, so that the next event follows from it. */
 export type Emit = (event: Event) => void;
 
 /** Turns one emission of an agent into the events that follow from it, given the run so far. */
@@ -14,7 +14,7 @@ export type ToEvents = (run: Run, output: AgentOutput | undefined, emit: Emit) =
 
 /**
  * Returns the function that turns an agent's output into events. Loose parts open a message and go into it; a whole
- * message completes the open one first. The function throws RivuletError `output_invalid` for anything that is no output.
+ * message completes the open one first. The function throws RivuletError `output_invalid` for a value that is not output.
  */
 export function createToEvents(now: () => string): ToEvents {
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {
@@ -33,7 +33,7 @@ export function createToEvents(now: () => string): ToEvents {
   };
 
   return (run, output, emit) => {
-    // The token: what nearly every call is about, so it comes first and is checked for nothing else.
+    // Nearly every output is a token, so tokens come first.
     if (typeof output === 'string') return loosePart(run, { content_type: 'text/plain', content: output }, emit);
     if (output === undefined) return;
     const emission = checkOutput(run.agent_name, output, now());
@@ -51,7 +51,7 @@ export function closeMessage(run: Run, emit: Emit, now: () => string): void {
   emit({ type: 'message.completed', message: { role, ...rest, completed_at: now() } });
 }
 
-/** All that an agent says, as one message of its own; generic events are not part of it. */
+/** Collects an agent's output into one message, without generic events. */
 export function toMessage(agent: string, output: Observable<AgentOutput>, now: () => string): Promise<Message> {
   const created_at = now();
   let parts: MessagePart[] = [];

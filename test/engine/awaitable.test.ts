@@ -23,13 +23,13 @@ function warnings() {
 describe.each([false, true])('in an async agent (durable: %s)', (durable) => {
   it('an awaited question is asked, and resolves to the reply', async () => {
     const agent = agentOf(async (_, context) => {
-      const { message } = await context.await('Who?');
+      const { message } = await context.await('Your name?');
       const again = await context.await('Sure?');
       return `${textOf(message)} ${textOf(again.message)}`;
     }, durable);
     const { text, questions, run } = await runAgent(agent, 'go', { answers: ['Ann', 'yes'] });
     expect([run.status, text]).toEqual(['completed', 'Ann yes']);
-    expect(questions.map(({ message }) => textOf(message))).toEqual(['Who?', 'Sure?']);
+    expect(questions.map(({ message }) => textOf(message))).toEqual(['Your name?', 'Sure?']);
   });
 
   it('an awaited step resolves to its last value, or to undefined where it has none', async () => {

@@ -9,14 +9,14 @@ import type { Recorder, StatusChange } from './recorder.ts';
 /** What awaits need of the execution that they belong to. */
 export interface Asker {
   readonly recorder: Recorder;
-  /** Of a durable run: gives the replies, in this life and in a later one. */
+  /** In a durable run: gives the agent its replies, in this execution and after a recovery. */
   readonly feed: Feed | undefined;
   readonly worked: () => number;
-  /** Runs work outside of any agent's async context. */
+  /** Runs work outside of the async context of agents. */
   readonly outside: (work: () => void) => void;
   readonly fail: (error: unknown) => void;
   changeStatus(status: RunStatus, change?: StatusChange): void;
-  /** The event that completes the message that is open, if one is. */
+  /** The event that completes the open message, if there is one. */
   closing(): Event[];
 }
 
@@ -31,16 +31,16 @@ interface Taken {
 }
 
 /**
- * What an agent asks, and the replies on their way to it: taken by the run, durable, then the agent's. A run awaits one
- * thing at a time, so questions that an agent asks at once are put one after the other. Each has a number.
+ * The questions of an agent, and the replies: a reply is taken by the run, becomes durable, and is then given to the
+ * agent. A run awaits one reply at a time, so questions asked at once are put one after the other. Each has a number.
  */
 export class Awaits {
   readonly #asker: Asker;
-  /** Asked, and not replied to yet; the first is put, or will be next. */
+  /** Questions without a reply. The first is put, or is the next to be put. */
   #open: Question[] = [];
-  /** The question that the run awaits the reply to, and its id. */
+  /** The question that the run awaits a reply to, and its id. */
   #asked: (Question & { readonly id: string }) | undefined;
-  /** The agent does not wait any more for what the run awaits, and the log does not say so yet. */
+  /** The agent has unsubscribed from the question, and the log does not show it yet. */
   #dropped = false;
   #taken: Taken[] = [];
   #closed = false;
@@ -60,7 +60,7 @@ export class Awaits {
     return this.#open.length > 0 || this.#taken.length > 0;
   }
 
-  /** The agent's side: asks when subscribed to, emits the reply. */
+  /** Asks when the agent subscribes, and emits the reply. */
   ask(request: AwaitRequest): Observable<AwaitResume> {
     return new Observable((subscriber) => {
       const question = { request, subscriber };
@@ -70,7 +70,7 @@ export class Awaits {
       return () => {
         this.#open = this.#open.filter((one) => one !== question);
         if (this.#closed || this.#asked?.subscriber !== subscriber) return;
-        // The agent raced it against a timer, say.
+        // Such as an agent that races the question against a timer.
         this.#asked = undefined;
         this.#dropped = true;
         this.next();
@@ -78,7 +78,7 @@ export class Awaits {
     });
   }
 
-  /** Puts the next question, or goes on where none is asked any more, unless the log that is repeated has others first. */
+  /** Puts the next question, or goes on where there is none. During a replay only if the log has that event next. */
   next(): void {
     if (this.#closed) return;
     const { recorder, feed, fail } = this.#asker;
@@ -92,7 +92,7 @@ export class Awaits {
   }
 
   /**
-   * The run takes a reply, with what is kept beside it. The agent gets it when it is durable.
+   * The run takes a reply and commits it with `extras`. The agent gets the reply when it is durable.
    * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   reply(reply: AwaitResume, extras: Extras): void {
@@ -115,18 +115,18 @@ export class Awaits {
     outside(() => {
       log.flushed().then(
         () => this.#answer(),
-        () => undefined, // the log has told the engine, which calls lost()
+        () => undefined, // the log reports its failure to the engine, which calls lost()
       );
     });
   }
 
-  /** A reply that an earlier life of the run took. */
+  /** Takes a reply of the journal. */
   acceptJournaled(reply: AwaitResume): void {
     this.#toTake(reply);
     this.#asker.changeStatus('in-progress');
   }
 
-  /** The agent gets the reply that was taken first. */
+  /** Gives the agent the oldest reply that was taken. */
   deliverReply(): void {
     const taken = this.#taken.shift();
     if (taken === undefined) return;
@@ -135,18 +135,18 @@ export class Awaits {
     this.next();
   }
 
-  /** Where an earlier life ended before its agent got a reply, it gets it now. */
+  /** The replay is over: gives the agent the replies that it did not get before the recovery. */
   goLive(): void {
     for (const _ of this.#taken) this.#answer();
     this.next();
   }
 
-  /** The run is over, or leaves: nothing is put, and nothing that the agent gives up on changes it. */
+  /** The run is final or leaves this node: no question is put or withdrawn any more. */
   close(): void {
     this.#closed = true;
   }
 
-  /** What the agent still waits for ends with the reason. */
+  /** Ends all that the agent waits for with the reason. */
   refuse(reason: Error): void {
     for (const { subscriber } of [...this.#open, ...this.#taken]) subscriber.error(reason);
     this.#open = [];
@@ -154,7 +154,7 @@ export class Awaits {
     this.#asked = undefined;
   }
 
-  /** An agent that completes has given up on what it asked. */
+  /** The agent has completed: its open questions are withdrawn. */
   forget(): void {
     this.#closed = true;
     if (this.#asker.recorder.run.status === 'awaiting') this.#asker.changeStatus('in-progress');

@@ -25,11 +25,11 @@ export interface ContextHost {
   readonly steps: Steps | undefined;
   /** Milliseconds until an await without a reply ends the run; zero for never. */
   readonly awaitTimeout: number;
-  /** Tells calls apart while the run is led through its past. */
+  /** Tells the branches of calls apart during a replay. */
   readonly reorderBuffer: ReorderBuffer | undefined;
   readonly unstarted: Unstarted;
   readonly now: () => string;
-  /** The same one each time. */
+  /** Returns the same object each time. */
   session(): AgentSession;
   ask(request: AwaitRequest): Observable<AwaitResume>;
   use(tokens: number): void;
@@ -37,8 +37,8 @@ export interface ContextHost {
 
 const maxDepth = 16;
 
-/** What a context can do, for an agent or one that it called. What few agents ask for is made when they do. */
-class Powers {
+/** The calls of a context, for an agent or one that it called. What few agents use is made on demand. */
+class ContextCalls {
   readonly host: ContextHost;
   readonly agent_name: string;
   readonly abort: Abort;
@@ -76,12 +76,12 @@ class Powers {
     const { steps, source } = this.host;
     const begin = (): Observable<T> =>
       steps === undefined ? fromAgent(work(), source) : steps.step(name, { work, again });
-    // Typed as rxjs types it: what has no value resolves to undefined.
+    // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
     return this.#lazy(`Step ${name}`, begin, last);
   }
 
-  // The callee's output is its caller's: it joins the same run, and unsubscribing is what cancels it.
+  // The called agent's output joins the caller's run. Unsubscribing cancels the call.
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host, abort: caller, depth } = this;
     const begin = (): Observable<AgentOutput> => {
@@ -110,7 +110,7 @@ class Powers {
   usage({ tokens }: { tokens: number }): void {
     if (!Number.isFinite(tokens) || tokens < 0)
       throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
-    // After the end it counts nowhere, and is no error: an agent may call it while it cleans up.
+    // After the end it has no effect and is no error: an agent may call it while it cleans up.
     if (this.abort.reason === undefined) this.host.use(tokens);
   }
 
@@ -132,32 +132,32 @@ class Powers {
   }
 }
 
-const powers = Symbol('powers');
+const calls = Symbol('calls');
 
-// Own properties, so that an agent may copy a context, or take what it needs out of it; but the same functions for all.
-const lazy: PropertyDescriptorMap & ThisType<{ readonly [powers]: Powers }> = {
+// Own properties, so that an agent may copy or destructure a context. All contexts share the getters.
+const lazy: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls }> = {
   signal: {
     enumerable: true,
     get() {
-      return this[powers].abort.signal;
+      return this[calls].abort.signal;
     },
   },
   session: {
     enumerable: true,
     get() {
-      return this[powers].host.session();
+      return this[calls].host.session();
     },
   },
   log: {
     enumerable: true,
     get() {
-      return this[powers].log;
+      return this[calls].log;
     },
   },
 };
 
-// No getters of its own, and no closures: V8 then keeps them, and with them the whole run, until the next full
-// collection. That was a third of what a short run cost.
+// No getters or closures in the class: V8 keeps them, and with them the whole run, until the next full collection. That
+// cost a third of a short run.
 class Context implements AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
@@ -168,20 +168,20 @@ class Context implements AgentContext {
   readonly step: AgentContext['step'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
-  readonly [powers]: Powers;
+  readonly [calls]: ContextCalls;
 
-  constructor(mine: Powers) {
-    this.run_id = mine.host.run_id;
-    this.agent_name = mine.agent_name;
-    this.await = mine.await.bind(mine);
-    this.step = mine.step.bind(mine);
-    this.call = mine.call.bind(mine);
-    this.usage = mine.usage.bind(mine);
-    this[powers] = mine;
+  constructor(own: ContextCalls) {
+    this.run_id = own.host.run_id;
+    this.agent_name = own.agent_name;
+    this.await = own.await.bind(own);
+    this.step = own.step.bind(own);
+    this.call = own.call.bind(own);
+    this.usage = own.usage.bind(own);
+    this[calls] = own;
     Object.defineProperties(this, lazy);
   }
 }
 
 /** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
 export const createContext = (host: ContextHost, agent_name: string, abort: Abort, depth = 0): AgentContext =>
-  new Context(new Powers(host, agent_name, abort, depth));
+  new Context(new ContextCalls(host, agent_name, abort, depth));

@@ -10,26 +10,26 @@ import type { Recorder } from './recorder.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
 
-/** What it needs of all that executions share. */
+/** What all executions share. */
 interface Shared extends Pick<ContextHost, 'registry' | 'now' | 'logFor'> {
   readonly sessions: Sessions;
   readonly limits: Limits;
 }
 
-/** What it needs of the execution. */
+/** What one execution has. */
 interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'reorderBuffer'> {
   readonly recorder: Recorder;
   readonly abort: Abort;
   readonly pending: PendingWork;
   readonly unstarted: Unstarted;
-  /** Of a durable run. */
+  /** In a durable run. */
   readonly feed: Feed | undefined;
   readonly fail: (error: unknown) => void;
 }
 
 /**
- * What an execution's contexts are made of. Held by them only: what an agent that has been called does not keep of
- * its context is gone, however long the run waits. The steps, which have to be closed, are the execution's as well.
+ * Makes what the contexts of an execution need. Only contexts hold it, so that a waiting run does not retain what its
+ * agent has dropped. The execution holds the steps as well, because it has to close them.
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: Shared,

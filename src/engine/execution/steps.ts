@@ -5,11 +5,11 @@ import type { Feed, StepDelivery } from './feed.ts';
 import type { Recorder } from './recorder.ts';
 import { reported } from './unhandled.ts';
 
-/** How a step's values are journaled, where that is not as they are. */
+/** How a step's values are journaled, where the journal has another form of them. */
 export interface Journaled<T> {
-  /** What the journal has of a value. */
+  /** The value's form in the journal. */
   save(value: T): unknown;
-  /** The value that the journal's is of. */
+  /** The value, from its form in the journal. */
   load(saved: unknown): Promise<T>;
 }
 
@@ -21,7 +21,7 @@ interface Work<T> {
 
 /**
  * The steps of a durable run: their values are journaled, and come from the journal when the run is re-entered.
- * A step is known by its name and how many of that name were subscribed to before.
+ * A step's id is its name and the number of earlier subscriptions to that name.
  */
 export class Steps {
   readonly #recorder: Recorder;
@@ -29,7 +29,7 @@ export class Steps {
   readonly #source: Source;
   readonly #fail: (error: unknown) => void;
   readonly #counts = new Map<string, number>();
-  /** Those that the agent is subscribed to, and what ends them. */
+  /** For each step that the agent is subscribed to, the function that ends it. */
   readonly #open = new Set<(error: Error) => void>();
 
   constructor(recorder: Recorder, feed: Feed, source: Source, fail: (error: unknown) => void) {
@@ -39,13 +39,13 @@ export class Steps {
     this.#fail = fail;
   }
 
-  /** See `AgentContext.step`. Values are passed on as JSON has them, the first time as well as from the journal. */
+  /** See `AgentContext.step`. The agent gets the JSON form of each value, the first time as well as from the journal. */
   step<T>(name: string, work: Work<T>): Observable<T> {
     return new Observable<T>((subscriber) => {
       const count = this.#counts.get(name) ?? 0;
       this.#counts.set(name, count + 1);
       const step = `${name}#${count}`;
-      /** What an earlier life gave, as JSON; `undefined` is a value as well. */
+      /** The values of an earlier execution as JSON; `undefined` is a value as well. */
       const before: (string | undefined)[] = [];
       const working = new Subscription();
       let over = false;
@@ -64,7 +64,7 @@ export class Steps {
         } else {
           const [value] = gift.value;
           if (!begun) before.push(JSON.stringify(value));
-          // What was journaled was a T when the work emitted it.
+          // The work emitted it as a T before it was journaled.
           subscriber.next(value as T);
         }
       };
@@ -75,7 +75,7 @@ export class Steps {
         working.add(this.#begin(step, before, work));
       };
       this.#open.add(end);
-      // Before the feed is joined: its work may end the run at once, and with it this subscription.
+      // Before the feed is joined: the step's work may end the run at once, and with it this subscription.
       let leave = (): void => {};
       subscriber.add(() => {
         this.#open.delete(end);
@@ -88,12 +88,12 @@ export class Steps {
     });
   }
 
-  /** The run is over: steps that were not unsubscribed with the agent end with the reason, and their work stops. */
+  /** The run is final: steps that the agent has not unsubscribed from end with the reason, and their work stops. */
   close(reason: Error): void {
     for (const end of [...this.#open]) end(reason);
   }
 
-  /** Does the work, and has given what comes of it; what an earlier life has given is not given again. */
+  /** Does the work and gives the agent its values, except those that an earlier execution gave. */
   #begin<T>(step: string, before: readonly (string | undefined)[], { work, again, journaled }: Work<T>): Subscription {
     const name = JSON.stringify(step);
     const continued = before.length > 0 && again !== undefined;
@@ -108,7 +108,7 @@ export class Steps {
       const body = errorOf(error);
       put({ step, error: body }, `"error":${JSON.stringify(body)}`);
     };
-    /** What goes wrong in the run's own business ends the run; in the step's, the step. */
+    /** An error of the engine ends the run; an error of the work ends the step only. */
     const guarded = (report: () => void): void => {
       try {
         report();
@@ -149,7 +149,7 @@ export class Steps {
 const parsed = (text: string | undefined): unknown => (text === undefined ? undefined : JSON.parse(text));
 
 /**
- * A value as JSON has it; undefined for itself.
+ * The value as JSON text, or undefined for undefined.
  * @throws RivuletError `step_value_invalid`
  */
 function asJson(step: string, value: unknown): string | undefined {

@@ -1,12 +1,12 @@
 import { config } from 'rxjs';
 
-/** What is done with an error that the agent was given, and that no observer of its handles. */
+/** For each error that an agent was given, the function that reports it if no observer handles it. */
 const reports = new WeakMap<object, (error: unknown) => void>();
 let installed: ((error: unknown) => void) | undefined;
 
 /**
  * Makes an error safe to give to an agent. RxJS throws an error that a subscriber without an error handler gets, and that
- * ends the process; this one is reported instead. All other errors go the way that they went before.
+ * ends the process. Such an error is reported instead; all other errors are treated as before.
  */
 export function reported<E extends Error>(error: E, report: (error: unknown) => void): E {
   reports.set(error, report);
@@ -23,5 +23,5 @@ export function reported<E extends Error>(error: E, report: (error: unknown) => 
   return error;
 }
 
-/** The report of an error that only says that the run is over. */
+/** For errors that only say that the run is final. */
 export const ignored = (): void => {};
