@@ -27,15 +27,15 @@ export interface AgentOptions {
   readonly if_busy?: IfBusy;
   /**
    * What to do when the last reader of a stream, or the client of a sync run, disconnects. Default `continue`;
-   * the header `On-Disconnect` overrides it.
+   * the header `On-Disconnect` overrides it. `{ grace }` cancels unless a reader is back in that many milliseconds.
    */
-  readonly on_disconnect?: OnDisconnect;
+  readonly on_disconnect?: OnDisconnect | { readonly grace: number };
 }
 
 /** `parallel` runs beside the other run, `enqueue` after it; `reject` answers 409, `interrupt` cancels the other run. */
 export type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
 
-/** `grace` cancels the run unless a reader is back within that number of seconds. */
+/** As the header has it: the number of `grace` is in seconds. */
 export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
 
 export interface AwaitOptions {
@@ -108,14 +108,14 @@ export type AgentFunction = (input: Message[], context: AgentContext) => AgentRe
 export interface Agent {
   readonly manifest: AgentManifest;
   readonly run: AgentFunction;
-  readonly options: AgentOptions;
+  readonly options: AgentOptions & { readonly on_disconnect?: OnDisconnect };
 }
 
 let checkManifest: Validator<AgentManifestInput> | undefined;
 
 /**
  * Makes an agent of a manifest and a function. A string that the function returns is one text part.
- * @throws RivuletError `validation_failed` that names the manifest's field
+ * @throws RivuletError `validation_failed` that names the field of the manifest or of the options
  */
 export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, options: AgentOptions = {}): Agent {
   checkManifest ??= compile(AgentManifestInput, 'manifest');
@@ -128,8 +128,21 @@ export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, op
       ...(metadata && { metadata: inUtc(metadata) }),
     }),
     run,
-    options,
+    options: withHeader(options),
   });
+}
+
+/** Milliseconds: what the header `On-Disconnect` can express. */
+const longestGrace = 999_999_999;
+
+/** The options with `on_disconnect` as the header has it. */
+function withHeader({ on_disconnect, ...rest }: AgentOptions): Agent['options'] {
+  if (on_disconnect === undefined) return rest;
+  if (typeof on_disconnect === 'string') return { ...rest, on_disconnect };
+  const { grace } = on_disconnect;
+  if (grace >= 0 && grace <= longestGrace) return { ...rest, on_disconnect: `grace=${Math.round(grace) / 1_000}` };
+  const problem = `expected 0 to ${longestGrace} milliseconds, got ${grace}`;
+  throw fail('validation_failed', 'options.on_disconnect.grace', problem);
 }
 
 /** Limits of a manifest: each list of agents contains all manifests. */

@@ -1,18 +1,18 @@
 import { Observable } from 'rxjs';
 import type { AgentLog, Awaitable } from '../../core/agent.ts';
 
-/** Work that an agent asked its context for, and the agent's name. */
+/** A question, step or call, and the agent that made it. */
 interface Made {
   readonly agent_name: string;
   readonly what: string;
 }
 
-/** One run remembers so many; an agent that forgets more has been told enough. */
+/** A run remembers this many. An agent that leaves out more is reported for these. */
 const mostRemembered = 100;
 
-/** What the agents of a run asked their context for, and did not subscribe to so far. Empty in a run of good agents. */
+/** Questions, steps and calls of a run that were made, and not subscribed to so far. */
 export class Unstarted {
-  /** Made with the first: most agents ask for nothing. */
+  /** Created with the first entry: most agents have none. */
   #made: Set<Made> | undefined;
 
   add(made: Made): void {
@@ -24,7 +24,7 @@ export class Unstarted {
     this.#made?.delete(made);
   }
 
-  /** The run is over: warns of all that never began. */
+  /** Called when the run is final: warns of all that never began. */
   report(run_id: string, log: () => AgentLog): void {
     for (const { agent_name, what } of this.#made ?? []) {
       log().warn(
