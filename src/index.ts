@@ -31,6 +31,7 @@ export type {
 export { defineAgent } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
+export type { HasText } from './core/parts.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transitions } from './core/run-state.ts';
 export type {

@@ -38,15 +38,16 @@ export const progress = (message: string, { done, total }: { done?: number; tota
   generic: { kind: 'progress', message, ...(done !== undefined && { done }), ...(total !== undefined && { total }) },
 });
 
-type Said = AgentOutput | MessageInput;
+/** What `textOf` takes. */
+export type HasText = AgentOutput | MessageInput;
 
-const isList = (said: Said | readonly Said[]): said is readonly Said[] => Array.isArray(said);
+const isList = (said: HasText | readonly HasText[]): said is readonly HasText[] => Array.isArray(said);
 
 /**
  * The text of a message, of a part, of anything that an agent emits, or of a list of these, with a blank line between
  * messages. Text in base64 is decoded; other base64, trajectories and generic events have no text.
  */
-export function textOf(said: Said | readonly Said[]): string {
+export function textOf(said: HasText | readonly HasText[]): string {
   if (isList(said)) return said.reduce<string>(appendText, '');
   if (typeof said === 'string') return said;
   if ('generic' in said) return '';
@@ -58,7 +59,7 @@ export function textOf(said: Said | readonly Said[]): string {
   return new TextDecoder().decode(Uint8Array.from(atob(content), (char) => char.charCodeAt(0)));
 }
 
-function appendText(all: string, one: Said): string {
+function appendText(all: string, one: HasText): string {
   const text = textOf(one);
   const isMessage = typeof one === 'object' && 'parts' in one;
   return isMessage && all !== '' && text !== '' ? `${all}\n\n${text}` : all + text;
