@@ -11,7 +11,7 @@ let out = '';
 let url;
 for await (const chunk of child.stdout.setEncoding('utf8')) {
   out += chunk;
-  url = /up at (http:\S+)/.exec(out)?.[1];
+  url = /listening at (http:\S+)/.exec(out)?.[1];
   if (url && out.includes('curl')) break;
 }
 if (!url) throw new Error(`npm start did not come up:\n${out}`);

@@ -116,7 +116,7 @@ function greeting(agents: readonly Agent[], url: string, options: ServeOptions):
   const lines = agents.map(
     ({ manifest: { name, description } }) => `  ${name.padEnd(width)}  ${description.split('\n', 1)[0]}`,
   );
-  const example = names.includes('echo') ? 'echo' : (names[0] ?? 'echo');
+  const example = ['demo', 'echo'].find((name) => names.includes(name)) ?? names[0] ?? 'echo';
   const body = `{"agent_name":"${example}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
   return [
     '',
