@@ -154,9 +154,9 @@ const table = (): string =>
 function chart(): string {
   const bars = rivers.map(({ name, length }, index) => {
     const [y, width] = [14 + index * 32, Math.round(length / 20)];
-    return `<text x="0" y="${y + 15}">${name}</text><rect x="80" y="${y}" width="${width}" height="20" rx="4" fill="#2f7fb8"/><text x="${width + 88}" y="${y + 15}">${km(length)} km</text>`;
+    return `<text x="12" y="${y + 15}">${name}</text><rect x="92" y="${y}" width="${width}" height="20" rx="4" fill="#2f7fb8"/><text x="${width + 100}" y="${y + 15}">${km(length)} km</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 180" width="500" height="180" font-family="sans-serif" font-size="14" fill="#55646f">${bars.join('')}</svg>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 520 180" width="520" height="180" font-family="sans-serif" font-size="14" fill="#55646f">${bars.join('')}</svg>`;
 }
 
 const tripOf = ({ message }: AwaitResume): Trip => JSON.parse(textOf(message));

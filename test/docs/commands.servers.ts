@@ -82,7 +82,7 @@ describe('servers that README and docs start', () => {
     const port = words[0] === 'serve' ? ['--port', '0'] : [];
     const server = new RivuletProcess([...words.filter((word) => word !== ''), ...port], env, folder);
     onTestFinished(async () => void (await server.stop('SIGKILL')));
-    await expect.poll(() => server.out + server.err, { timeout: 30_000 }).toMatch(/up at|works for/);
+    await expect.poll(() => server.out + server.err, { timeout: 30_000 }).toMatch(/listening at|executes runs of/);
   });
 
   it('names a program that is built', () => expect(existsSync(join(root, 'dist/cli/main.js'))).toBe(true));
