@@ -10,9 +10,9 @@ export interface Lease {
 export type Execute = (run_id: string, lease: Lease) => Promise<void>;
 
 /**
- * Called when a run has left this process, from when on it can be offered again. The dispatcher has ignored offers of a
- * run that was executing, so the engine reads the run now, and offers it if it still has to be executed. Never rejects.
- * Not called where the dispatcher knows that there was no such offer.
+ * Called when a run has left this process. While the run executed here, the dispatcher ignored offers of it. So the
+ * engine now reads the run, and offers it if it still has to be executed. Never rejects. Not called where the
+ * dispatcher knows that there was no such offer.
  */
 export type Released = (run_id: string) => Promise<void>;
 

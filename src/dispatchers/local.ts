@@ -6,8 +6,8 @@ const done = Promise.resolve();
 const lease: Lease = { rest() {}, wake() {} };
 
 /**
- * The dispatcher of a store that one process uses. It executes each offered run here and at once; the call returns at
- * the run's first wait. No other node can have offered a run that executes here, so `settled` is never called.
+ * The dispatcher of a store that one process uses. It executes each offered run here and at once; the call returns
+ * when the run first waits. No other node can have offered a run that executes here, so `onReleased` is never called.
  */
 export class LocalDispatcher implements Dispatcher {
   readonly shared = false;

@@ -34,7 +34,10 @@ const closeTimeout = 2_500;
 /** Milliseconds in which at most one error is reported: most repeat that the server is unavailable. */
 const errorInterval = 10_000;
 
-/** The job of a run. Its id is that of the run, so that a run has one job at most; BullMQ removes it at the end. */
+/**
+ * The job of a run. Its id is that of the run, so that a run has one job at most. BullMQ removes the job at its end: it
+ * would ignore later offers of a run whose job it keeps.
+ */
 const jobOf = (run_id: string) => ({
   name: 'run',
   data: {},
@@ -57,7 +60,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   readonly #onError: (error: unknown) => void;
   readonly #queue: Queue<unknown, void, string, unknown, void, string, B, C>;
   readonly #executing = new Map<string, Promise<void>>();
-  readonly #settling = new Set<Promise<void>>();
+  readonly #releaseReports = new Set<Promise<void>>();
   /** Jobs that were returned to the queue and not executed. */
   readonly #returned = new WeakSet<RunJob>();
   readonly #pendingOffers: string[] = [];
@@ -101,7 +104,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     await this.#nextOffer;
   }
 
-  async start(execute: Execute, settled: Released): Promise<void> {
+  async start(execute: Execute, onReleased: Released): Promise<void> {
     const { slots, lease } = this.#options;
     const { name, prefix, workConnection: connection, backend, pollInterval } = this.#location;
     const processJob = (job: RunJob, token?: string): Promise<void> => this.#process(worker, execute, job, token);
@@ -120,7 +123,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     const worker = new RunWorker<B, C>(name, processJob, options, backend);
     worker.on('error', this.#onError);
     worker.onReleased((job) => {
-      if (!this.#returned.has(job)) this.#settle(job.id ?? '', settled);
+      if (!this.#returned.has(job)) this.#reportRelease(job.id ?? '', onReleased);
     });
     this.#worker = worker;
     await within(answerTimeout, worker.waitUntilReady());
@@ -149,7 +152,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
 
   async #released(worker: RunWorker<B, C>): Promise<void> {
     await worker.idle();
-    await Promise.allSettled(this.#settling);
+    await Promise.allSettled(this.#releaseReports);
   }
 
   async #process(worker: RunWorker<B, C>, execute: Execute, job: RunJob, token?: string): Promise<void> {
@@ -183,11 +186,11 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     return offering;
   }
 
-  #settle(run_id: string, settled: Released): void {
-    const settling = settled(run_id)
+  #reportRelease(run_id: string, onReleased: Released): void {
+    const report = onReleased(run_id)
       .catch(this.#onError)
-      .finally(() => this.#settling.delete(settling));
-    this.#settling.add(settling);
+      .finally(() => this.#releaseReports.delete(report));
+    this.#releaseReports.add(report);
   }
 }
 
