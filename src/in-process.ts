@@ -65,14 +65,14 @@ export interface InProcessOptions {
   };
 }
 
-/** Milliseconds after which a client tries again what was answered with 503, as `Retry-After` has it. */
+/** Milliseconds until a caller repeats a call that got 503. Servers send the same time as `Retry-After`. */
 const retryAfter = 1_000;
-/** Characters of events that are read at a stretch; then other work gets a turn of the event loop. */
+/** Characters of events that a reader gets before other work gets a turn of the event loop. */
 const charsInARow = 64 * 1024;
 
 /**
- * The engine as its HTTP clients see it, without HTTP: the same checks, answers and errors. What goes in is copied as JSON,
- * and what comes out is parsed from JSON, so that callers and runs share no object.
+ * The calls of an HTTP client, made on the engine directly: the same checks, answers and errors. Input is copied as
+ * JSON, and output is parsed from JSON, so that callers and runs share no object.
  */
 export class InProcess implements Rivulet {
   readonly #engine: Engine;
@@ -173,12 +173,12 @@ export class InProcess implements Rivulet {
     return this.#stopping;
   }
 
-  /** Refuses calls from now on. Events that are being read go on until the engine has stopped. */
+  /** Refuses calls from now on. Open readers continue until the engine has stopped. */
   refuse(): void {
     this.#stopping = true;
   }
 
-  /** Ends what is still being read, with the error that calls are refused with. */
+  /** Ends the open readers, with the error of a refused call. */
   endStreams(): void {
     const stopping = this.#refusal(fail('stopping'));
     for (const follower of this.#followers) follower.abort(stopping);
@@ -193,7 +193,7 @@ export class InProcess implements Rivulet {
     { until, signal }: FollowOptions,
     left: AbortSignal,
   ): AsyncGenerator<Event, void, undefined> {
-    // Tried again, it would be refused for ever.
+    // Before the retries: a runtime that stops would refuse every attempt, and the reader would retry for ever.
     if (this.#stopping) throw this.#refusal(fail('stopping'));
     // Not one signal for all readers: on Node 20, AbortSignal.any() leaves an entry with its source for good.
     const follower = new AbortController();
@@ -207,10 +207,13 @@ export class InProcess implements Rivulet {
     }
   }
 
-  /** What one request for a stream would be answered: to begin a run, its events until it settles; or else all of them. */
+  /**
+   * The events that one HTTP stream would carry: of a run that it begins, those until the run settles; of an existing
+   * run, all after the cursor.
+   */
   async *#connection(source: Source, signal: AbortSignal): AsyncGenerator<Iterable<Numbered>, void, undefined> {
     const isEnd: (status: RunStatus) => boolean = 'begin' in source ? isSettled : isFinal;
-    // Not interrupted by the signal: a run that is begun and not read is for its disconnect policy to decide on.
+    // Without the signal: if the caller leaves while the run begins, the disconnect policy of the run applies.
     const { cursor, leave } = await this.#call({}, () => this.#open(source));
     const close = (): void => cursor.close();
     let ended = cursor.exhausted;
@@ -242,7 +245,7 @@ export class InProcess implements Rivulet {
     } finally {
       signal.removeEventListener('abort', close);
       cursor.close();
-      // A run whose reader left because the runtime stops is for the next process, whatever its disconnect policy.
+      // When the runtime stops, the disconnect policy does not apply: the next process continues the run.
       leave(gone && !ended && !this.#stopping);
     }
   }
@@ -270,7 +273,7 @@ export class InProcess implements Rivulet {
     return this.#engine.create(checks.create(body), runOptions(checks.headers(headers)));
   }
 
-  /** What a server would receive: the body as JSON of a limited size, the headers that have a value in lower case. */
+  /** A request as a server receives it: the body as JSON within the limits, the defined headers in lower case. */
   #received({ body, headers }: Begin): { body: unknown; headers: object } {
     const { bodyLimit, bodyValues } = this.#options.limits;
     const text = jsonOf(body);

@@ -11,7 +11,7 @@ import { type HttpLimits, httpLimits } from './http/limits.ts';
 import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
 import { InProcess, type InProcessOptions } from './in-process.ts';
 
-/** What agents run on, however they are called. */
+/** The agents, and the store, dispatcher and limits that they run with; for a server and for a runtime. */
 export interface HostOptions {
   /** The agents to host; with a source (a file's path), errors about them name it. Those of a Registry can be replaced. */
   readonly agents: Iterable<Agent | Hosted> | Registry;
@@ -25,11 +25,11 @@ export interface HostOptions {
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
   readonly foreign?: ForeignOptions;
-  /** What runs may take, and how long. */
+  /** Limits of runs: their size, their number and their time. */
   readonly limits?: Partial<Limits>;
 }
 
-/** Takes what no caller is told: failures of the store, and what agents log. Loggers of pino and Fastify fit. */
+/** Receives failures of the store and the lines that agents log. A logger of pino or Fastify fits. */
 export interface RuntimeLog {
   child(fields: { readonly run_id: string }): AgentLog;
   warn(fields: object, message: string): void;
@@ -37,7 +37,7 @@ export interface RuntimeLog {
 }
 
 export interface RuntimeOptions extends HostOptions, Partial<Pick<HttpLimits, 'bodyLimit' | 'bodyValues'>> {
-  /** How events are followed again that broke off, because the store was unavailable or too many runs were at work. */
+  /** How readers retry when the store is unavailable, or too many runs are at work. */
   readonly reconnect?: Partial<Omit<Reconnect, 'idleTimeout'>>;
   /** Default: nothing is logged. */
   readonly log?: RuntimeLog;
@@ -56,7 +56,7 @@ export interface Runtime extends Rivulet, AsyncDisposable {
 
 const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
 const noLog: RuntimeLog = { child: () => silent, warn() {}, error() {} };
-/** Of the URLs in sessions before a server listens. */
+/** The base of the URLs in sessions before a server listens. */
 const noAddress = 'http://127.0.0.1:8000';
 
 /** Where clients reach a runtime: at its public URL, or else at the address of the server that serves it. */
@@ -122,13 +122,13 @@ export class LocalRuntime extends InProcess implements Runtime {
     });
   }
 
-  /** Executes runs from now on, those first that an earlier process left. */
+  /** Starts to execute runs, first those that an earlier process left unfinished. */
   startEngine(): Promise<void> {
     this.#started ??= this.engine.start();
     return this.#started;
   }
 
-  /** Ends what is going on; the store stays open. */
+  /** Refuses calls, stops all runs and ends all streams; the store stays open. */
   stopEngine(): Promise<void> {
     this.refuse();
     this.#stopped ??= this.engine.stop().finally(() => this.endStreams());

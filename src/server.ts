@@ -70,7 +70,7 @@ async function host(
     options.runtime === undefined
       ? await LocalRuntime.open({ ...options, log: app.log })
       : localRuntime(options.runtime);
-  // At once: what follows may fail, and the connection, or the lock on a file, has to go all the same.
+  // Registered first: if a later step fails, the runtime still closes its connections, or unlocks its file.
   if (isOwn) app.addHook('onClose', () => runtime.close());
   const { publicUrl } = runtime.base;
   const base = publicPath({ publicUrl }) ?? app.prefix;
@@ -94,7 +94,7 @@ async function host(
   app.addHook('onRequest', (request, reply, next) => {
     const isStream = request.method === 'GET' && wantsStream(request);
     if (!stopping && !runtime.stopping && !(isStream && open.full)) return next();
-    // An EventSource takes a 503 for the end, but comes back after a broken connection.
+    // An EventSource stops at a 503, but reconnects after a broken connection.
     if (isStream) {
       reply.hijack();
       request.raw.destroy();
@@ -136,9 +136,9 @@ export async function createServer({
     logger: logger === false ? false : withoutQueries(logger === true ? {} : logger),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
     bodyLimit: httpLimits(options).bodyLimit,
-    // Ten seconds by default, and not only for starting: runs get as many when the server stops.
+    // None: Fastify's ten seconds would also limit the time in which the server stops, and so `shutdownGrace`.
     pluginTimeout: 0,
-    // A request that never ends may not hold a socket for ever; streams that we send are not meant.
+    // The time to receive a request: an unfinished one must not hold a socket for ever. It does not limit responses.
     requestTimeout: receiveTimeout,
     keepAliveTimeout,
     maxRequestsPerSocket: 10_000,
@@ -155,7 +155,7 @@ export async function createServer({
   const connections = new Connections(app.server);
   connections.closeIdle(keepAliveTimeout, checkEvery);
   app.server.maxConnections = maxConnections;
-  // So it would answer an Expect that it does not know.
+  // Node would answer 417 to an `Expect` that it does not know. This handles the request as any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   try {
     await app.register((inner) => host(inner, options, connections));
