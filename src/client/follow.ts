@@ -81,7 +81,10 @@ export const follow = (
     return eventsOf(connect, reconnect, source(), until === 'settled' ? isSettled : isFinal, either);
   });
 
-/** Every event once, in order, over as many connections as it takes. Throws what is of no use to try again. */
+/**
+ * Yields every event once, in order, over as many connections as it takes. Throws an error that another attempt would
+ * only repeat.
+ */
 export async function* eventsOf(
   connect: Connect,
   reconnect: Reconnect,
@@ -109,7 +112,7 @@ export async function* eventsOf(
           if ('run' in event) run_id = event.run.run_id;
           yield event;
           if ('run' in event && isEnd(event.run.status)) return;
-          // What begins a run ends at an await; to follow it goes on to the reply and what comes after.
+          // The stream of the POST ends when the run awaits. A stream that follows the run continues after the reply.
           if (begins && event.type === 'run.awaiting') continue attempts;
         }
       }
@@ -125,7 +128,7 @@ export async function* eventsOf(
   }
 }
 
-// Never sooner than the server asks; and not all at once, when it comes back to many clients that wait.
+// Never sooner than the server asks. The random part spreads the clients that wait for the same server.
 function delayOf(
   { minDelay, maxDelay }: Reconnect,
   failures: number,

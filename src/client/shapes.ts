@@ -63,8 +63,8 @@ export const isJson = (_value: unknown): _value is unknown => true;
 const carried = { run: isRun, message, part, generic: isObject, error: isError };
 
 /**
- * An event carries what its type begins with, `message.part` a part; whatever it carries is well formed. Types that a
- * newer server added are events as well.
+ * An event carries a value under the first word of its type, and `message.part` carries a `part`. Each carried value is
+ * well formed. Types that a newer server added are events as well.
  */
 export const isEvent: Shape<Event> = (value): value is Event => {
   if (!isObject(value) || typeof value.type !== 'string') return false;

@@ -16,7 +16,7 @@ export type Delivery =
 /**
  * A line of a durable run's journal. `at` is the id of the last event before it, `ms` the time that the run had worked.
  * Everything in one `give` was delivered together. Between two lines the agent did all that it could do without the
- * second. `begun` and `left` name steps whose work began, and that the agent unsubscribed from.
+ * second. `begun` names a step whose work began, `left` one that the agent unsubscribed from.
  */
 export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly give: readonly Delivery[] }

@@ -48,7 +48,7 @@ async function resume(
   // During a replay the run awaits nothing, although its log may say so.
   if (execution?.replaying) await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
   const row = execution?.log.row ?? (await active.row(run_id));
-  // Nor does a run whose execution is lost: one that is not durable, and that no other node can have.
+  // A run that is not durable awaits nothing either, once its execution is lost and no other node can have it.
   const lost = execution === undefined ? row.tier !== 'durable' && !dispatcher.shared : execution.replaying;
   if (row.status !== 'awaiting' || lost) throw fail('not_awaiting', run_id, row.status);
   const run = execution?.run ?? (await foldStored(store, row));
