@@ -3,7 +3,7 @@ import { fail } from '../../core/errors.ts';
 import type { Batch, Store } from '../../core/store.ts';
 import { charsOf } from './batch.ts';
 
-/** A store returns fewer events where they are long. */
+/** Events that one read asks the store for. Each store ends its pages earlier where the events are long. */
 const eventsPerPage = 1000;
 /** Characters of all cached pages. */
 const maxCachedChars = 8 * 1024 * 1024;

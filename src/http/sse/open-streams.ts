@@ -21,10 +21,10 @@ interface Stream {
 const checksPerStall = 4;
 
 /**
- * Monitors the open streams. Comment lines keep an idle stream open through proxies. A stream whose client has stopped
- * reading is dropped, because it would keep its socket and pending data for ever. One timer serves all streams, and
- * runs only while there are any. It counts checks instead of time: while this process was busy or suspended, no client
- * could read.
+ * Monitors the open streams. Heartbeats (comment lines) keep an idle stream open through proxies. A stream whose client
+ * has stopped reading is dropped, because it would keep its socket and pending data for ever. One timer serves all
+ * streams, and runs only while there are any. It counts checks instead of time: while this process was busy or
+ * suspended, no client could read.
  */
 export class OpenStreams {
   readonly #maxStreams: number;

@@ -22,8 +22,8 @@ import { prepareFile } from './schema.ts';
 import { prepare, type Statements } from './statements.ts';
 import { removeRun, sweepFor } from './sweep.ts';
 
-/** 16 MB (negative values are KiB). With SQLite's default of 2 MB, pages would be evicted and read again in a burst. */
-const cacheSize = -16_000;
+/** SQLite's page cache: 16 MB (negative values are KiB). The default of 2 MB would evict pages during a burst. */
+const pageCacheSize = -16_000;
 
 /** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
 const pageChars = 16 * 1024;
@@ -61,7 +61,7 @@ export class SqliteStore implements Store {
     try {
       db = open(this.#path);
       db.exec(
-        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = ${cacheSize}`,
+        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = ${pageCacheSize}`,
       );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
