@@ -62,7 +62,8 @@ export async function startEngine(
     onFailure: (error) => {
       throw error;
     },
-    limits: { shutdownGrace: 0, attempts: 0, ...limits },
+    // A replay on a busy machine may take longer than a client would wait.
+    limits: { shutdownGrace: 0, attempts: 0, requestTimeout: 600_000, ...limits },
     ...(clock && { clock }),
   });
   await engine.start();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { awaitingServers, listAwaiting } from './awaiting-server.ts';
 
 // awaiting.servers.ts does the same with more runs, and measures their memory.
-it('keeps awaiting runs on disk, where a restarted server finds and resumes them', { timeout: 60_000 }, async () => {
+it('keeps awaiting runs on disk, where a restarted server finds and resumes them', async () => {
   const start = awaitingServers();
   const first = await start();
   const ids = await first.make(20);

@@ -59,7 +59,7 @@ const script = `
   console.log(JSON.stringify(messages));
 `;
 
-it('names the file of an agent that cannot be loaded, and the reason, in one line', { timeout: 60_000 }, async (t) => {
+it('names the file of an agent that cannot be loaded, and the reason, in one line', async (t) => {
   const projects = cases.map(([, files]) => makeProject(files));
   t.onTestFinished(() => {
     for (const { remove } of projects) remove();

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { rivulet } from '../support/command.ts';
 import { projectFolder } from './server-project.ts';
 
-describe.concurrent('rivulet new', { timeout: 60_000 }, () => {
+describe.concurrent('rivulet new', () => {
   // new.servers.ts runs the test that the command writes.
   it('writes an agent and a test', async (t) => {
     const cwd = projectFolder({}, t);

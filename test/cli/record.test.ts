@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { askOnce, echo } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
 
-describe('rivulet record', { timeout: 60_000 }, () => {
+describe('rivulet record', () => {
   it('prints a log that matches another run of the agent, one event a line', async ({ onTestFinished }) => {
     const app = await createServer({ agents: [echo, askOnce], limits: { shutdownGrace: 0 } });
     onTestFinished(() => app.close());

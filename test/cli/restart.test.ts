@@ -8,9 +8,7 @@ const approve = `(input, context) => concat(
   context.await('Shall I?').pipe(map(({ message }) => 'You said ' + message.parts[0].content + '.')))`;
 
 // restart.servers.ts has more restarts.
-it('a restart while a run awaits changes neither the run nor its stream', {
-  timeout: 60_000,
-}, async (t) => {
+it('a restart while a run awaits changes neither the run nor its stream', async (t) => {
   const server = new RestartedServer(t, 'approve', approve, true);
   await server.start();
   const beforeRestart = await frames(await server.post('/runs', ask('approve', 'hi', { mode: 'stream' })));

@@ -4,7 +4,7 @@ import { RivuletProcess } from '../support/process.ts';
 import { ask } from '../support/serve.ts';
 import { agentFile, createRun, post, projectFolder, startRivulet } from './server-project.ts';
 
-describe.concurrent('rivulet serve', { timeout: 60_000 }, () => {
+describe.concurrent('rivulet serve', () => {
   it('hosts TypeScript, JavaScript and folders with an index, and prints agents, URL and a command to try', async (t) => {
     const folder = projectFolder(
       {
@@ -132,7 +132,7 @@ describe.concurrent('rivulet serve', { timeout: 60_000 }, () => {
   });
 });
 
-describe('rivulet', { timeout: 60_000 }, () => {
+describe('rivulet', () => {
   it('prints help', async () => {
     const help = new RivuletProcess(['--help']);
     expect(await help.ended()).toBe(0);

@@ -5,7 +5,7 @@ import { agentFile } from './server-project.ts';
 import { watchedProject } from './watched-project.ts';
 
 // watch-agents.servers.ts has more tests.
-describe.concurrent('rivulet serve --watch', { timeout: 60_000 }, () => {
+describe.concurrent('rivulet serve --watch', () => {
   it('runs new code in new runs, and the old code in runs that have started', async (t) => {
     const project = await watchedProject(t, {
       'agents/slow.ts': agentFile(

@@ -17,7 +17,6 @@ describe('a dispatcher for the URL of a store', () => {
 
   it.for(['redis://user:secret@127.0.0.1:1/0', 'postgres://user:secret@127.0.0.1:1/a'])(
     'says why it cannot be opened: %s',
-    { timeout: 20_000 },
     async (url) => {
       const error: unknown = await openDispatcher(url, options).catch((reason: unknown) => reason);
       expect(String(error)).toMatch(/the queue beside the store cannot be opened: connect ECONNREFUSED/);

@@ -35,7 +35,7 @@ describe('curl in README and docs', () => {
 
 describe('Python in README and docs', () => {
   const python = (...args: string[]) =>
-    promisify(execFile)('python3', args, { env: { ...process.env, NO_PROXY: '*', no_proxy: '*' }, timeout: 20_000 });
+    promisify(execFile)('python3', args, { env: { ...process.env, NO_PROXY: '*', no_proxy: '*' }, timeout: 200_000 });
 
   it.each(titled(inLanguage('python')))('%s prints what the page shows', async (_, block) => {
     const { stdout } = await python('-c', programOf(block, url));

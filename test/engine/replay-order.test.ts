@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkPlan } from '../support/replay-check.ts';
 
 describe('a durable run of any plan', () => {
-  it('ends the same, after whichever commit it is cut off', { timeout: 60_000 }, async () => {
+  it('ends the same, after whichever commit it is cut off', async () => {
     const from = 1;
     const plans = 200;
     let next = from;
