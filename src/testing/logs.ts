@@ -7,6 +7,20 @@ import type { Event } from '../schema/event.ts';
 /** The events of a run, as `rivulet record` prints them and `runAgent` answers them. */
 export type RecordedLog = readonly { readonly type: string }[];
 
+declare global {
+  // The assertions of vitest have the members of chai's, in each version of vitest.
+  namespace Chai {
+    interface Assertion {
+      toMatchLog(log: RecordedLog): void;
+    }
+  }
+  namespace jest {
+    interface Matchers<R> {
+      toMatchLog(log: RecordedLog): R;
+    }
+  }
+}
+
 /** Fields that differ from run to run. */
 const varying = new Set(['run_id', 'session_id', 'created_at', 'completed_at', 'finished_at', 'expires_at']);
 

@@ -1,15 +1,9 @@
 import { type Run, textOf } from 'rivulet';
 import { text, toRun } from 'rivulet/client';
-import { type RecordedLog, replayLog, runAgent, toMatchLog } from 'rivulet/testing';
+import { replayLog, runAgent, toMatchLog } from 'rivulet/testing';
 import { from, lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
-
-declare module 'vitest' {
-  interface Matchers<R extends void | Promise<void> = void | Promise<void>, T = unknown> {
-    toMatchLog(log: RecordedLog): R;
-  }
-}
 
 const recorded = async (...said: string[]) =>
   JSON.parse(
