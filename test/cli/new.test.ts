@@ -1,9 +1,14 @@
-import { existsSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, symlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { rivulet } from '../support/command.ts';
 import { projectFolder } from './server-project.ts';
+
+const packages = resolve(import.meta.dirname, '../../node_modules');
+const execute = promisify(execFile);
 
 describe.concurrent('rivulet new', () => {
   // new.servers.ts runs the test that the command writes.
@@ -14,7 +19,22 @@ describe.concurrent('rivulet new', () => {
     expect(out).toContain('Wrote agents/my-first.ts and agents/my-first.test.ts');
     expect(out).not.toContain('type=module');
     expect(await readFile(join(cwd, 'agents/my-first.ts'), 'utf8')).toContain("name: 'my-first'");
-    expect(await readFile(join(cwd, 'agents/my-first.test.ts'), 'utf8')).toContain("from './my-first.ts'");
+    expect(await readFile(join(cwd, 'agents/my-first.test.ts'), 'utf8')).toContain("from './my-first.js'");
+  });
+
+  it('prints the packages that the project has not got yet', async (t) => {
+    const dependencies = '{"type":"module","dependencies":{"rxjs":"^7.8.2"}}';
+    const cwd = projectFolder({ 'package.json': dependencies }, t);
+    expect((await rivulet(['new', 'one'], { cwd })).out).toMatch(/^ {2}npm install --save-dev vitest$/m);
+  });
+
+  it('writes files that tsc accepts with the options of tsc --init', async (t) => {
+    const cwd = projectFolder({}, t);
+    await rivulet(['new', 'my-first'], { cwd });
+    symlinkSync(join(packages, 'vitest'), join(cwd, 'node_modules/vitest'));
+    const tsc = [join(packages, 'typescript/bin/tsc')];
+    await execute(process.execPath, [...tsc, '--init'], { cwd });
+    await expect(execute(process.execPath, [...tsc, '--noEmit'], { cwd })).resolves.toMatchObject({ stdout: '' });
   });
 
   it('overwrites no file', async (t) => {

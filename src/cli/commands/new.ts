@@ -35,7 +35,7 @@ export default defineAgent({ name: '${name}', description: 'Says hello, word by 
 
 const testText = (name: string): string => `import { runAgent } from 'rivulet/testing';
 import { expect, it } from 'vitest';
-import agent from './${name}.ts';
+import agent from './${name}.js';
 
 it('greets and repeats the input', async () => {
   const { run, text } = await runAgent(agent, 'a word');
@@ -44,6 +44,16 @@ it('greets and repeats the input', async () => {
 });
 `;
 
+/** The command that installs what the agent and its test import, if the project has not got it. */
+function installs(packageJson: string): string[] {
+  const missing = (name: string): boolean => !packageJson.includes(`"${name}":`);
+  const commands = [
+    ...(missing('rxjs') ? ['npm install rxjs'] : []),
+    ...(missing('vitest') ? ['npm install --save-dev vitest'] : []),
+  ];
+  return commands.length === 0 ? [] : [`  ${commands.join(' && ')}`];
+}
+
 async function nextSteps(name: string, files: string[]): Promise<string> {
   const text = await readFile('package.json', 'utf8').catch(() => '{}');
   return [
@@ -51,7 +61,7 @@ async function nextSteps(name: string, files: string[]): Promise<string> {
     '',
     // Without it, Node loads .ts and .js files as CommonJS, and agents are ES modules.
     ...(/"type"\s*:\s*"module"/.test(text) ? [] : ['  npm pkg set type=module']),
-    '  npm install rxjs && npm install --save-dev vitest',
+    ...installs(text),
     '  npx vitest run                          # runs its test',
     '  npx rivulet serve --watch               # serves it, and reloads it when it changes',
     `  npx rivulet run ${name} 'Good morning'`,
