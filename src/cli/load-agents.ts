@@ -25,7 +25,10 @@ export async function loadAgents(folder: string): Promise<Hosted[]> {
 
 /** The files of a folder's agents. @throws Error if the folder cannot be read */
 export async function agentFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: Error) => {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') {
+      throw new Error(`${folder}: there is no such folder; "rivulet new NAME" writes a first agent in agents/`);
+    }
     throw new Error(`${folder}: the folder of agents cannot be read: ${error.message}`);
   });
   const files: string[] = [];

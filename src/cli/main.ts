@@ -41,9 +41,10 @@ export function program(): Command {
       writeErr: (text) => terminal.error(text.trimEnd()),
     });
   serveCommand(command.command('serve').description('Serve the agents of one or more folders'));
-  addWorkOptions(command.command('worker').description('Execute the runs of servers that share the store')).action(
-    action(async () => (await import('./commands/serve.ts')).work),
-  );
+  addWorkOptions(
+    command.command('worker').description('Execute the runs of servers that share the store'),
+    new Option('--store <url>', 'store of the servers: redis://HOST or postgres://HOST/DATABASE').makeOptionMandatory(),
+  ).action(action(async () => (await import('./commands/serve.ts')).work));
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
@@ -82,14 +83,10 @@ export function program(): Command {
 }
 
 /** Adds the options of the commands that execute runs. */
-function addWorkOptions(command: Command): Command {
+function addWorkOptions(command: Command, store: Option): Command {
   return command
     .argument('[dirs...]', 'folders with agents', ['agents'])
-    .addOption(
-      new Option('--store <url>', 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE')
-        .env('RIVULET_STORE')
-        .default('sqlite:./data/rivulet.db'),
-    )
+    .addOption(store.env('RIVULET_STORE'))
     .addOption(
       new Option('--public-url <url>', 'base URL of the resources in sessions').env('PUBLIC_URL').argParser(httpUrl),
     )
@@ -114,7 +111,8 @@ function addWorkOptions(command: Command): Command {
 }
 
 function serveCommand(command: Command): void {
-  addWorkOptions(command)
+  const stores = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
+  addWorkOptions(command, new Option('--store <url>', stores).default('sqlite:./data/rivulet.db'))
     .option('--watch', 'reload agents when their files change')
     .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
     .addOption(

@@ -42,7 +42,7 @@ const cases: [string, Record<string, string>, RegExp][] = [
     { 'agents/a.js': agentFile('same'), 'agents/b.js': agentFile('same') },
     /^agents\/b\.js: agent name "same" is already used by agents\/a\.js$/,
   ],
-  ['a missing folder', {}, /^agents: the folder of agents cannot be read: .*$/],
+  ['a missing folder', {}, /^agents: there is no such folder; "rivulet new NAME" writes a first agent in agents\/$/],
   ['a folder without agents', { 'agents/README.md': '' }, /^agents: contains no agent; .*$/],
 ];
 

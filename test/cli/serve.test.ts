@@ -28,6 +28,16 @@ describe.concurrent('rivulet serve', () => {
     expect(rivulet.err).toBe('');
   });
 
+  it('names the option that changes a port in use', async (t) => {
+    const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
+    const taken = new URL(await startRivulet(folder, ['serve', '--port', '0', '--store', 'memory:'], t).url()).port;
+    const rivulet = startRivulet(folder, ['serve', '--port', taken, '--store', 'memory:'], t);
+    expect(await rivulet.ended()).toBe(1);
+    expect(rivulet.err).toBe(
+      `rivulet: port ${taken} of 127.0.0.1 is in use; give another one with --port, or 0 for a free one\n`,
+    );
+  });
+
   it('reads options from the environment; an option on the command line takes precedence', async (t) => {
     const folder = projectFolder({ 'mine/a.js': agentFile('a'), 'yours/b.js': agentFile('b') }, t);
     const env = { PORT: '1', HOST: '127.0.0.1', RIVULET_STORE: 'memory:', PUBLIC_URL: 'https://agents.example.com' };

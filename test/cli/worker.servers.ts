@@ -29,6 +29,12 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
   });
 }
 
+it('rivulet worker asks for the store of the servers', async () => {
+  const rivulet = startRivulet(folder, ['worker']);
+  expect(await rivulet.ended()).toBe(2);
+  expect(rivulet.err).toContain("required option '--store <url>' not specified");
+});
+
 it.for([[['worker']], [['serve', '--no-worker']]])(
   'rivulet %s refuses a store that processes cannot share',
   async ([args]) => {

@@ -22,7 +22,7 @@ export async function runs({ agent, status, session, limit, json, ...connection 
   do {
     const page = await client.runs({ ...filter, limit: Math.min(limit - printed, 100), cursor });
     if (json) for (const run of page.runs) terminal.json(run);
-    else table(printed === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED', ''] : undefined, page.runs.map(row), widths);
+    else table(printed === 0 ? ['RUN', 'AGENT', 'STATUS', 'CREATED (UTC)', ''] : undefined, page.runs.map(row), widths);
     printed += page.runs.length;
     cursor = page.next_cursor;
   } while (cursor !== undefined && printed < limit);

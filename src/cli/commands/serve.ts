@@ -56,7 +56,12 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     ...names,
   });
   app.addHook('onClose', async () => watched?.close());
-  const url = await app.listen({ host: options.host, port: options.port });
+  const url = await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new Error(
+      `port ${options.port} of ${options.host} is in use; give another one with --port, or 0 for a free one`,
+    );
+  });
   terminal.print(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
   closeOnSignal(app, options);
   return exit.completed;
