@@ -50,6 +50,10 @@ const isList = (said: HasText | readonly HasText[]): said is readonly HasText[] 
 export function textOf(said: HasText | readonly HasText[]): string {
   if (isList(said)) return said.reduce<string>(appendText, '');
   if (typeof said === 'string') return said;
+  // In JavaScript, or where `await` is missing before a question or a call.
+  if (typeof said !== 'object' || said === null) {
+    throw new TypeError(`textOf expects a message, a part, a text or a list of these, got ${said}`);
+  }
   if ('generic' in said) return '';
   if ('parts' in said) return said.parts.map(textOf).join('');
   const { content = '', content_type = 'text/plain', content_encoding, metadata } = said;

@@ -21,6 +21,13 @@ describe('textOf', () => {
     expect(textOf(said)).toBe(text);
   });
 
+  it('names what came instead of a message', () => {
+    const missing: unknown = undefined;
+    expect(() => textOf(missing as string)).toThrow(
+      'textOf expects a message, a part, a text or a list of these, got undefined',
+    );
+  });
+
   it('maps a list of messages', () => {
     expect([message('one'), message('two')].map(textOf)).toEqual(['one', 'two']);
   });
