@@ -108,6 +108,15 @@ inBrowser('the UIs of docs/ui.md', () => {
     await page.close();
   });
 
+  it('React: shows why the server refused a run', async () => {
+    const { page, wrong } = await open('react.html?agent=missing');
+    await page.locator('input').fill('Hello');
+    await page.locator('input').press('Enter');
+    await page.getByRole('alert').getByText('There is no agent missing').waitFor();
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
   it('Vue: the composable follows a run', async () => {
     const { page, wrong } = await open('vue.html');
     await page.getByText('Hello from Vue').waitFor();
