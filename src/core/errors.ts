@@ -199,7 +199,7 @@ export const errorTable = {
   run_not_open: row(
     500,
     'server_error',
-    (what: string, why: string) => `${what} did not begin: ${why}. Stop such work when the signal fires.`,
+    (what: string, why: string) => `${what} ended or did not begin: ${why}. Stop such work when the signal fires.`,
   ),
   call_depth: row(
     500,

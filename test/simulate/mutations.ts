@@ -51,8 +51,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/execution/context.ts',
-        find: "throw reported(fail('run_not_open', what, this.abort.reason), ignored);",
-        replace: 'return;',
+        find: 'if (abort.reason !== undefined) throw notOpen(what, abort);',
+        replace: '',
       },
     ],
     noticed: ['no work begins after the end'],

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Agent } from '../../core/agent.ts';
 import { defaultLimits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
+import { isReported } from '../../engine/unhandled.ts';
 import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
 import { exit, UsageError } from '../exit-codes.ts';
@@ -104,8 +105,9 @@ function requireSharedStore(store: string, subject: string): void {
 function closeOnSignal(app: FastifyInstance, options: WorkOptions): void {
   // An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
   // ended, all other runs would end, too.
-  const logUncaught = (error: unknown): void =>
-    app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
+  const logUncaught = (error: unknown): void => {
+    if (!isReported(error)) app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
+  };
   process.on('uncaughtException', logUncaught);
   process.on('unhandledRejection', logUncaught);
   // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.

@@ -7,6 +7,8 @@ export class Abort {
   #controller: AbortController | undefined;
   #reason: string | undefined;
   #fired = false;
+  /** Created with the first entry. */
+  #listeners: Set<() => void> | undefined;
 
   /** `report` receives what the signal's listeners throw. */
   constructor(report: (error: unknown) => void) {
@@ -32,11 +34,20 @@ export class Abort {
     this.#reason ??= reason;
   }
 
+  /** Calls back when the signal fires, and makes no signal for that. Returns a function that removes the listener. */
+  onAbort(listener: () => void): () => void {
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
+    return () => void this.#listeners?.delete(listener);
+  }
+
   /** Closes, and fires the signal. */
   abort(reason: string): void {
     this.close(reason);
     if (this.#fired) return;
     this.#fired = true;
+    for (const listener of this.#listeners ?? []) listener();
+    this.#listeners = undefined;
     this.#controller?.abort(new Error(this.#reason));
   }
 }

@@ -1,4 +1,4 @@
-import { defer, finalize, firstValueFrom, lastValueFrom, map, type Observable, type ObservableInput } from 'rxjs';
+import { defer, finalize, firstValueFrom, lastValueFrom, map, Observable, type ObservableInput } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail } from '../../core/errors.ts';
@@ -8,12 +8,12 @@ import { toMessage } from '../../core/to-events.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
+import { ignored, reported } from '../unhandled.ts';
 import { Abort } from './abort.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import type { Steps } from './steps.ts';
-import { ignored, reported } from './unhandled.ts';
 
 /** What a context needs of the execution that it belongs to. */
 export interface ContextHost {
@@ -124,13 +124,25 @@ class ContextCalls {
     const { unstarted } = this.host;
     const made = { agent_name, what };
     if (abort.reason === undefined) unstarted.add(made);
-    return new Lazy(() => {
-      unstarted.delete(made);
-      if (abort.reason !== undefined) throw reported(fail('run_not_open', what, abort.reason), ignored);
-      return begin();
-    }, collect);
+    return new Lazy(
+      () => {
+        unstarted.delete(made);
+        if (abort.reason !== undefined) throw notOpen(what, abort);
+        return begin();
+      },
+      (values) => collect(whileOpen(values, what, abort)),
+    );
   }
 }
+
+const notOpen = (what: string, { reason = '' }: Abort): Error => reported(fail('run_not_open', what, reason), ignored);
+
+/** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
+const whileOpen = <T>(values: Observable<T>, what: string, abort: Abort): Observable<T> =>
+  new Observable((subscriber) => {
+    subscriber.add(abort.onAbort(() => subscriber.error(notOpen(what, abort))));
+    values.subscribe(subscriber);
+  });
 
 const calls = Symbol('calls');
 

@@ -11,6 +11,7 @@ import type { Event } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import type { RunLog } from '../log/run-log.ts';
+import { ignored, reported } from '../unhandled.ts';
 import { Abort } from './abort.ts';
 import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
@@ -25,7 +26,6 @@ import { ReorderBuffer } from './reorder-buffer.ts';
 import { type Recording, Replay } from './replay.ts';
 import type { ExecutionServices } from './services.ts';
 import type { Steps } from './steps.ts';
-import { ignored, reported } from './unhandled.ts';
 
 /**
  * `open`: the agent runs, and its output is recorded. In every other state its output is ignored, and it can start no

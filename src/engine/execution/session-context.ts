@@ -2,10 +2,10 @@ import { concatMap, defer, firstValueFrom, type Observable, type ObservableInput
 import type { AgentSession } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
 import type { History, HistoryMark, Sessions } from '../sessions.ts';
+import { ignored, reported } from '../unhandled.ts';
 import type { Abort } from './abort.ts';
 import type { Recorder } from './recorder.ts';
 import type { Journaled, Steps } from './steps.ts';
-import { ignored, reported } from './unhandled.ts';
 
 /**
  * The session as a run's agent sees it. In a durable run each access is a step: another run may have changed the

@@ -1,9 +1,9 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
 import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type Source } from '../../core/from-agent.ts';
+import { reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
 import type { Recorder } from './recorder.ts';
-import { reported } from './unhandled.ts';
 
 /** How a step's values are journaled, where the journal has another form of them. */
 export interface Journaled<T> {
