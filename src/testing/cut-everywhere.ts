@@ -60,16 +60,19 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
   const engine = await startEngine(agents, store, limits);
   const session_id = await openSession(engine, options);
   const before = store.commits.length;
+  const begun = performance.now();
   const run_id = await begin(engine, agent, input, session_id);
   const first = await follow(engine, run_id, answers);
   await engine.stop();
+  // A life that waits for a step which the log does not have would take the ten minutes of the default.
+  const idleTimeout = Math.ceil(1_000 + 2 * (performance.now() - begun));
   const faults: string[] = [];
   const cuts = store.commits.length - before - 1;
   for (let cut = 1; cut <= cuts; cut += 1) {
     const disk = await store.after(before + cut);
     const row = await disk.run(run_id);
     if (row === undefined) continue;
-    const again = await startEngine(agents, disk, limits);
+    const again = await startEngine(agents, disk, { idleTimeout, sweepInterval: 100, ...limits });
     const life = await follow(again, run_id, answers);
     await again.stop();
     faults.push(

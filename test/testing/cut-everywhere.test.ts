@@ -39,6 +39,20 @@ describe('cutEverywhere', () => {
     await expect(cutEverywhere(agent, 'go')).rejects.toThrow(/^agent cut ends otherwise:\ncut off after commit \d+: /);
   });
 
+  it('throws where a life waits for a step that the log does not have', { timeout: 20_000 }, async () => {
+    let life = 0;
+    const agent = defineAgent(
+      { name: 'renames', description: 'Has another step in each life.' },
+      async (_, context) => {
+        life += 1;
+        const one = await context.step(`step ${life}`, async () => 1);
+        return `${one} ${await context.step('last', async () => 2)}`;
+      },
+      { durable: true },
+    );
+    await expect(cutEverywhere(agent, 'go')).rejects.toThrow('agent renames ends otherwise');
+  });
+
   it('compares what `endOf` answers, where branches side by side may come in any order', async () => {
     let swapped = 0;
     const agent = durable((_, context) => {
