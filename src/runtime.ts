@@ -59,10 +59,23 @@ const noLog: RuntimeLog = { child: () => silent, warn() {}, error() {} };
 /** The base of the URLs in sessions before a server listens. */
 const noAddress = 'http://127.0.0.1:8000';
 
-/** Where clients reach a runtime: at its public URL, or else at the address of the server that serves it. */
+/** Where clients reach a runtime: at its public URL, or else at the address of the last server that listens. */
 interface Base {
   readonly publicUrl: string | undefined;
-  address: () => string;
+  /** Of each open server. */
+  readonly addresses: Set<() => Address>;
+}
+
+/** The origin is undefined while the server does not listen. */
+interface Address {
+  readonly origin: string | undefined;
+  readonly prefix: string;
+}
+
+function addressOf({ addresses }: Base): string {
+  const all = [...addresses].map((address) => address());
+  const { origin = noAddress, prefix = '' } = all.findLast(({ origin }) => origin !== undefined) ?? all.at(-1) ?? {};
+  return origin + prefix;
 }
 
 interface Parts extends InProcessOptions {
@@ -99,14 +112,14 @@ export class LocalRuntime extends InProcess implements Runtime {
       limits,
       onWarning: (text, err) => log.warn(err === undefined ? {} : { err }, text),
     });
-    const base: Base = { publicUrl, address: () => noAddress };
+    const base: Base = { publicUrl, addresses: new Set() };
     const engine = new Engine({
       registry,
       store,
       dispatcher,
       executesRuns: works,
       fetchResource,
-      publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? base.address(),
+      publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? addressOf(base),
       logFor: (run_id) => log.child({ run_id }),
       onFailure: (err) => log.error({ err }, 'the store did not answer'),
       limits,

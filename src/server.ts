@@ -74,7 +74,9 @@ async function host(
   if (isOwn) app.addHook('onClose', () => runtime.close());
   const { publicUrl } = runtime.base;
   const base = publicPath({ publicUrl }) ?? app.prefix;
-  runtime.base.address = () => `${addressOf(app)}${app.prefix}`;
+  const address = () => ({ origin: originOf(app), prefix: app.prefix });
+  runtime.base.addresses.add(address);
+  app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
   const { engine, registry } = runtime;
@@ -186,9 +188,9 @@ function localRuntime(runtime: Runtime): LocalRuntime {
   throw new TypeError('runtime: expected one that createRuntime made; serve agents with createServer({ agents })');
 }
 
-function addressOf(app: FastifyInstance): string {
+function originOf(app: FastifyInstance): string | undefined {
   const address = app.server.address();
-  if (address === null || typeof address === 'string') return 'http://127.0.0.1:8000';
+  if (address === null || typeof address === 'string') return undefined;
   const host = ['0.0.0.0', '::'].includes(address.address) ? 'localhost' : address.address;
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }

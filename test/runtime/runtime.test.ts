@@ -232,6 +232,21 @@ describe('a server of a runtime', () => {
     expect((await fetch(history[0] ?? '')).status).toBe(200);
   });
 
+  it('has its address in the URLs of sessions while it listens, also beside other servers', async () => {
+    const runtime = await createRuntime({ agents: [echo], limits });
+    onTestFinished(() => runtime.close());
+    const first = await served(runtime);
+    const silent = await createServer({ runtime });
+    onTestFinished(() => silent.close());
+    const { session_id = '' } = await runtime.sync('echo', 'a');
+    const url = async () => (await runtime.session(session_id)).history[0]?.replace(/\/resources\/.*/, '');
+    expect(await url()).toBe(first.url);
+    const second = await served(runtime);
+    expect(await url()).toBe(second.url);
+    await second.app.close();
+    expect(await url()).toBe(first.url);
+  });
+
   it('is closed without its runtime: streams end, runs go on', async () => {
     const tap = new Tap();
     const runtime = await createRuntime({ agents: [tap.agent, never], limits });
