@@ -87,7 +87,7 @@ export class InProcess implements Rivulet {
 
   run(agent_name: string, input: Input, options: RunOptions = {}): Events {
     // The key is made here, so that each subscription has its own, and all attempts of one have the same.
-    const begin = () => beginning(agent_name, input, 'stream', { idempotency_key: newKey(), ...options });
+    const begin = () => beginning(agent_name, input, 'stream', options, newKey());
     return this.#follow(() => ({ begin: begin() }), options);
   }
 
@@ -215,7 +215,11 @@ export class InProcess implements Rivulet {
     const isEnd: (status: RunStatus) => boolean = 'begin' in source ? isSettled : isFinal;
     // Without the signal: if the caller leaves while the run begins, the disconnect policy of the run applies.
     const { cursor, leave } = await this.#call({}, () => this.#open(source));
-    const close = (): void => cursor.close();
+    // At once: a loop may be busy with an event, and come back late or never.
+    const close = (): void => {
+      cursor.close();
+      leave(!ended && !this.#stopping);
+    };
     let ended = cursor.exhausted;
     let gone = true;
     let chars = 0;

@@ -59,7 +59,7 @@ export class Client implements Rivulet {
 
   run(agent_name: string, input: Input, options: RunOptions = {}): Events {
     // The key is made here, so that each subscription has its own, and all attempts of one have the same.
-    const begin = () => beginning(agent_name, input, 'stream', { idempotency_key: newKey(), ...options });
+    const begin = () => beginning(agent_name, input, 'stream', options, newKey());
     return follow(this.#connect, this.#reconnect, () => ({ begin: begin() }), options);
   }
 

@@ -50,16 +50,21 @@ export class Http {
     this.#fetch = fetch;
   }
 
-  /** Resolves to the response when its headers have arrived with a 2xx status. `path` is relative to the server's URL. */
+  /**
+   * Resolves to the response when its headers have arrived with a 2xx status. `path` is relative to the server's URL.
+   * @throws TypeError where the body is not JSON, or a header cannot be sent
+   */
   async send(
     method: Method,
     path: string,
     { body, headers = {}, signal = never }: HttpRequest = {},
   ): Promise<Response> {
+    // Before all that may be tried again: no attempt could send it.
+    const json = body === undefined ? undefined : JSON.stringify(body);
+    const own = new Headers(Object.entries(headers).filter((one): one is [string, string] => one[1] !== undefined));
     try {
       const all = await this.#configuredHeaders();
-      for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.set(name, value);
-      const json = body === undefined ? undefined : JSON.stringify(body);
+      for (const [name, value] of own) all.set(name, value);
       if (json !== undefined) all.set('Content-Type', 'application/json');
       const idleTimeout = new IdleTimeout(signal, this.#timeout + Math.ceil((json?.length ?? 0) / slowUpload));
       // Browsers refuse fetch with another `this`, so it is not called as a member.

@@ -86,9 +86,15 @@ export const allAgents: AgentsQuery = { limit: 1000 };
 /** The id at the end of a resource's URL. */
 export const idIn = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
 
-/** What a call sends to begin a run. */
-export function beginning(agent_name: string, input: Input, mode: 'stream' | 'async', options: StartOptions): Begin {
-  const { session_id, session, idempotency_key, if_busy, on_disconnect } = options;
+/** What a call sends to begin a run. `key` stands in for an idempotency key that the options do not have. */
+export function beginning(
+  agent_name: string,
+  input: Input,
+  mode: 'stream' | 'async',
+  options: StartOptions,
+  key?: string,
+): Begin {
+  const { session_id, session, idempotency_key = key, if_busy, on_disconnect } = options;
   return {
     body: { agent_name, input: toMessages(input), session_id, session, mode },
     headers: { 'Idempotency-Key': idempotency_key, 'If-Busy': if_busy, 'On-Disconnect': on_disconnect },

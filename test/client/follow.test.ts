@@ -1,4 +1,4 @@
-import { createClient, type Events } from 'rivulet/client';
+import { createClient, type Events, type MessagePart } from 'rivulet/client';
 import { lastValueFrom, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -68,6 +68,23 @@ describe('following a run', () => {
     expect(new Set(others)).toEqual(new Set([key]));
     expect(requests[3]?.headers.get('If-Busy')).toBe('enqueue');
     expect(requests[3]?.headers.get('On-Disconnect')).toBe('grace=5');
+  });
+
+  it('has a key for all attempts also where the option is undefined', async () => {
+    const { client, requests } = setUp([lost(), stream(soon + created + completed(2))]);
+    await typesOf(client.run('a', 'Hi', Object.assign({}, { idempotency_key: undefined })));
+    const [key, again] = requests.map(({ headers }) => headers.get('Idempotency-Key'));
+    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect(again).toBe(key);
+  });
+
+  it('fails at once where no attempt can send the call', async () => {
+    const { client, requests } = setUp([]);
+    const ring: MessagePart = { content: 'a' };
+    Object.assign(ring, { ring });
+    await expect(typesOf(client.run('a', ring))).rejects.toThrow(TypeError);
+    await expect(typesOf(client.run('a', 'Hi', { idempotency_key: 'a\nb' }))).rejects.toThrow(TypeError);
+    expect(requests).toEqual([]);
   });
 
   it('creates a run for each subscription, unless they share a key', async () => {

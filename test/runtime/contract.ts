@@ -268,6 +268,18 @@ export function rivuletContract(name: string, open: Open): void {
         await gone.promise;
       });
 
+      it('has no reader any more once its signal fires, also where a loop is busy with an event', async () => {
+        gone = deferred();
+        const controller = new AbortController();
+        const events = rivulet.run('held', 'go', { on_disconnect: 'cancel', signal: controller.signal });
+        for await (const { type } of events) {
+          if (type !== 'run.in-progress') continue;
+          controller.abort();
+          await gone.promise;
+          break;
+        }
+      });
+
       it('ends with the reason of a signal', async () => {
         const controller = new AbortController();
         const { there, over } = reading(rivulet.run('never', 'go', { signal: controller.signal }), 'run.in-progress');
