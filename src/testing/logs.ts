@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { firstValueFrom, fromEvent, takeUntil, timer } from 'rxjs';
 import { Events } from '../client/events.ts';
 import { isEvent } from '../client/shapes.ts';
-import { delay } from '../core/timing.ts';
 import type { Event } from '../schema/event.ts';
 
 /** The events of a run, as `rivulet record` prints them and `runAgent` answers them. */
@@ -53,7 +53,9 @@ export const replayLog = (log: RecordedLog, { interval = 0 }: { interval?: numbe
 async function* play(log: RecordedLog, interval: number, left: AbortSignal): AsyncGenerator<Event, void, undefined> {
   for (const [index, event] of log.entries()) {
     if (!isEvent(event)) throw new Error(`event ${index + 1} of the log is malformed: ${JSON.stringify(event)}`);
-    if (interval > 0) await delay(interval);
+    // Not `delay`: its timer would go on after the subscriber has left.
+    if (interval > 0)
+      await firstValueFrom(timer(interval).pipe(takeUntil(fromEvent(left, 'abort'))), { defaultValue: 0 });
     if (left.aborted) return;
     // A UI may change what it gets, and the next subscriber has to get the log as it was.
     yield structuredClone(event);

@@ -2,7 +2,7 @@ import { type Run, textOf } from 'rivulet';
 import { text, toRun } from 'rivulet/client';
 import { replayLog, runAgent, toMatchLog } from 'rivulet/testing';
 import { from, lastValueFrom } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
 
 const recorded = async (...said: string[]) =>
@@ -69,6 +69,18 @@ describe('replayLog', () => {
       });
     });
     expect(seen).toHaveLength(3);
+  });
+
+  it('leaves no timer behind when its subscriber leaves', async () => {
+    const log = await recorded('a');
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const subscription = replayLog(log, { interval: 60_000 }).subscribe();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(1);
+    subscription.unsubscribe();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('refuses what is no log', async () => {
