@@ -1,4 +1,4 @@
-import { concat, defer, map, NEVER, of, Subject, take, timer, toArray } from 'rxjs';
+import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, timer, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
   type Agent,
@@ -24,8 +24,12 @@ const reply = (content: string, more: object = {}) => ({
 const sse = { accept: 'text/event-stream' };
 
 /** Serves until the run is settled, then restarts with the commits that a disk would have. */
-async function crashed(agent: Agent, text = 'go', lost = 0): Promise<{ served: Served; run: Run; lines: string[] }> {
-  const store = new RecordingStore();
+async function crashed(
+  agent: Agent,
+  text = 'go',
+  lost = 0,
+  store = new RecordingStore(),
+): Promise<{ served: Served; run: Run; lines: string[] }> {
   const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 0 } });
   const payload = ask(agent.manifest.name, text);
   const run: Run = (await app.inject({ method: 'POST', url: '/runs', payload })).json();
@@ -34,6 +38,15 @@ async function crashed(agent: Agent, text = 'go', lost = 0): Promise<{ served: S
   const lines = (await kept.events(run.run_id, 0, 1e6)).flatMap(({ lines }) => [...lines]);
   return { served: await serve([agent], { store: kept, limits: { sweepInterval: 5 } }), run, lines };
 }
+
+/** Emits a value when the store has committed an event or journal entry with a text: it comes in a later commit. */
+const after = (store: RecordingStore, text: string, value: string): Observable<string> =>
+  timer(0, 5).pipe(
+    first(() =>
+      store.commits.flat().some(({ lines, journal = [] }) => [...lines, ...journal].some((one) => one.includes(text))),
+    ),
+    map(() => value),
+  );
 
 describe('a step', () => {
   it('does its work once, and emits the same values after a crash', async () => {
@@ -72,33 +85,35 @@ describe('a step', () => {
 
   it('that was cut off continues after its journaled values, with `again`', async () => {
     const heard: unknown[] = [];
+    const store = new RecordingStore();
     const agent = durable('speaker', (_, context) =>
       context.step(
         'speech',
-        () => concat(of('a', 'b'), timer(30).pipe(map(() => 'c'))),
+        () => concat(of('a', 'b'), after(store, '"b"', 'c')),
         (before) => {
           heard.push([...before]);
           return of('d');
         },
       ),
     );
-    // The last commits, which the timer caused, are lost.
-    const { served, run } = await crashed(agent, 'go', 1);
+    // The last commit, with the value that came later, is lost.
+    const { served, run } = await crashed(agent, 'go', 1, store);
     expect(textOf(await finished(served, run.run_id))).toBe('abd');
     expect(heard).toEqual([['a', 'b']]);
   });
 
   it('that was cut off repeats its work without `again`, and has to emit the same values', async () => {
     let life = 0;
+    const [store, others] = [new RecordingStore(), new RecordingStore()];
     const same = durable('same', (_, context) =>
-      context.step('s', () => concat(of('a', 'b'), timer(20).pipe(map(() => 'c')))),
+      context.step('s', () => concat(of('a', 'b'), after(store, '"b"', 'c'))),
     );
-    const first = await crashed(same, 'go', 1);
+    const first = await crashed(same, 'go', 1, store);
     expect(textOf(await finished(first.served, first.run.run_id))).toBe('abc');
     const other = durable('other', (_, context) =>
-      context.step('s', () => concat(of(`life ${++life}`), timer(20).pipe(map(() => 'c')))),
+      context.step('s', () => concat(of(`life ${++life}`), after(others, 'life 1', 'c'))),
     );
-    const second = await crashed(other, 'go', 1);
+    const second = await crashed(other, 'go', 1, others);
     const run = await finished(second.served, second.run.run_id);
     expect(run.error?.data?.reason).toBe('replay_diverged');
     expect(run.error?.message).toContain('step s#0, expected "life 1", got "life 2"');
@@ -161,8 +176,9 @@ describe('a durable run', () => {
 
   it('fails if it emits something else in a replay, and names the position', async () => {
     let life = 0;
-    const agent = durable('fickle', () => concat(of(`life ${++life}`), timer(20).pipe(map(() => 'x'))));
-    const { served, run, lines } = await crashed(agent, 'go', 1);
+    const store = new RecordingStore();
+    const agent = durable('fickle', () => concat(of(`life ${++life}`), after(store, 'life 1', 'x')));
+    const { served, run, lines } = await crashed(agent, 'go', 1, store);
     const ended = await finished(served, run.run_id);
     expect(ended.error?.data?.reason).toBe('replay_diverged');
     expect(ended.error?.message).toMatch(/at event 4, expected .*life 1.*, got .*life 2/);
@@ -174,8 +190,9 @@ describe('a durable run', () => {
 
   it('fails if it ends sooner in a replay', async () => {
     let life = 0;
-    const agent = durable('brief', () => (++life === 1 ? concat(of('a'), timer(20).pipe(map(() => 'b'))) : []));
-    const { served, run } = await crashed(agent, 'go', 1);
+    const store = new RecordingStore();
+    const agent = durable('brief', () => (++life === 1 ? concat(of('a'), after(store, '"a"', 'b')) : []));
+    const { served, run } = await crashed(agent, 'go', 1, store);
     expect((await finished(served, run.run_id)).error).toMatchObject({
       code: 'server_error',
       data: { reason: 'replay_diverged' },
