@@ -157,7 +157,7 @@ export async function createServer({
   const connections = new Connections(app.server);
   connections.closeIdle(keepAliveTimeout, checkEvery);
   app.server.maxConnections = maxConnections;
-  // Node would answer 417 to an `Expect` that it does not know. This handles the request as any other.
+  // Node responds 417 to an unknown `Expect` header. This listener handles the request like any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   try {
     await app.register((inner) => host(inner, options, connections));

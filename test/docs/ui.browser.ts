@@ -6,6 +6,7 @@ import { createServer as createVite, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { echo } from '../support/agents.ts';
+import { useApprovePage } from '../support/approve-page.ts';
 import { browser, inBrowser } from '../support/browser.ts';
 import { blocks, root } from './blocks.ts';
 import { type DocsProject, docsProject } from './project.ts';
@@ -91,19 +92,7 @@ inBrowser('the UIs of docs/ui.md', () => {
 
   it('React: shows the answer, asks, and sends the reply', async () => {
     const { page, wrong } = await open('react.html?agent=approve');
-    const say = async (text: string): Promise<void> => {
-      await page.locator('input').fill(text);
-      await page.locator('input').press('Enter');
-    };
-    await say('dance');
-    await page.getByText('I am about to do this: dance').waitFor();
-    await page.getByText('Shall I?').waitFor();
-    await say('yes');
-    await page.getByText('Done: dance').waitFor();
-    await say('sing');
-    await page.getByText('I am about to do this: sing').waitFor();
-    const { runs } = await (await fetch(`${base}runs?limit=2`)).json();
-    expect(runs[0].session_id).toBe(runs[1].session_id);
+    await useApprovePage(page, base);
     expect(wrong).toEqual([]);
     await page.close();
   });

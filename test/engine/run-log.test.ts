@@ -1,27 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
-import { newId } from '../../src/engine/ids.ts';
 import { GroupCommit } from '../../src/engine/log/group-commit.ts';
 import { RunLog } from '../../src/engine/log/run-log.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { fresh } from '../stores/writes.ts';
 
-const newRow = (): RunRow => ({
-  run_id: newId(),
-  agent_name: 'a',
-  session_id: newId(),
-  owner: null,
-  epoch: 1,
-  status: 'in-progress',
-  created_at: '2026-01-01T00:00:00.000Z',
-  finished_at: null,
-  tier: 'pinned',
-  attempts: 0,
-  queued_at: null,
-  due: null,
-  on_disconnect: 'continue',
-  last: 0,
-  snapshot: 0,
-});
+const newRow = (): RunRow => fresh({ status: 'in-progress' });
 
 function setUp() {
   const store = new MemoryStore();

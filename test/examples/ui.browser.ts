@@ -4,6 +4,7 @@ import { createServer as createVite, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { echo } from '../support/agents.ts';
+import { useApprovePage } from '../support/approve-page.ts';
 import { browser, inBrowser } from '../support/browser.ts';
 
 inBrowser('the chat of the examples', () => {
@@ -36,23 +37,7 @@ inBrowser('the chat of the examples', () => {
       const wrong: string[] = [];
       page.on('pageerror', (error) => wrong.push(error.message));
       await page.goto(`${base}${file}?agent=approve`);
-      const say = async (text: string): Promise<void> => {
-        // The React page has a form for the reply before that for the next message.
-        const input = page.locator('input').first();
-        await input.fill(text);
-        await input.press('Enter');
-      };
-      await say('dance');
-      await page.getByText('I am about to do this: dance').waitFor();
-      await page.getByText('Shall I?').waitFor();
-      await say('yes');
-      await page.getByText('Done: dance').waitFor();
-
-      // The next message creates another run of the same session.
-      await say('sing');
-      await page.getByText('I am about to do this: sing').waitFor();
-      const { runs } = await (await fetch(`${base}runs?limit=2`)).json();
-      expect(runs[0].session_id).toBe(runs[1].session_id);
+      await useApprovePage(page, base);
       expect(wrong).toEqual([]);
       await page.close();
     },
