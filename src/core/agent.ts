@@ -96,7 +96,7 @@ export interface AgentContext {
    * `agent/<name>`. Where it is awaited, it resolves to all its parts as one such message, without generic events.
    */
   call(agent: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message>;
-  /** Adds to the run's tokens. The agent's average counts these instead of streamed parts. */
+  /** Adds to the run's tokens: its `usage` when it ends. The agent's average counts these instead of streamed parts. */
   usage(used: { tokens: number }): void;
 }
 

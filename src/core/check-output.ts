@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import { GenericEvent } from '../schema/event.ts';
 import { utcOf } from '../schema/formats.ts';
-import { type Message, MessageInput, MessagePart } from '../schema/message.ts';
+import { type Message, MessageInput, type MessagePart, MessagePartInput } from '../schema/message.ts';
 import { AwaitRequest } from '../schema/run.ts';
 import type { AgentOutput, AwaitOptions } from './agent.ts';
 import { fail, RivuletError } from './errors.ts';
-import { NotJson, toJson } from './json.ts';
-import { partProblem, receiveMessage, textMessage } from './messages.ts';
+import { isObject, NotJson, toJson } from './json.ts';
+import { expectedTime, partProblem, receiveMessage, textMessage } from './messages.ts';
 import { compile } from './validate.ts';
 
 /** A checked copy of one emission of an agent that is not a text. */
@@ -18,7 +18,7 @@ const limits = { values: 1_000_000, chars: 256 * 1024 * 1024 };
 const longestWait = 100 * 366 * 24 * 3_600_000;
 
 const validators = () => ({
-  part: compile(MessagePart, 'part'),
+  part: compile(MessagePartInput, 'part'),
   message: compile(MessageInput, 'message'),
   generic: compile(GenericEvent, 'generic'),
   asked: compile(MessageInput, 'await.message'),
@@ -103,7 +103,7 @@ export const checkCall = (agent: string, input: unknown, now: string): Message[]
 function endOf(expiresIn: number | undefined, expires_at: unknown, awaitTimeout: number): string | undefined {
   if (expiresIn === undefined && typeof expires_at === 'string') {
     const utc = utcOf(expires_at);
-    if (utc === undefined) throw fail('validation_failed', 'await.expires_at', 'is no date and time');
+    if (utc === undefined) throw fail('validation_failed', 'await.expires_at', expectedTime(expires_at));
     return new Date(utc).toISOString();
   }
   if (expiresIn !== undefined && !(expiresIn > 0 && expiresIn <= longestWait)) {
@@ -136,9 +136,6 @@ function copyOf(value: unknown, where: string): unknown {
   }
 }
 
-const isObject = (data: unknown): data is Record<string, unknown> =>
-  typeof data === 'object' && data !== null && !Array.isArray(data);
-
 const kindOf = (output: unknown, data: unknown): string => {
   if (output === null) return 'null';
   if (Array.isArray(output)) return 'an array';
@@ -148,5 +145,5 @@ const kindOf = (output: unknown, data: unknown): string => {
 const misplaced = (kind: string): RivuletError =>
   fail('validation_failed', 'output', `got ${kind}, not text, a part or a message`);
 
-const partFields = Object.keys(MessagePart.properties);
+const partFields = Object.keys(MessagePartInput.properties);
 const isEmpty = (data: object): boolean => !partFields.some((field) => field in data);

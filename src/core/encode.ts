@@ -9,7 +9,8 @@ const escapeBreaks = (json: string): string =>
     ? json.replace(allLineBreaks, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
     : json;
 
-const tokenHead = '{"type":"message.part","part":{"content_type":"text/plain","content":';
+/** The line of a plain token, up to its content. */
+export const tokenHead = '{"type":"message.part","part":{"content_type":"text/plain","content":';
 /** Characters that a JSON string has to escape: quotes, controls, line breaks, lone surrogates. */
 const odd = /[^ !#-[\]-~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]/;
 

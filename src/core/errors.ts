@@ -183,7 +183,7 @@ export const errorTable = {
   output_invalid: row(
     500,
     'server_error',
-    (agent: string, problem: string) => `Agent ${agent} emitted something that is no output: ${problem}.`,
+    (agent: string, problem: string) => `Agent ${agent} emitted invalid output: ${problem}.`,
   ),
   step_value_invalid: row(
     500,
@@ -194,7 +194,7 @@ export const errorTable = {
   await_invalid: row(
     500,
     'server_error',
-    (agent: string, problem: string) => `Agent ${agent} awaits something that is no await request: ${problem}.`,
+    (agent: string, problem: string) => `Agent ${agent} made an invalid await request: ${problem}.`,
   ),
   run_not_open: row(
     500,
@@ -225,6 +225,7 @@ export class RivuletError extends Error {
   readonly kind: ErrorName;
   readonly status: number;
   readonly code: ErrorCode;
+  #details: Readonly<Record<string, unknown>> = {};
 
   constructor(kind: ErrorName, message: string, options?: ErrorOptions) {
     super(message, options);
@@ -234,9 +235,15 @@ export class RivuletError extends Error {
     this.code = errorTable[kind].code;
   }
 
+  /** Adds fields to `data`, for programs that show the error in a form of their own. */
+  with(details: Readonly<Record<string, unknown>>): this {
+    this.#details = details;
+    return this;
+  }
+
   /** The body as the wire has it. */
   toJSON(): ErrorBody {
-    return { code: this.code, message: this.message, data: { reason: this.kind } };
+    return { code: this.code, message: this.message, data: { ...this.#details, reason: this.kind } };
   }
 }
 
@@ -282,7 +289,7 @@ const isErrorCode = (code: string): code is ErrorCode =>
 export function errorOf(thrown: unknown): ErrorBody {
   if (typeof thrown === 'string') return { code: 'server_error', message: cut(thrown, maxMessage) };
   const [kind, name, message, code] = ['kind', 'name', 'message', 'code'].map((key) => textIn(thrown, key));
-  const text = cut(message || name || 'The agent threw something that is no Error.', maxMessage);
+  const text = cut(message || name || 'The agent threw a value that is not an Error.', maxMessage);
   if (isOwn(thrown) && kind !== undefined && isErrorName(kind)) {
     return { code: errorTable[kind].code, message: text, data: { reason: kind } };
   }

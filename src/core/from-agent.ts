@@ -2,7 +2,7 @@ import { Observable, type ObservableInput, of, type Subscribable, type Subscribe
 import type { AgentOutput, AgentResult } from './agent.ts';
 import { fail } from './errors.ts';
 
-export interface Source {
+export interface SourceHooks {
   /** Asked after each value of an iterable; a promise holds the agent back until it resolves. */
   readonly ready?: () => Promise<void> | undefined;
   /** Gets work that unsubscribing cannot stop at once, so that a cancel can wait for it. */
@@ -14,7 +14,7 @@ export interface Source {
  * async generator or a stream. A string is one value, not its letters.
  * `then` is called once for each subscription: a query builder runs its query whenever its `then` is called.
  */
-export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Observable<T> {
+export function fromAgent<T>(input: ObservableInput<T>, source: SourceHooks = {}): Observable<T> {
   // The type takes a string as an iterable of letters.
   if (typeof input === 'string') return of<T>(input);
   if (input instanceof Observable) return input;
@@ -23,7 +23,7 @@ export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Ob
   if (isPromise<T>(input)) return fromPromise(input, source, giveOne);
   if (isIterable<T>(input)) return fromIterable(input, source);
   throw new TypeError(
-    `You provided ${input === null ? 'null' : typeof input} where an Observable, a promise or an iterable was expected`,
+    `expected an Observable, a promise or an iterable; got ${input === null ? 'null' : typeof input}`,
   );
 }
 
@@ -32,7 +32,7 @@ export function fromAgent<T>(input: ObservableInput<T>, source: Source = {}): Ob
  * an iterable or an Observable of output: an `async` function returns a promise of all of these.
  * @throws RivuletError `output_invalid` that names the agent and says what came
  */
-export function outputOf(agent: string, returned: AgentResult, source: Source): Observable<AgentOutput> {
+export function outputOf(agent: string, returned: AgentResult, source: SourceHooks): Observable<AgentOutput> {
   if (typeof returned === 'string' || isStream(returned)) return fromAgent<AgentOutput>(returned, source);
   if (!isPromise<AgentOutput | ObservableInput<AgentOutput>>(returned)) {
     const got = `it returned ${nameOf(returned)}`;
@@ -66,7 +66,7 @@ const isStream = <T>(value: unknown): value is Subscribable<T> & ObservableInput
 /** `give` passes the promise's value to the subscriber. */
 function fromPromise<V, T>(
   input: PromiseLike<V>,
-  { pending }: Source,
+  { pending }: SourceHooks,
   give: (value: V, subscriber: Subscriber<T>) => void,
 ): Observable<T> {
   return new Observable<T>((subscriber) => {
@@ -109,7 +109,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 // The conversion of rxjs pulls as fast as it can. This one waits while the log is behind: an endless generator would fill
 // the memory. It also lets the event loop turn: a generator that never waits would block the process.
-function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: Source): Observable<T> {
+function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: SourceHooks): Observable<T> {
   return new Observable<T>((subscriber) => {
     const iterator = iterable[Symbol.asyncIterator]();
     const slices = new Slices();
@@ -140,7 +140,7 @@ function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: So
 }
 
 // The first values are emitted at once, as by rxjs. After one time slice the rest follows in a later turn.
-function fromIterable<T>(iterable: Iterable<T>, { ready }: Source): Observable<T> {
+function fromIterable<T>(iterable: Iterable<T>, { ready }: SourceHooks): Observable<T> {
   return new Observable<T>((subscriber) => {
     const iterator = iterable[Symbol.iterator]();
     const slices = new Slices();

@@ -1,6 +1,10 @@
 /** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
+/** Whether a value is a JSON object, in which any key may have any value. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** Limits of a value: the characters of all its texts and keys, and the number of its values, itself included. */
 export interface JsonLimits {
   readonly chars: number;

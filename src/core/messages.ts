@@ -1,13 +1,19 @@
 import { utcOf } from '../schema/formats.ts';
 import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
+import { DateTime } from '../schema/scalars.ts';
 import { fail } from './errors.ts';
+import { cut } from './json.ts';
 
 const withType = (part: MessagePart): MessagePart =>
   part.content_type === undefined ? { content_type: 'text/plain', ...part } : part;
 
+/** What is wrong with a text that is not a date and time. */
+export const expectedTime = (got: string): string =>
+  `expected ${DateTime.description}, got ${JSON.stringify(cut(got, 60))}`;
+
 function utc(time: string, path: string): string {
   const given = utcOf(time);
-  if (given === undefined) throw fail('validation_failed', path, 'is no date and time');
+  if (given === undefined) throw fail('validation_failed', path, expectedTime(time));
   return given;
 }
 
@@ -38,6 +44,24 @@ export function copyMessage(message: Message): Message {
 }
 
 const objectsIn = (value: object): number => Object.values(value).filter((field) => typeof field === 'object').length;
+
+/** Characters of a title. */
+const titleLength = 120;
+/** What most titles do not have; the search for control characters takes a microsecond. */
+const untidy = /[^ -~]| {2}/;
+
+/** The beginning of the messages' text on one line, for lists. Reads no more of a long text than it needs. */
+export function titleOf(messages: readonly Message[]): string {
+  let text = '';
+  for (const { parts } of messages)
+    for (const { content_type = 'text/plain', content = '', content_encoding = 'plain' } of parts) {
+      if (text.length > titleLength) break;
+      if (content_encoding === 'plain' && content_type.startsWith('text/'))
+        text += ` ${content.slice(0, 4 * titleLength)}`;
+    }
+  const line = (untidy.test(text) ? text.replace(/[\s\p{C}]+/gu, ' ') : text).trim();
+  return line.length <= titleLength ? line : `${line.slice(0, titleLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
 
 /** A message with one text part. */
 export function textMessage(role: string, content: string, now: string): Message {

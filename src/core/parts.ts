@@ -69,6 +69,30 @@ function appendText(all: string, one: HasText): string {
   return isMessage && all !== '' && text !== '' ? `${all}\n\n${text}` : all + text;
 }
 
+/** A call of an agent, as the events of kind `call` report it: one when it begins, one when it ends. */
+export interface CallReport {
+  /** The calls around it, and itself: `panel/1 optimist/1`. */
+  readonly path: string;
+  readonly agent: string;
+  readonly state: 'began' | 'completed' | 'failed' | 'cancelled';
+  /** A date-time. */
+  readonly at: string;
+}
+
+/** Calls within calls. */
+export const maxCallDepth = 16;
+
+const callStates: readonly CallReport['state'][] = ['began', 'completed', 'failed', 'cancelled'];
+
+/** The call that a generic event reports; undefined for other events, also of agents that use the same kind. */
+export function callOf({ kind, path, agent, state, at }: Readonly<Record<string, unknown>>): CallReport | undefined {
+  const known = callStates.find((one) => one === state);
+  if (kind !== 'call' || known === undefined) return undefined;
+  if (typeof path !== 'string' || typeof agent !== 'string' || typeof at !== 'string') return undefined;
+  if (path.split(' ').length > maxCallDepth || Number.isNaN(Date.parse(at))) return undefined;
+  return { path, agent, state: known, at };
+}
+
 /** The text that the bytes are as UTF-8, or undefined; a NUL is a sign of binary data. */
 function decoded(bytes: Uint8Array): string | undefined {
   try {

@@ -1,6 +1,6 @@
-import type { Event } from '../schema/event.ts';
+import type { Event, RunEvent } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
-import type { Run, RunStatus } from '../schema/run.ts';
+import type { AwaitResume, Question, Run, RunStatus } from '../schema/run.ts';
 import { append } from './collections.ts';
 
 /** The allowed transitions of a run's status. */
@@ -17,7 +17,8 @@ export const transitions: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
 export const canBecome = (from: RunStatus, to: RunStatus): boolean => transitions[from].includes(to);
 
 /** Completed, failed or cancelled: no status follows. */
-export const isFinal = (status: RunStatus): boolean => transitions[status].length === 0;
+export const isFinal = (status: RunStatus): boolean =>
+  status === 'completed' || status === 'failed' || status === 'cancelled';
 
 /** Final or awaiting: a request in sync mode gets its response. */
 export const isSettled = (status: RunStatus): boolean => status === 'awaiting' || isFinal(status);
@@ -58,9 +59,39 @@ export function fold(run: Run, event: Event): Run {
   }
 }
 
-/** Only the final event carries the output; after any other run event, the Run keeps the output that it has. */
-const runAfter = (before: Run, next: Run): Run =>
-  isFinal(next.status) || next.output.length > 0 ? next : { ...next, output: before.output };
+/** Only the final event carries output and questions; after any other run event, the Run keeps those that it has. */
+function runAfter(before: Run, next: Run): Run {
+  if (isFinal(next.status) || next.output.length > 0) return next;
+  const { await_resume: _, ...run } = next;
+  const questions = questionsAfter(before, next);
+  return { ...run, ...(questions && { questions }), output: before.output };
+}
+
+/** A run that awaits has one question more. A reply belongs to the last one. */
+function questionsAfter({ questions, output }: Run, { await_request, await_resume }: Run): Question[] | undefined {
+  if (await_request !== undefined) return [...(questions ?? []), { request: await_request, position: output.length }];
+  const asked = questions?.at(-1);
+  if (questions === undefined || asked === undefined || await_resume === undefined) return questions;
+  return [...questions.slice(0, -1), { ...asked, reply: await_resume }];
+}
+
+/** The event with which an awaiting run takes a reply. */
+export function resumedEvent(run: Run, await_resume: AwaitResume): RunEvent {
+  const { await_request: _, questions: __, ...rest } = run;
+  return { type: 'run.in-progress', run: { ...rest, output: [], status: 'in-progress', await_resume } };
+}
+
+/** The messages of a conversation's turn: the output, with each question and its reply in their places. */
+export function transcriptOf({ output, questions = [] }: Pick<Run, 'output' | 'questions'>): Message[] {
+  const messages: Message[] = [];
+  let at = 0;
+  for (const { request, reply, position } of questions) {
+    for (; at < position; at += 1) messages.push(...output.slice(at, at + 1));
+    messages.push(request.message);
+    if (reply !== undefined) messages.push(reply.message);
+  }
+  return [...messages, ...output.slice(at)];
+}
 
 /** The pure reducer: (Run, Event) → Run. Copies only what the event touches, so a UI can compare by identity. */
 export function reduce(run: Run, event: Event): Run {

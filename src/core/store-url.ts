@@ -23,7 +23,8 @@ export function reasonOf(error: unknown): string {
 }
 
 function redis(url: URL): StoreUrl {
-  if (!/^\/?\d*$/.test(url.pathname)) throw new Error(`its path is the number of a database; got "${url.pathname}"`);
+  if (!/^\/?\d*$/.test(url.pathname))
+    throw new Error(`its path has to be the number of a database; got "${url.pathname}"`);
   // Braces would end the hash tag of Redis Cluster.
   const prefix = takeParameter(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
   return { kind: 'redis', url: url.href, prefix };
@@ -41,7 +42,7 @@ function postgres(url: URL): StoreUrl {
 
 function parsed(text: string): URL {
   if (!/^[a-z]+:\/\//.test(text)) throw new Error('a // has to follow the colon');
-  if (!URL.canParse(text)) throw new Error('it is no URL; write special characters of the password as %XX');
+  if (!URL.canParse(text)) throw new Error('it is not a URL; write special characters of the password as %XX');
   return new URL(text);
 }
 

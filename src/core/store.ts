@@ -11,6 +11,8 @@ export interface RunRow {
   /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */
   readonly epoch: number;
   readonly status: RunStatus;
+  /** The beginning of the input's text, for lists. */
+  readonly title: string;
   readonly created_at: string;
   readonly finished_at: string | null;
   /** `durable`: the run is re-entered after its process has died. `pinned`: it fails then. */
@@ -138,6 +140,8 @@ export interface RunNotification {
   readonly last: number;
   /** Whether the run is final. */
   readonly final: boolean;
+  /** Whether more than `last` may have changed in the row, such as the status. */
+  readonly changed: boolean;
 }
 
 /** `sweep` removes what is older than these times. It also clears the data of removed runs and sessions. */
@@ -162,7 +166,7 @@ export interface Store {
    */
   commit(writes: readonly Write[]): Promise<Outcome[]>;
   run(run_id: string): Promise<RunRow | undefined>;
-  /** The run's input; a store may drop it when the run is final. */
+  /** The run's input. */
   input(run_id: string): Promise<Message[] | undefined>;
   /** Batches with events after an id, oldest first, about `limit` events. The first batch may begin before the id. */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;
@@ -172,6 +176,8 @@ export interface Store {
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]>;
   /** Runs that are not final, oldest first; only those made after the run `after`, of one session or of all. */
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
+  /** Runs that ended at or after a time, in the order of their ends. */
+  ended(since: string, limit: number): Promise<RunRow[]>;
   /** Runs whose `due` has passed. */
   due(now: string, limit: number): Promise<RunRow[]>;
   /** The number of runs of a session that are not final. */

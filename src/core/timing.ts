@@ -16,8 +16,67 @@ export function within<T>(milliseconds: number, promise: Promise<T>): Promise<T>
   });
 }
 
-/** Resolves after so many milliseconds. */
-export const delay = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-  });
+/** A pause that can be ended early; one at a time. */
+export class Delay {
+  #end: (() => void) | undefined;
+  #closed = false;
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Resolves after so many milliseconds, or when the pause is ended. */
+  wait(milliseconds: number): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      this.#end = end;
+    });
+  }
+
+  end(): void {
+    this.#end?.();
+  }
+
+  /** Ends this pause, and all later ones at once. */
+  close(): void {
+    this.#closed = true;
+    this.end();
+  }
+}
+
+/** Milliseconds before the next attempt, after so many failures: short at first, as a restarted server is back soon. */
+export const backoff = (failures: number, first = 50, most = 1_000): number =>
+  Math.min(first * 2 ** (failures - 1), most);
+
+export interface RetryOptions {
+  /** Whether another attempt may succeed after this error. Default: after any. */
+  readonly again?: (error: unknown) => boolean;
+  /** To end the pauses early. When it is closed, the error of the last attempt is final. */
+  readonly delay?: Delay;
+}
+
+/** Repeats work that fails, after growing pauses. The work calls `progress` to begin with the shortest pause again. */
+export async function retry<T>(
+  work: (progress: () => void) => Promise<T>,
+  { again = () => true, delay = new Delay() }: RetryOptions = {},
+): Promise<T> {
+  let failures = 0;
+  const progress = (): void => {
+    failures = 0;
+  };
+  for (;;) {
+    try {
+      return await work(progress);
+    } catch (error) {
+      if (!again(error)) throw error;
+      failures += 1;
+      await delay.wait(backoff(failures));
+      if (delay.closed) throw error;
+    }
+  }
+}

@@ -1,7 +1,7 @@
 import { KindGuard, type Static, type TSchema, type TString } from '@sinclair/typebox';
 import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
 import { fail } from './errors.ts';
-import { cut } from './json.ts';
+import { cut, isObject } from './json.ts';
 
 /** Checks a value and returns it typed. A null of an optional field counts as absent, and is dropped. */
 export type Validator<T> = (value: unknown) => T;
@@ -24,9 +24,6 @@ export function compile<S extends TSchema>(schema: S, where = 'body'): Validator
   };
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Drops null where the schema has an optional field. Free-form objects keep their nulls. */
 function withoutNulls(schema: TSchema, value: unknown): unknown {
   if (KindGuard.IsArray(schema) && Array.isArray(value)) {
@@ -38,7 +35,7 @@ function withoutNulls(schema: TSchema, value: unknown): unknown {
       value,
     );
   }
-  if (!KindGuard.IsObject(schema) || !isRecord(value)) return value;
+  if (!KindGuard.IsObject(schema) || !isObject(value)) return value;
   const kept: Record<string, unknown> = { ...value };
   for (const [key, property] of Object.entries(schema.properties)) {
     if (!Object.hasOwn(kept, key)) continue;
@@ -50,7 +47,7 @@ function withoutNulls(schema: TSchema, value: unknown): unknown {
 
 /** Whether an object has the literal fields (`kind`, `type`) of one variant of a union. */
 function matchesLiterals(variant: TSchema, value: unknown): boolean {
-  if (!KindGuard.IsObject(variant) || !isRecord(value)) return false;
+  if (!KindGuard.IsObject(variant) || !isObject(value)) return false;
   return Object.entries(variant.properties).every(
     ([key, property]) => !KindGuard.IsLiteral(property) || value[key] === property.const,
   );

@@ -32,7 +32,7 @@ export const Link = Type.Object(
     ]),
     url: Uri,
   },
-  { $id: 'Link' },
+  { $id: 'Link', description: 'an address that belongs to the agent' },
 );
 export type Link = Static<typeof Link>;
 
@@ -41,9 +41,19 @@ export const Dependency = Type.Object(
     type: Type.Union([Type.Literal('agent'), Type.Literal('tool'), Type.Literal('model')]),
     name: Type.String(),
   },
-  { $id: 'Dependency' },
+  { $id: 'Dependency', description: 'an agent, tool or model that the agent uses' },
 );
 export type Dependency = Static<typeof Dependency>;
+
+/** An input to try an agent with. */
+export const Example = Type.Union(
+  [
+    Type.String(),
+    Type.Object({ title: Type.String({ description: 'shown instead of the prompt' }), prompt: Type.String() }),
+  ],
+  { $id: 'Example', description: 'an input to try the agent with' },
+);
+export type Example = Static<typeof Example>;
 
 /** An agent's description of itself. Every key is optional; unknown keys are passed through. */
 export const AgentMetadata = Type.Object(
@@ -57,6 +67,7 @@ export const AgentMetadata = Type.Object(
     capabilities: Type.Optional(Type.Array(Capability)),
     domains: Type.Optional(Type.Array(Type.String())),
     tags: Type.Optional(Type.Array(Type.String())),
+    examples: Type.Optional(Type.Array(Example, { maxItems: 20 })),
     created_at: Type.Optional(DateTime),
     updated_at: Type.Optional(DateTime),
     author: Type.Optional(Person),
@@ -65,7 +76,7 @@ export const AgentMetadata = Type.Object(
     dependencies: Type.Optional(Type.Array(Dependency)),
     recommended_models: Type.Optional(Type.Array(Type.String())),
   },
-  { $id: 'AgentMetadata', additionalProperties: true },
+  { $id: 'AgentMetadata', description: 'what an agent says about itself', additionalProperties: true },
 );
 export type AgentMetadata = Static<typeof AgentMetadata>;
 
@@ -78,7 +89,7 @@ export const AgentStatus = Type.Object(
       Type.Number({ minimum: 0, maximum: 100, description: 'completed / (completed + failed), in per cent' }),
     ),
   },
-  { $id: 'AgentStatus' },
+  { $id: 'AgentStatus', description: 'figures of the runs that this service has executed' },
 );
 export type AgentStatus = Static<typeof AgentStatus>;
 
@@ -92,6 +103,6 @@ export const AgentManifest = Type.Object(
     metadata: Type.Optional(AgentMetadata),
     status: Type.Optional(AgentStatus),
   },
-  { $id: 'AgentManifest' },
+  { $id: 'AgentManifest', description: 'the published description of an agent' },
 );
 export type AgentManifest = Static<typeof AgentManifest>;

@@ -6,12 +6,12 @@ import { AwaitResumeInput, RunMode, RunStatus, RunSummary } from './run.ts';
 import { Uuid } from './scalars.ts';
 import { SessionInput } from './session.ts';
 
-export const PingResponse = Type.Object({}, { $id: 'PingResponse' });
+export const PingResponse = Type.Object({}, { $id: 'PingResponse', description: 'an empty object' });
 export type PingResponse = Static<typeof PingResponse>;
 
 export const HealthResponse = Type.Object(
   { status: Type.Union([Type.Literal('ok'), Type.Literal('ready')]) },
-  { $id: 'HealthResponse' },
+  { $id: 'HealthResponse', description: 'ok: the process answers. ready: its store does, too' },
 );
 export type HealthResponse = Static<typeof HealthResponse>;
 
@@ -21,7 +21,10 @@ export const AgentsQuery = Type.Object({
 });
 export type AgentsQuery = Static<typeof AgentsQuery>;
 
-export const AgentsResponse = Type.Object({ agents: Type.Array(AgentManifest) }, { $id: 'AgentsResponse' });
+export const AgentsResponse = Type.Object(
+  { agents: Type.Array(AgentManifest) },
+  { $id: 'AgentsResponse', description: 'a page of manifests, by name' },
+);
 export type AgentsResponse = Static<typeof AgentsResponse>;
 
 // Not AgentName: an invalid name is answered like an unknown one, with 404.
@@ -47,11 +50,7 @@ export const RunResumeRequest = Type.Object(
     await_resume: AwaitResumeInput,
     mode: Type.Optional(RunMode),
   },
-  {
-    $id: 'RunResumeRequest',
-    description: 'null stands for an absent optional field; mode defaults to sync',
-    examples: [{ await_resume: { message: { parts: [{ content: 'yes' }] } }, mode: 'sync' }],
-  },
+  { $id: 'RunResumeRequest', description: 'null stands for an absent optional field; mode defaults to sync' },
 );
 export type RunResumeRequest = Static<typeof RunResumeRequest>;
 
@@ -75,6 +74,12 @@ export const RunHeaders = Type.Object({
     }),
   ),
   'on-disconnect': Type.Optional(OnDisconnect),
+  'rivulet-channel': Type.Optional(
+    Type.String({
+      pattern: '^[a-z\\d][a-z\\d_.-]{0,63}$',
+      description: 'the channel of a reply, such as playground, cli or slack; the run records it; default: api',
+    }),
+  ),
 });
 export type RunHeaders = Static<typeof RunHeaders>;
 
@@ -92,7 +97,7 @@ export const RunsResponse = Type.Object(
     runs: Type.Array(RunSummary, { description: 'newest first' }),
     next_cursor: Type.Optional(Type.String({ description: 'where the next page begins; absent on the last one' })),
   },
-  { $id: 'RunsResponse' },
+  { $id: 'RunsResponse', description: 'a page of runs, newest first' },
 );
 export type RunsResponse = Static<typeof RunsResponse>;
 
@@ -107,7 +112,10 @@ export const EventsQuery = Type.Object({
 });
 export type EventsQuery = Static<typeof EventsQuery>;
 
-export const RunEventsResponse = Type.Object({ events: Type.Array(Event) }, { $id: 'RunEventsResponse' });
+export const RunEventsResponse = Type.Object(
+  { events: Type.Array(Event) },
+  { $id: 'RunEventsResponse', description: 'the events after the cursor, oldest first' },
+);
 export type RunEventsResponse = Static<typeof RunEventsResponse>;
 
 export const SessionParams = Type.Object({ session_id: Uuid });

@@ -31,22 +31,36 @@ export type TrajectoryMetadata = Static<typeof TrajectoryMetadata>;
 export const PartMetadata = Type.Union([CitationMetadata, TrajectoryMetadata], { $id: 'PartMetadata' });
 export type PartMetadata = Static<typeof PartMetadata>;
 
-/** A piece of a message. With a name it is an artifact. It has `content` or `content_url`, never both. */
-export const MessagePart = Type.Object(
-  {
-    name: Type.Optional(Type.String({ description: 'makes the part an artifact' })),
-    content_type: Type.Optional(MediaType),
-    content: Type.Optional(Type.String()),
-    content_encoding: Type.Optional(
-      // No `default`: client generators would make the field a required one.
-      Type.Union([Type.Literal('plain'), Type.Literal('base64')], { description: 'plain where it is absent' }),
-    ),
-    content_url: Type.Optional(Uri),
-    metadata: Type.Optional(PartMetadata),
-  },
-  { $id: 'MessagePart', additionalProperties: true },
-);
+// No `default` here: client generators would make these fields required ones.
+const partFields = {
+  name: Type.Optional(Type.String({ description: 'makes the part an artifact' })),
+  content_type: Type.Optional(MediaType),
+  content: Type.Optional(Type.String({ description: 'text, or base64 where content_encoding says so' })),
+  content_encoding: Type.Optional(
+    Type.Union([Type.Literal('plain'), Type.Literal('base64')], { description: 'plain where it is absent' }),
+  ),
+  content_url: Type.Optional(Uri),
+  metadata: Type.Optional(PartMetadata),
+};
+
+/**
+ * A piece of a message. With a name it is an artifact. It has `content` or `content_url`, never both. Rivulet returns
+ * every part with a `content_type`. The type leaves it optional, because agents and clients write parts as well.
+ */
+export const MessagePart = Type.Object(partFields, {
+  $id: 'MessagePart',
+  description: 'a piece of a message; with a name it is an artifact',
+  additionalProperties: true,
+  required: ['content_type'],
+});
 export type MessagePart = Static<typeof MessagePart>;
+
+/** A part as a client or an agent writes it: the content type defaults to `text/plain`. */
+export const MessagePartInput = Type.Object(partFields, {
+  $id: 'MessagePartInput',
+  description: 'a piece of a message, with content or content_url; content_type defaults to text/plain',
+  additionalProperties: true,
+});
 
 export const Role = Type.String({
   pattern: '^(user|agent(\\/[a-zA-Z0-9_\\-]+)?)$',
@@ -62,7 +76,7 @@ export const Message = Type.Object(
     created_at: Type.Optional(DateTime),
     completed_at: Type.Optional(Type.Union([DateTime, Type.Null()])),
   },
-  { $id: 'Message', additionalProperties: true },
+  { $id: 'Message', description: 'a message of a run or a session', additionalProperties: true },
 );
 export type Message = Static<typeof Message>;
 
@@ -70,10 +84,14 @@ export type Message = Static<typeof Message>;
 export const MessageInput = Type.Object(
   {
     role: Type.Optional(Role),
-    parts: Type.Array(MessagePart),
+    parts: Type.Array(MessagePartInput),
     created_at: Type.Optional(DateTime),
     completed_at: Type.Optional(DateTime),
   },
-  { $id: 'MessageInput', additionalProperties: true },
+  {
+    $id: 'MessageInput',
+    description: 'a message of a request; the role defaults to user, the times to now',
+    additionalProperties: true,
+  },
 );
 export type MessageInput = Static<typeof MessageInput>;

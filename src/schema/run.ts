@@ -33,14 +33,27 @@ export const AwaitRequest = Type.Object(
     schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
     expires_at: Type.Optional(DateTime),
   },
-  { $id: 'AwaitRequest', additionalProperties: true },
+  { $id: 'AwaitRequest', description: 'what an awaiting run asks', additionalProperties: true },
 );
 export type AwaitRequest = Static<typeof AwaitRequest>;
 
 /** The reply to an AwaitRequest, with the same `type`. */
 export const AwaitResume = Type.Object(
-  { type: Type.Literal('message'), message: Message, id: Type.Optional(Type.String()) },
-  { $id: 'AwaitResume', additionalProperties: true },
+  {
+    type: Type.Literal('message'),
+    message: Message,
+    id: Type.Optional(Type.String()),
+    channel: Type.Optional(
+      Type.String({ description: 'the channel of the reply, such as api, playground, cli, in-process' }),
+    ),
+    received_at: Type.Optional(DateTime),
+    principal: Type.Optional(Type.String({ description: 'the authenticated caller that replied, where one is known' })),
+  },
+  {
+    $id: 'AwaitResume',
+    additionalProperties: true,
+    description: 'In run.in-progress: the reply that the run continues with. The server sets received_at and channel.',
+  },
 );
 export type AwaitResume = Static<typeof AwaitResume>;
 
@@ -53,9 +66,27 @@ export const AwaitResumeInput = Type.Object(
       Type.String({ description: 'the id of the await_request that it answers; default: the open one' }),
     ),
   },
-  { $id: 'AwaitResumeInput', additionalProperties: true },
+  { $id: 'AwaitResumeInput', description: 'the reply to the question of a run', additionalProperties: true },
 );
 export type AwaitResumeInput = Static<typeof AwaitResumeInput>;
+
+/** A question that a run has asked, and its reply. The messages' `created_at` are the times of both. */
+export const Question = Type.Object(
+  {
+    request: AwaitRequest,
+    reply: Type.Optional(AwaitResume),
+    position: Type.Integer({ minimum: 0, description: 'the number of messages of the output before the question' }),
+  },
+  { $id: 'Question', description: 'without a reply: the run still awaits it, ended, or withdrew the question' },
+);
+export type Question = Static<typeof Question>;
+
+/** What the agent reports with `context.usage`. A final run has it; absent where the agent reports nothing. */
+export const RunUsage = Type.Object(
+  { tokens: Type.Number({ minimum: 0, description: 'tokens of language models, as the agent counts them' }) },
+  { $id: 'RunUsage' },
+);
+export type RunUsage = Static<typeof RunUsage>;
 
 /** One execution of an agent: the state that its event log folds into. */
 export const Run = Type.Object(
@@ -65,18 +96,34 @@ export const Run = Type.Object(
     session_id: Type.Optional(Uuid),
     status: RunStatus,
     await_request: Type.Optional(AwaitRequest),
+    await_resume: Type.Optional(AwaitResume),
+    questions: Type.Optional(
+      Type.Array(Question, { description: 'all questions, in order; in events, only the final one has them' }),
+    ),
     output: Type.Array(Message),
     error: Type.Optional(ErrorBody),
+    usage: Type.Optional(RunUsage),
     created_at: DateTime,
     finished_at: Type.Optional(DateTime),
   },
-  { $id: 'Run' },
+  { $id: 'Run', description: 'one execution of an agent' },
 );
 export type Run = Static<typeof Run>;
 
+/** A run as `GET /runs/{run_id}` answers it: with its input. */
+export const RunDetails = Type.Object(
+  { ...Run.properties, input: Type.Array(Message, { description: 'the messages that the run was made with' }) },
+  { $id: 'RunDetails', description: 'a Run with its input' },
+);
+export type RunDetails = Static<typeof RunDetails>;
+
 /** A Run in a list. It has no output, so that the size of a page stays limited. */
 export const RunSummary = Type.Object(
-  { ...Run.properties, output: Type.Array(Message, { maxItems: 0, description: 'empty; GET /runs/{run_id} has it' }) },
-  { $id: 'RunSummary' },
+  {
+    ...Run.properties,
+    output: Type.Array(Message, { maxItems: 0, description: 'empty; GET /runs/{run_id} has it' }),
+    title: Type.String({ description: 'the beginning of the text of its input; empty where that has no text' }),
+  },
+  { $id: 'RunSummary', description: 'a Run in a list, without its output' },
 );
 export type RunSummary = Static<typeof RunSummary>;

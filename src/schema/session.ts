@@ -8,7 +8,7 @@ export const Session = Type.Object(
     history: Type.Array(HttpUrl, { description: 'URLs of messages, oldest first' }),
     state: Type.Optional(HttpUrl),
   },
-  { $id: 'Session' },
+  { $id: 'Session', description: 'a conversation: the URLs of its messages and of its state' },
 );
 export type Session = Static<typeof Session>;
 
@@ -19,6 +19,6 @@ export const SessionInput = Type.Object(
     history: Type.Optional(Type.Array(HttpUrl, { maxItems: 1_000 })),
     state: Type.Optional(HttpUrl),
   },
-  { $id: 'SessionInput' },
+  { $id: 'SessionInput', description: 'a session, also one of another server; a new one needs no history' },
 );
 export type SessionInput = Static<typeof SessionInput>;

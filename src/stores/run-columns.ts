@@ -8,6 +8,7 @@ export const runColumns = [
   'owner',
   'epoch',
   'status',
+  'title',
   'created_at',
   'finished_at',
   'tier',

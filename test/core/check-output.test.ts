@@ -47,7 +47,12 @@ describe('what an agent awaits', () => {
       {},
       'await.message.created_at: expected an',
     ],
-    ['an end that is none', { message: text('a'), expires_at: 'soon' }, {}, 'await.expires_at: is no date and time.'],
+    [
+      'an end that is none',
+      { message: text('a'), expires_at: 'soon' },
+      {},
+      'await.expires_at: expected an ISO 8601 date and time of the years 1 to 9999, such as 2026-01-31T12:00:00Z, got "soon".',
+    ],
     ['a negative wait', 'a', { expiresIn: -1 }, 'await.expiresIn: expected more than 0 and at most '],
     ['a wait of NaN', 'a', { expiresIn: Number.NaN }, 'got NaN.'],
     ['a wait without an end', 'a', { expiresIn: Number.POSITIVE_INFINITY }, 'got Infinity.'],
@@ -55,7 +60,7 @@ describe('what an agent awaits', () => {
     ['a schema that JSON cannot express', 'a', { schema: { a: Symbol('s') } }, 'await.schema.a: is a symbol'],
   ])('is refused by name where it is nonsense: %s', (_, request, options, problem) => {
     expect(() => awaited(request, options)).toThrow(problem);
-    expect(() => awaited(request, options)).toThrow(/^Agent a awaits something that is no await request: /);
+    expect(() => awaited(request, options)).toThrow(/^Agent a made an invalid await request: /);
   });
 });
 

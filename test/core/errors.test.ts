@@ -74,7 +74,7 @@ const hostile = new Proxy(new Error('m'), {
 });
 
 describe('the error of a run whose agent throws', () => {
-  const noError = { code: 'server_error', message: 'The agent threw something that is no Error.' };
+  const noError = { code: 'server_error', message: 'The agent threw a value that is not an Error.' };
   const quota = (data?: unknown) => new AgentError('quota', 'used up', data);
   const said = (data: object) => ({ code: 'server_error', message: 'used up', data: { ...data, code: 'quota' } });
 

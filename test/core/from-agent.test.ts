@@ -47,7 +47,9 @@ describe('the conversion of an agent’s return value', () => {
   });
 
   it('throws a clear error for an object that is not a stream', () => {
-    expect(() => fromAgent({ parts: [] } as never)).toThrow('You provided');
+    expect(() => fromAgent({ parts: [] } as never)).toThrow(
+      'expected an Observable, a promise or an iterable; got object',
+    );
   });
 
   it('runs the finally block of a generator that is unsubscribed', async () => {

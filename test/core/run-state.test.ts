@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { fold, reduce } from '../../src/core/run-state.ts';
+import { fold, reduce, transcriptOf } from '../../src/core/run-state.ts';
 import type { Event } from '../../src/schema/event.ts';
-import type { MessagePart } from '../../src/schema/message.ts';
+import type { Message, MessagePart } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
 
 const empty = (): Run => ({
@@ -93,5 +93,54 @@ describe('the reducer', () => {
     const run = empty();
     expect(reduce(run, { type: 'generic', generic: {} })).toBe(run);
     expect(reduce(run, { type: 'error', error: { code: 'server_error', message: 'b' } })).toBe(run);
+  });
+});
+
+describe('the questions of a Run', () => {
+  const now = '2026-01-01T00:00:00.000Z';
+  const message = (role: string, content: string): Message => ({
+    role,
+    parts: [{ content }],
+    created_at: now,
+    completed_at: now,
+  });
+  const asked = (id: string): Event => {
+    const await_request = { type: 'message' as const, id, message: message('agent/a', `question ${id}`) };
+    return { type: 'run.awaiting', run: { ...empty(), status: 'awaiting', await_request } };
+  };
+  const replied = (id: string): Event => {
+    const await_resume = { type: 'message' as const, id, message: message('user', `reply ${id}`) };
+    return { type: 'run.in-progress', run: { ...empty(), await_resume } };
+  };
+  const said = (content: string): Event => ({ type: 'message.completed', message: message('agent/a', content) });
+  const events = [said('one'), asked('1'), replied('1'), said('two'), said('three'), asked('2')];
+
+  it('are the same for fold and reduce, which never changes its input', () => {
+    const seen: [Run, string][] = [];
+    let run = empty();
+    for (const event of events) {
+      seen.push([run, JSON.stringify(run)]);
+      run = reduce(run, event);
+    }
+    expect(seen.map(([before]) => JSON.stringify(before))).toEqual(seen.map(([, text]) => text));
+    expect(structuredClone(events).reduce(fold, empty())).toEqual(run);
+    expect(run.questions?.map(({ request, reply, position }) => [request.id, reply?.id, position])).toEqual([
+      ['1', '1', 1],
+      ['2', undefined, 3],
+    ]);
+    expect(run.await_resume).toBeUndefined();
+  });
+
+  it('stand in their places in the transcript', () => {
+    const run = [...events, replied('2')].reduce(reduce, empty());
+    expect(transcriptOf(run).map(({ parts }) => parts[0]?.content)).toEqual([
+      'one',
+      'question 1',
+      'reply 1',
+      'two',
+      'three',
+      'question 2',
+      'reply 2',
+    ]);
   });
 });

@@ -150,7 +150,7 @@ describe('what an agent emits', () => {
     ],
   ])('is refused by name where it is nonsense: %s', (_, output, problem) => {
     expect(() => eventsFor(output as AgentOutput)).toThrow(problem);
-    expect(() => eventsFor(output as AgentOutput)).toThrow(/^Agent a emitted something that is no output: /);
+    expect(() => eventsFor(output as AgentOutput)).toThrow(/^Agent a emitted invalid output: /);
     expect(() => eventsFor(output as AgentOutput)).toThrow(RivuletError);
   });
 

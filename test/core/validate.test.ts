@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { covers } from '../../src/core/messages.ts';
 import { compile } from '../../src/core/validate.ts';
-import { RunCreateRequest } from '../../src/schema/api.ts';
-import { MessagePart } from '../../src/schema/message.ts';
+import * as agentSchemas from '../../src/schema/agent.ts';
+import * as apiSchemas from '../../src/schema/api.ts';
+import { MessagePartInput } from '../../src/schema/message.ts';
 
-const check = compile(RunCreateRequest);
+const check = compile(apiSchemas.RunCreateRequest);
 const message = (more: object): object => ({ parts: [{ content: 'a', ...more }] });
 const request = (more: object = {}): unknown => ({ agent_name: 'echo', input: [message({})], ...more });
 
@@ -47,6 +48,20 @@ describe('validation', () => {
     expect(() => check(given)).toThrow(text);
   });
 
+  it('says in words what each pattern expects, never as a regular expression', () => {
+    const unexplained: unknown[] = [];
+    const walk = (schema: unknown): void => {
+      if (typeof schema !== 'object' || schema === null) return;
+      if ('pattern' in schema && !('description' in schema)) unexplained.push(schema);
+      for (const inner of Object.values(schema)) walk(inner);
+    };
+    walk({ ...agentSchemas, ...apiSchemas });
+    expect(unexplained).toEqual([]);
+    expect(() => compile(agentSchemas.AgentName, 'name')('My Agent')).toThrow(
+      'name: expected a DNS label: 1 to 63 lower-case letters, digits and hyphens, with no hyphen at its ends, got "My Agent".',
+    );
+  });
+
   it('treats null as an absent optional field, at any depth, and drops it', () => {
     const given = {
       agent_name: 'echo',
@@ -72,7 +87,7 @@ describe('validation', () => {
 
   it('keeps null where the object is free-form', () => {
     const part = { content: 'a', extra: null, name: null, metadata: { kind: 'trajectory', tool_input: { a: null } } };
-    expect(compile(MessagePart)(part)).toEqual({
+    expect(compile(MessagePartInput)(part)).toEqual({
       content: 'a',
       extra: null,
       metadata: { kind: 'trajectory', tool_input: { a: null } },

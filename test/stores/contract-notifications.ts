@@ -14,15 +14,24 @@ export function notificationsContract(name: string, url: string): void {
       const recorder = await NotificationRecorder.of(one);
       const first = append(fresh(), ['1', '2']);
       await one.commit([first]);
-      await recorder.notified(first.row.run_id, { epoch: 1, last: 2, final: false });
+      await recorder.notified(first.row.run_id, { epoch: 1, last: 2, final: false, changed: true });
       const taken = { ...first.row, epoch: 2 };
       await other.commit([{ row: taken, from: 1, expect: 2, lines: [] }]);
-      await recorder.notified(first.row.run_id, { epoch: 2, last: 2, final: false });
+      await recorder.notified(first.row.run_id, { epoch: 2, last: 2, final: false, changed: true });
       const grown = append(taken, ['3'], { grown: true });
       await other.commit([grown]);
-      await recorder.notified(first.row.run_id, { epoch: 2, last: 3, final: false });
+      await recorder.notified(first.row.run_id, { epoch: 2, last: 3, final: false, changed: false });
       await other.commit([append(grown.row, ['4']), end({ ...grown.row, last: 4 }, 'failed')]);
-      await recorder.notified(first.row.run_id, { epoch: 2, last: 5, final: true });
+      await recorder.notified(first.row.run_id, { epoch: 2, last: 5, final: true, changed: true });
+    });
+
+    it('is told of a change that another write of the same commit follows', async () => {
+      const store = await open(url);
+      const recorder = await NotificationRecorder.of(store);
+      const first = append(fresh(), ['1']);
+      const grown = append(first.row, ['2'], { grown: true });
+      await store.commit([first, grown]);
+      await recorder.notified(first.row.run_id, { last: 2, changed: true });
     });
 
     it('is not notified of refused writes', async () => {

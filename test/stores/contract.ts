@@ -243,6 +243,24 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await listed({ agent_name, status: 'created' }, undefined, 1)).toEqual([ids[0]]);
     });
 
+    it('finds the runs that ended since a time, in that order', async () => {
+      const at = (second: number): string => `2031-01-01T00:00:0${second}.000Z`;
+      const ended = (second: number) => append(fresh({ status: 'completed', finished_at: at(second) }), ['1']);
+      const [late, early, between] = [ended(5), ended(1), ended(3)];
+      const open = append(fresh(), ['1']);
+      await store.commit([late, open, early, between]);
+      const ids = async (since: string, limit: number) => (await store.ended(since, limit)).map(({ run_id }) => run_id);
+      expect(await store.ended(at(3), 10)).toEqual([between.row, late.row]);
+      expect(await ids(at(1), 2)).toEqual([early.row.run_id, between.row.run_id]);
+      expect(await ids(at(6), 10)).toEqual([]);
+      const cancelled = end(open.row, 'cancelled');
+      await store.commit([{ ...cancelled, row: { ...cancelled.row, finished_at: at(4) } }]);
+      expect(await ids(at(4), 10)).toEqual([open.row.run_id, late.row.run_id]);
+      expect(await store.remove(late.row.run_id)).toBe(true);
+      expect(await ids(at(1), 10)).toEqual([early, between, open].map(({ row }) => row.run_id));
+      for (const { row } of [early, between, open]) await store.remove(row.run_id);
+    });
+
     it('finds the runs that are due, and the unfinished runs of a session', async () => {
       const session_id = `due-${Date.now()}`;
       const soon = append(fresh({ session_id, due: '2026-01-01T00:00:05.000Z' }), ['1']);

@@ -21,6 +21,7 @@ describe('a faulty store', () => {
       journal: (from) => from.journal(run_id),
       runs: (from) => from.runs({ session_id }, undefined, 10),
       unfinished: (from) => from.unfinished(session_id, '', 10),
+      ended: (from) => from.ended('', 10),
       due: (from) => from.due('', 10),
       count: (from) => from.count(session_id),
       key: (from) => from.key('a', 'b'),
@@ -71,7 +72,7 @@ describe('a faulty store', () => {
     const heard: unknown[] = [];
     await store.watch?.((moves) => heard.push(moves));
     plan.drops = (moves) => moves !== undefined;
-    watcher?.([{ run_id, epoch: 1, last: 1, final: false }]);
+    watcher?.([{ run_id, epoch: 1, last: 1, final: false, changed: true }]);
     watcher?.(undefined);
     expect(heard).toEqual([undefined]);
   });

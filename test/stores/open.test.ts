@@ -12,7 +12,7 @@ describe('a URL of a store', () => {
     ['mongo:', /^there is no store "mongo:"; use memory:, sqlite:PATH, redis:/],
     ['redis', /^there is no store "redis"; use /],
     ['redis:localhost', /^the store redis:localhost cannot be opened: a \/\/ has to follow the colon$/],
-    ['redis://localhost/data', /its path is the number of a database; got "\/data"$/],
+    ['redis://localhost/data', /its path has to be the number of a database; got "\/data"$/],
     [
       'redis://localhost/0?prefix={a}',
       /its prefix has to be at most 100 characters without spaces or braces; got "{a}"$/,
@@ -23,7 +23,7 @@ describe('a URL of a store', () => {
     ],
     [
       'postgres://user:50%@localhost:port/a',
-      /^the store postgres:\/\/user:\*\*\*@localhost:port\/a cannot be opened: it is no URL/,
+      /^the store postgres:\/\/user:\*\*\*@localhost:port\/a cannot be opened: it is not a URL/,
     ],
     [
       'redis://user:secret@127.0.0.1:1/0',

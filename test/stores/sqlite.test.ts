@@ -32,6 +32,7 @@ const newRow = (run_id: string): RunRow => ({
   finished_at: null,
   tier: 'durable',
   attempts: 0,
+  title: '',
   queued_at: null,
   due: null,
   on_disconnect: 'continue',
@@ -108,7 +109,7 @@ describe('a file', () => {
     const other = openDatabase(path);
     other.exec('PRAGMA user_version = 99');
     expect(() => new SqliteStore(path)).toThrow(
-      `${path} was written by a newer Rivulet (version 99, this one knows 3)`,
+      `${path} was written by a newer Rivulet (version 99, this one knows 4)`,
     );
     other.exec('PRAGMA user_version = 2');
     expect(() => new SqliteStore(path)).toThrow(
@@ -199,6 +200,28 @@ describe('a file', () => {
     await store.close();
     expect(rows.get()).toEqual({ count: 0 });
     other.close();
+  });
+
+  it('continues a history in its order after a kill', async () => {
+    const path = newPath();
+    const store = new SqliteStore(path);
+    const message = (resource_id: string) => ({
+      resource_id,
+      session_id: 's',
+      run_id: 'r',
+      content_type: 'application/json',
+      body: '{}',
+    });
+    const first = ['https://a/1', '/resources/one', 'https://a/2'];
+    await store.commit([grow(newRow('r'), ['1'], { resources: [message('one')], history: first })]);
+    const again = new SqliteStore(copyAfterKill(path));
+    const more = ['/resources/two', 'https://a/3', '/resources/one', 'https://a/1'];
+    const second = grow({ ...newRow('r'), last: 1 }, ['2'], { resources: [message('two')], history: more });
+    expect(await again.commit([second])).toEqual(['taken']);
+    expect((await again.session('s'))?.history).toEqual([...first, '/resources/two', 'https://a/3']);
+    expect(await again.commit([grow({ ...newRow('q'), session_id: 't' }, ['1'])])).toEqual(['taken']);
+    expect((await again.session('t'))?.history).toEqual([]);
+    await Promise.all([store.close(), again.close()]);
   });
 
   it('returns the same as a store in memory, whatever is written and whenever it is killed', async () => {

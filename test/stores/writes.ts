@@ -15,6 +15,7 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
     finished_at: null,
     tier: 'pinned',
     attempts: 0,
+    title: '',
     queued_at: null,
     due: null,
     on_disconnect: 'continue',

@@ -88,6 +88,13 @@ export class MemoryStore implements Store {
     );
   }
 
+  async ended(since: string, limit: number): Promise<RunRow[]> {
+    return firstRows(
+      this.#ended.ascending(({ row }) => (row.finished_at ?? '') >= since),
+      limit,
+    );
+  }
+
   async due(now: string, limit: number): Promise<RunRow[]> {
     return firstRows(this.#due.ascending(), limit, ({ row }) => (row.due ?? '') <= now);
   }
@@ -257,7 +264,6 @@ export class MemoryStore implements Store {
     run.row = row;
     if (isDue) this.#due.add(run);
     if (row.finished_at === null) return;
-    run.input = undefined;
     this.#ended.add(run);
     this.#unfinished.delete(run);
     const { session } = run;

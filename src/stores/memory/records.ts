@@ -5,8 +5,7 @@ import { Sorted } from './sorted.ts';
 /** A run in the memory store. */
 export interface RunRecord {
   row: RunRow;
-  /** Until the run is final; a run may be re-entered before. */
-  input: Write['input'];
+  readonly input: Write['input'];
   readonly log: MemoryLog;
   readonly session: SessionRecord;
   journal: string[];

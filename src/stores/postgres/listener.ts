@@ -1,7 +1,6 @@
 import { Socket } from 'node:net';
 import { Client, type ClientConfig, escapeIdentifier } from 'pg';
-import { within } from '../../core/timing.ts';
-import { backoff, Delay } from '../remote/retry.ts';
+import { Delay, retry, within } from '../../core/timing.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
 import { isPostgresUnavailable } from './errors.ts';
 
@@ -19,14 +18,12 @@ export class Listener implements Subscription {
   readonly #channel: string;
   readonly #onText: (text: string | undefined) => void;
   readonly #delay = new Delay();
-  readonly #done: Promise<void>;
+  readonly #done: Promise<unknown>;
   #resolveActive = (): void => {};
   #rejectActive = (_error: unknown): void => {};
   #socket: Socket | undefined;
   #client: Client | undefined;
-  #attempts = 0;
   #hasListened = false;
-  #closed = false;
 
   constructor(config: ClientConfig, channel: string, onText: (text: string | undefined) => void) {
     this.#config = {
@@ -41,31 +38,21 @@ export class Listener implements Subscription {
       this.#resolveActive = resolve;
       this.#rejectActive = reject;
     });
-    this.#done = this.#run();
+    // After a first success, a refusal may be a passing state of the server.
+    const again = (error: unknown): boolean => this.#hasListened || isPostgresUnavailable(error);
+    this.#done = retry((progress) => this.#listen(progress), { again, delay: this.#delay }).catch(this.#rejectActive);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     this.#rejectActive(new Error('the store is closed'));
-    this.#delay.end();
+    this.#delay.close();
     if (this.#client !== undefined) await within(closeTimeout, this.#client.end()).catch(() => {});
     this.#socket?.destroy();
     await this.#done;
   }
 
-  async #run(): Promise<void> {
-    while (!this.#closed) {
-      // `#listen` always rejects in the end.
-      const error = await this.#listen().catch((reason: unknown) => reason);
-      // After a first success, the same error may be a passing state of the server.
-      if (!this.#hasListened && !isPostgresUnavailable(error)) return this.#rejectActive(error);
-      if (!this.#closed) await this.#delay.wait(backoff(this.#attempts));
-      this.#attempts += 1;
-    }
-  }
-
   /** Rejects when the connection ends, or does not answer a check. */
-  async #listen(): Promise<never> {
+  async #listen(progress: () => void): Promise<never> {
     const socket = new Socket();
     const client = new Client({ ...this.#config, stream: () => socket });
     const lost = new Delay();
@@ -77,7 +64,7 @@ export class Listener implements Subscription {
       await client.query(`LISTEN ${this.#channel}`);
       // `end()` works from now on only: that of a client that is still connecting never resolves.
       this.#client = client;
-      this.#attempts = 0;
+      progress();
       this.#resolveActive();
       if (this.#hasListened) this.#onText(undefined);
       this.#hasListened = true;

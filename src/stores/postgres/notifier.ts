@@ -1,5 +1,5 @@
-import type { RunRow } from '../../core/store.ts';
-import { backoff, Delay } from '../remote/retry.ts';
+import type { RunRow, Write } from '../../core/store.ts';
+import { Delay, retry } from '../../core/timing.ts';
 import { notificationLine } from '../remote/shared-subscription.ts';
 
 /** Sends each text as a notification. */
@@ -22,49 +22,53 @@ const sendInterval = 5;
 export class Notifier {
   readonly #notify: Notify;
   readonly #delay = new Delay();
-  readonly #lines = new Map<string, string>();
+  /** By run, its row, and whether one of the writes has changed more than `last`. */
+  readonly #pending = new Map<string, { readonly row: RunRow; readonly changed: boolean }>();
   #sending: Promise<void> | undefined;
-  #closing = false;
 
   constructor(notify: Notify) {
     this.#notify = notify;
   }
 
-  notify(rows: readonly RunRow[]): void {
-    for (const row of rows) this.#lines.set(row.run_id, notificationLine(row));
-    // Without lines, `#send` would end before its promise is assigned here.
-    if (this.#lines.size > 0) this.#sending ??= this.#send();
+  notify(writes: readonly Write[]): void {
+    for (const { row, grown } of writes) {
+      const changed = grown !== true || this.#pending.get(row.run_id)?.changed === true;
+      this.#pending.set(row.run_id, { row, changed });
+    }
+    // Without any, `#send` would end before its promise is assigned here.
+    if (this.#pending.size > 0) this.#sending ??= this.#send();
   }
 
   /** Resolves when all pending notifications were sent or have failed. */
   async close(): Promise<void> {
-    this.#closing = true;
-    this.#delay.end();
+    this.#delay.close();
     await this.#sending;
   }
 
   async #send(): Promise<void> {
-    let failed = false;
-    for (let attempts = 0; failed || this.#lines.size > 0; attempts = failed ? attempts + 1 : 0) {
-      // An empty text means that any run may have changed.
-      const texts: string[] = failed || this.#lines.size > maxRuns ? [''] : pack(this.#lines.values());
-      this.#lines.clear();
-      failed = await this.#notify(texts).then(
-        () => false,
-        () => true,
-      );
-      if (!this.#closing) await this.#delay.wait(failed ? backoff(attempts) : sendInterval);
-      if (this.#closing && failed) break;
+    while (this.#pending.size > 0) {
+      let failed = false;
+      const send = async (): Promise<void> => {
+        // An empty text means that any run may have changed.
+        const texts: string[] = failed || this.#pending.size > maxRuns ? [''] : pack(this.#pending.values());
+        this.#pending.clear();
+        failed = true;
+        await this.#notify(texts);
+      };
+      // Fails only where the store is closed. Other nodes then find the changes when they poll.
+      await retry(send, { delay: this.#delay }).catch(() => {});
+      await this.#delay.wait(sendInterval);
     }
     this.#sending = undefined;
   }
 }
 
-/** Joins lines to as few texts as possible. */
-function pack(lines: Iterable<string>): string[] {
+/** Joins the lines of notifications to as few texts as possible. */
+function pack(pending: Iterable<{ readonly row: RunRow; readonly changed: boolean }>): string[] {
   const texts: string[] = [];
   let text = '';
-  for (const line of lines) {
+  for (const { row, changed } of pending) {
+    const line = notificationLine(row, changed);
     if (text !== '' && Buffer.byteLength(text) + Buffer.byteLength(line) > maxBytes) {
       texts.push(text);
       text = '';

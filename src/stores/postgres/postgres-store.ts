@@ -15,7 +15,7 @@ import type {
   Store,
   Write,
 } from '../../core/store.ts';
-import { within } from '../../core/timing.ts';
+import { retry, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { sanitizeText, sessionChanges } from '../remote/session-changes.ts';
@@ -134,6 +134,10 @@ export class PostgresStore implements Store {
     return this.#all(this.#sql.unfinished, session_id, after, limit);
   }
 
+  async ended(since: string, limit: number): Promise<RunRow[]> {
+    return this.#all(this.#sql.ended, since, limit);
+  }
+
   async due(now: string, limit: number): Promise<RunRow[]> {
     return this.#all(this.#sql.due, now, limit);
   }
@@ -209,7 +213,7 @@ export class PostgresStore implements Store {
         : this.#writePool.query<CommitRow>(query),
     );
     const { outcomes = [] } = found.rows[0] ?? {};
-    this.#notifier.notify(writes.filter((_, index) => outcomes[index] === 'taken').map(({ row }) => row));
+    this.#notifier.notify(writes.filter((_, index) => outcomes[index] === 'taken'));
     return outcomes;
   }
 
@@ -288,15 +292,11 @@ function sanitizeValue(value: unknown): unknown {
   return typeof value === 'string' ? sanitizeText(value) : value;
 }
 
-async function retryRolledBack<T>(transaction: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await transaction();
-    } catch (error) {
-      const isRolledBack = error instanceof DatabaseError && rolledBack.has(error.code ?? '');
-      if (!isRolledBack || attempt === maxAttempts) throw error;
-    }
-  }
+function retryRolledBack<T>(transaction: () => Promise<T>): Promise<T> {
+  let attempts = 1;
+  const again = (error: unknown): boolean =>
+    error instanceof DatabaseError && rolledBack.has(error.code ?? '') && attempts++ < maxAttempts;
+  return retry(transaction, { again });
 }
 
 /** A write as the SQL function `take` reads it. */

@@ -10,6 +10,7 @@ export const tables = `
     owner text COLLATE "C",
     epoch integer NOT NULL,
     status text COLLATE "C" NOT NULL,
+    title text NOT NULL,
     created_at text COLLATE "C" NOT NULL,
     finished_at text COLLATE "C",
     tier text COLLATE "C" NOT NULL,

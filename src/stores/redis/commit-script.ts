@@ -128,7 +128,7 @@ for i, w in ipairs(writes) do
   if not is_fine and not has_written then return error(letter) end
   letters[i] = is_fine and letter or 'r'
   if letters[i] == 't' then
-    lines[#lines + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or ' 0 ') .. w.run_id
+    lines[#lines + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or w.row and ' 2 ' or ' 0 ') .. w.run_id
   end
 end
 local answer = table.concat(letters)

@@ -24,8 +24,8 @@ import type { Redis } from 'ioredis';
 //   figures:AGENT      hash    completed, failed, tokens, seconds
 //   commit:WRITER      string  number of the last commit of an open store, and a letter for each write; expires after a day
 //
-// Applied writes are published on the channel `moved`, a line for each: epoch, last, 1 where the run is final or else 0,
-// run_id.
+// Applied writes are published on the channel `moved`, a line for each: epoch, last, 1 where the run is final, 2 where
+// more than `last` may have changed, or else 0, run_id.
 
 /** Version of the layout above. */
 const layout = 1;

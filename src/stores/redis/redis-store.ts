@@ -15,7 +15,7 @@ import type {
   Store,
   Write,
 } from '../../core/store.ts';
-import { within } from '../../core/timing.ts';
+import { backoff, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
@@ -77,7 +77,7 @@ export class RedisStore implements Store {
       // The client must not send commands again: reads fail soon, and `CommitQueue` repeats commits.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
-      retryStrategy: (times) => Math.min(times * 50, 1_000),
+      retryStrategy: (failures) => backoff(failures),
       // The server has become a replica; its name may resolve to the new primary.
       reconnectOnError: ({ message }) => /(?:^|: -?)READONLY\b/.test(message),
     });
@@ -143,21 +143,12 @@ export class RedisStore implements Store {
     return this.#list('ZRANGEBYLEX', set, `(${after}`, limit);
   }
 
+  async ended(since: string, limit: number): Promise<RunRow[]> {
+    return this.#byTime('ended', `${timestamp(since)}`, '+inf', limit);
+  }
+
   async due(now: string, limit: number): Promise<RunRow[]> {
-    const redis = this.#redis;
-    const [, found] = await redis.rivuletList(
-      this.#prefix,
-      'ZRANGEBYSCORE',
-      'due',
-      '-inf',
-      `${timestamp(now)}`,
-      limit,
-      limit,
-      '',
-      '',
-      '',
-    );
-    return parseRows(found);
+    return this.#byTime('due', '-inf', `${timestamp(now)}`, limit);
   }
 
   async count(session_id: string): Promise<number> {
@@ -263,6 +254,13 @@ export class RedisStore implements Store {
       next = `(${last}`;
     }
     return found;
+  }
+
+  /** Reads a sorted set of runs by their times. */
+  async #byTime(set: string, from: string, to: string, limit: number): Promise<RunRow[]> {
+    const range = 'ZRANGEBYSCORE';
+    const [, found] = await this.#redis.rivuletList(this.#prefix, range, set, from, to, limit, limit, '', '', '');
+    return parseRows(found);
   }
 
   #key(kind: string, id: string): string {

@@ -1,6 +1,6 @@
 import type { Outcome, Write } from '../../core/store.ts';
+import { Delay, retry } from '../../core/timing.ts';
 import type { CommitFailure } from './errors.ts';
-import { backoff, Delay } from './retry.ts';
 
 /** Sends a commit with its number to the server. Resolves with the outcome of each write. */
 type Send = (writes: readonly Write[], number: number) => Promise<Outcome[]>;
@@ -19,7 +19,6 @@ export class CommitQueue {
   readonly #delay = new Delay();
   #number = 0;
   #last: Promise<unknown> = Promise.resolve();
-  #closing = false;
 
   constructor(send: Send, classify: (error: unknown) => CommitFailure) {
     this.#send = send;
@@ -28,7 +27,7 @@ export class CommitQueue {
 
   /** @throws the server's error, where nothing was applied and the same commit may succeed later */
   commit(writes: readonly Write[]): Promise<Outcome[]> {
-    if (this.#closing) return Promise.reject(new Error('the store is closed'));
+    if (this.#delay.closed) return Promise.reject(new Error('the store is closed'));
     const commit = this.#last.then(() => (writes.length === 0 ? [] : this.#sendUntilAnswered(writes)));
     this.#last = commit.catch(() => {});
     return commit;
@@ -41,8 +40,7 @@ export class CommitQueue {
 
   /** Stops retrying. Resolves when each commit was answered or has failed. */
   async close(): Promise<void> {
-    this.#closing = true;
-    this.#delay.end();
+    this.#delay.close();
     await this.#last;
   }
 
@@ -51,19 +49,20 @@ export class CommitQueue {
    */
   async #sendUntilAnswered(writes: readonly Write[], inDoubt = false): Promise<Outcome[]> {
     this.#number += 1;
-    for (let attempts = 0; ; attempts += 1) {
-      try {
-        return await this.#send(writes, this.#number);
-      } catch (error) {
-        const failure = this.#classify(error);
-        // The server compares the number first, so this is true of a copy that was sent before as well.
-        if (failure === 'rejected') return this.#sendSeparately(writes, error);
-        if (!inDoubt && failure === 'too_large' && isLarge(writes)) return [{ rejected: error }];
-        inDoubt ||= failure === 'unanswered';
-        if (!inDoubt) throw error;
-        if (!this.#closing) await this.#delay.wait(backoff(attempts));
-        if (this.#closing) throw error;
-      }
+    let failure: CommitFailure | undefined;
+    const again = (error: unknown): boolean => {
+      failure = this.#classify(error);
+      if (failure === 'rejected') return false;
+      inDoubt ||= failure === 'unanswered';
+      return inDoubt;
+    };
+    try {
+      return await retry(() => this.#send(writes, this.#number), { again, delay: this.#delay });
+    } catch (error) {
+      // The server compares the number first, so this is true of a copy that was sent before as well.
+      if (failure === 'rejected') return this.#sendSeparately(writes, error);
+      if (!inDoubt && failure === 'too_large' && isLarge(writes)) return [{ rejected: error }];
+      throw error;
     }
   }
 

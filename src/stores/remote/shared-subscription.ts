@@ -67,17 +67,18 @@ export class SharedSubscription {
   }
 }
 
-/** The line of a notification for a write of that row. Redis builds the same line in the commit script. */
-export const notificationLine = ({ run_id, epoch, last, status }: RunRow): string =>
-  `${epoch} ${last} ${isFinal(status) ? 1 : 0} ${run_id}`;
+/** The line of a notification for writes that led to a row. Redis builds the same line in the commit script. */
+export const notificationLine = ({ run_id, epoch, last, status }: RunRow, changed: boolean): string =>
+  `${epoch} ${last} ${isFinal(status) ? 1 : changed ? 2 : 0} ${run_id}`;
 
 /** The last change of each run; undefined for a text of another program, after which any run may have changed. */
 function parseNotification(text: string): RunNotification[] | undefined {
   const moves = new Map<string, RunNotification>();
   for (const line of text.split('\n')) {
-    const [, epoch, last, final, run_id] = /^(\d+) (\d+) ([01]) (.+)$/.exec(line) ?? [];
+    const [, epoch, last, kind, run_id] = /^(\d+) (\d+) ([012]) (.+)$/.exec(line) ?? [];
     if (run_id === undefined) return undefined;
-    moves.set(run_id, { run_id, epoch: Number(epoch), last: Number(last), final: final === '1' });
+    const changed = kind !== '0' || moves.get(run_id)?.changed === true;
+    moves.set(run_id, { run_id, epoch: Number(epoch), last: Number(last), final: kind === '1', changed });
   }
   return [...moves.values()];
 }

@@ -1,5 +1,6 @@
 import { BoxedMap } from '../../core/collections.ts';
 import type { Batch, RunRow, Write } from '../../core/store.ts';
+import { charsOf, packLines, unpackLines } from './packed-lines.ts';
 import type { Statements } from './statements.ts';
 
 /** Characters of a run's newest events up to which they have no row of their own; about as many as a page has. */
@@ -16,13 +17,16 @@ const trimBatch = 256;
 interface ActiveRun {
   readonly run_id: string;
   readonly epoch: number;
+  /** The number of its session. */
+  readonly session: number;
   /** Id of its last event, and of the last one with a row of its own. */
   last: number;
   lastStored: number;
   /** The oldest commit with events that have no row of their own. */
   since: number;
   /**
-   * The events after `lastStored`. The lines of a write are one text, because the garbage collector copies each string.
+   * The events after `lastStored`. The packed lines of a write are one text, because the garbage collector copies each
+   * string.
    */
   texts: string[];
   journal: string[];
@@ -30,7 +34,7 @@ interface ActiveRun {
 }
 
 /** The events after `lastStored` and the journal entries of a run that are only in the commit log so far. */
-export type PendingEvents = Pick<ActiveRun, 'lastStored' | 'texts' | 'journal'>;
+export type PendingEvents = Pick<ActiveRun, 'session' | 'lastStored' | 'texts' | 'journal'>;
 
 /**
  * The log of commits: all events of a commit, of whatever runs, are one row. With a row for each run, a commit would
@@ -107,11 +111,8 @@ export class CommitLog {
   }
 
   /** Adds a new run with its first events. Its row must have been inserted without any. */
-  begin(row: RunRow, lines: readonly string[], journal: readonly string[] = []): void {
-    const { run_id, epoch } = row;
-    const run: ActiveRun = { run_id, epoch, last: 0, lastStored: 0, since: 0, texts: [], journal: [], chars: 0 };
-    this.#active.set(run_id, run);
-    this.#write(run, lines, journal);
+  begin({ run_id, epoch }: RunRow, session: number, lines: readonly string[], journal: readonly string[] = []): void {
+    this.#write(this.#track(run_id, { epoch, last: 0, session }), lines, journal);
   }
 
   /**
@@ -144,7 +145,7 @@ export class CommitLog {
     const run = this.#pending.get(run_id);
     if (run === undefined || run.last <= after) return undefined;
     const skip = Math.max(0, after - run.lastStored);
-    const lines = run.texts.join('\n').split('\n');
+    const lines = unpackLines(run.texts.join('\n'));
     return { first: run.lastStored + skip + 1, lines: lines.slice(skip, skip + limit) };
   }
 
@@ -155,16 +156,35 @@ export class CommitLog {
   #find(run_id: string): ActiveRun | undefined {
     const known = this.#active.get(run_id);
     if (known !== undefined) return known;
-    const row = this.#sql.run.get(run_id);
-    if (row === undefined || row.finished_at !== null) return undefined;
-    const { epoch, last } = row;
-    const run: ActiveRun = { run_id, epoch, last, lastStored: last, since: 0, texts: [], journal: [], chars: 0 };
+    const stored = this.#sql.unfinishedRun.get(run_id);
+    return stored && this.#track(run_id, stored);
+  }
+
+  #track(run_id: string, { epoch, last, session }: Pick<ActiveRun, 'epoch' | 'last' | 'session'>): ActiveRun {
+    const run: ActiveRun = {
+      run_id,
+      epoch,
+      session,
+      last,
+      lastStored: last,
+      since: 0,
+      texts: [],
+      journal: [],
+      chars: 0,
+    };
     this.#active.set(run_id, run);
     return run;
   }
 
   #write(run: ActiveRun, lines: readonly string[], journal: readonly string[]): void {
-    const entry = { run_id: run.run_id, first: run.last + 1, count: lines.length, text: lines.join('\n'), journal };
+    const entry = {
+      run_id: run.run_id,
+      first: run.last + 1,
+      count: lines.length,
+      text: packLines(lines),
+      chars: charsOf(lines),
+      journal,
+    };
     const body = format(entry);
     // Checked here, where the error belongs to one write.
     if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
@@ -173,7 +193,7 @@ export class CommitLog {
     if (run.chars >= rowChars) this.#moveToRow(run);
   }
 
-  #add(run: ActiveRun, { count, text, journal }: Entry): void {
+  #add(run: ActiveRun, { count, text, chars, journal }: Entry): void {
     if (run.texts.length === 0) {
       run.since = this.#position + 1;
       this.#pending.set(run.run_id, run);
@@ -182,8 +202,8 @@ export class CommitLog {
     // One by one: thousands of arguments of a call would overflow the stack.
     for (const line of journal) run.journal.push(line);
     run.last += count;
-    run.chars += text.length;
-    this.#chars += text.length;
+    run.chars += chars;
+    this.#chars += chars;
   }
 
   #moveToRow(run: ActiveRun): void {
@@ -210,9 +230,11 @@ export class CommitLog {
 interface Entry {
   readonly run_id: string;
   readonly first: number;
-  /** Number of events, and their lines. */
+  /** Number of events, and their packed lines. */
   readonly count: number;
   readonly text: string;
+  /** Characters of its lines before they were packed. */
+  readonly chars: number;
   readonly journal: readonly string[];
 }
 
@@ -233,7 +255,8 @@ function parse(body: string): Entry[] {
     if (run_id === '' || journalStart + journalCount >= lines.length) break;
     const text = lines.slice(at + 1, journalStart).join('\n');
     const end = journalStart + journalCount;
-    entries.push({ run_id, first, count, text, journal: lines.slice(journalStart, end) });
+    const chars = charsOf(unpackLines(text));
+    entries.push({ run_id, first, count, text, chars, journal: lines.slice(journalStart, end) });
     at = end;
   }
   return entries;

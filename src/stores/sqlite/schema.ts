@@ -3,8 +3,8 @@ import type { Database } from './driver.ts';
 /** A condition that few runs meet. Queries have to repeat it to use the partial indexes. */
 export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
 
-/** Version of the files that this Rivulet writes. Versions 1 and 2 were never released. */
-const version = 3;
+/** Version of the files that this Rivulet writes. Versions 1 to 3 were never released. */
+const version = 4;
 
 /** Each index adds to the cost of a run, so most indexes are partial and contain few runs. */
 const schema = `
@@ -15,6 +15,7 @@ const schema = `
     owner TEXT,
     epoch INTEGER NOT NULL,
     status TEXT NOT NULL,
+    title TEXT NOT NULL,
     created_at TEXT NOT NULL,
     finished_at TEXT,
     tier TEXT NOT NULL,
@@ -85,16 +86,8 @@ const schema = `
   ) STRICT;
   CREATE INDEX sessions_idle ON sessions (used_at) WHERE idle = 1 AND session_id IS NOT NULL;
   CREATE INDEX sessions_removed ON sessions (session) WHERE session_id IS NULL;
-  -- A message of a run has its run_id. A URL that a client named has none, and is listed once.
-  CREATE TABLE history (
-    session INTEGER NOT NULL,
-    position INTEGER NOT NULL,
-    url TEXT NOT NULL,
-    run_id TEXT,
-    PRIMARY KEY (session, position)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX history_of_run ON history (run_id) WHERE run_id IS NOT NULL;
-  CREATE INDEX history_named ON history (session, url) WHERE run_id IS NULL;
+  -- Messages, states and other resources. A history consists of its session's listed resources and of the URLs in
+  -- the table below. Both tables take their positions from one counter, which gives a history its order.
   CREATE TABLE resources (
     position INTEGER PRIMARY KEY,
     resource_id TEXT NOT NULL UNIQUE,
@@ -105,8 +98,17 @@ const schema = `
     session INTEGER NOT NULL,
     listed INTEGER NOT NULL
   ) STRICT;
+  -- A covering index: a history is read without the bodies.
+  CREATE INDEX resources_listed ON resources (session, run_id, resource_id) WHERE listed = 1;
   -- Resources that no history lists, such as a session's state.
   CREATE INDEX resources_unlisted ON resources (session, run_id) WHERE listed = 0;
+  -- URLs that clients named for a history. Each is listed once.
+  CREATE TABLE history (
+    position INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    url TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX history_of_session ON history (session, url);
   CREATE TABLE figures (
     agent_name TEXT PRIMARY KEY,
     completed INTEGER NOT NULL,

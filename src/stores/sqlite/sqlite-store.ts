@@ -16,9 +16,11 @@ import type {
 import type { Message } from '../../schema/message.ts';
 import { figuresOfCommit } from '../figures.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
-import { CommitLog } from './commit-log.ts';
+import { CommitLog, type PendingEvents } from './commit-log.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
+import { charsOf, packLines, unpackLines } from './packed-lines.ts';
 import { prepareFile } from './schema.ts';
+import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';
 import { removeRun, sweepFor } from './sweep.ts';
 
@@ -44,6 +46,7 @@ export class SqliteStore implements Store {
   readonly #sql: Statements;
   readonly #unlock: () => void;
   readonly #log: CommitLog;
+  readonly #sessions: FileSessions;
   /** Written into the file when it is opened. A process that finds another token there must not write any more. */
   readonly #token = randomUUID();
   /** Whether a transaction has failed, so that memory may differ from the file. */
@@ -71,6 +74,7 @@ export class SqliteStore implements Store {
       db.exec(`PRAGMA busy_timeout = ${lockTime}`);
       this.#db = db;
       this.#log = new CommitLog(this.#sql);
+      this.#sessions = new FileSessions(this.#sql);
       this.#recover();
     } catch (error) {
       if (db?.isTransaction) db.exec('ROLLBACK');
@@ -124,10 +128,10 @@ export class SqliteStore implements Store {
     let count = 0;
     let chars = 0;
     for (const { first, body } of this.#sql.events.iterate(run_id, after)) {
-      const lines = body.split('\n');
+      const lines = unpackLines(body);
       found.push({ first, lines });
       count += lines.length;
-      chars += body.length;
+      chars += charsOf(lines);
       if (count >= limit || chars >= pageChars) return found;
     }
     return newest === undefined ? found : [...found, newest];
@@ -149,6 +153,10 @@ export class SqliteStore implements Store {
         ? this.#sql.unfinished.all(after, limit)
         : this.#sql.unfinishedOfSession.all(session_id, after, limit),
     );
+  }
+
+  async ended(since: string, limit: number): Promise<RunRow[]> {
+    return this.#current(this.#sql.ended.all(since, limit));
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
@@ -237,6 +245,7 @@ export class SqliteStore implements Store {
   #recover(): void {
     if (!this.#failed) return;
     this.#log.recover();
+    this.#sessions.recover();
     this.#failed = false;
   }
 
@@ -257,97 +266,52 @@ export class SqliteStore implements Store {
     const session = expect === 0 && write.input !== undefined ? this.#insertRun(write) : this.#updateRun(write);
     if (session === undefined) return 'fenced';
     if (key !== undefined) sql.insertKey.run(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
-    if (write.resources || write.history || write.state !== undefined) updateSession(sql, write, session);
+    if (write.resources || write.history || write.state !== undefined) this.#sessions.update(write, session);
     return 'taken';
   }
 
   /** Returns the number of the run's session; undefined where the run exists already. */
   #insertRun({ row, lines, journal, input }: Write): number | undefined {
     const isActive = !isFinal(row.status) && lines.length > 0;
+    const found = this.#sessions.find(row.session_id);
+    const { session } = found;
     const values = valuesOf(isActive ? { ...row, last: 0 } : row, runColumns);
-    const session = this.#sql.insertRun.get(...values, JSON.stringify(input), row.session_id)?.session;
-    if (session === undefined) return undefined;
-    this.#sql.insertSession.run(session, row.session_id, row.owner, row.created_at);
-    if (isActive) this.#log.begin(row, lines, journal);
-    else this.#insertLog(row.run_id, 0, lines.length, lines, journal);
+    if (this.#sql.insertRun.run(...values, JSON.stringify(input), session).changes === 0) return undefined;
+    this.#sessions.use(found, row);
+    if (isActive) this.#log.begin(row, session, lines, journal);
+    else this.#insertLog(row.run_id, 0, { lines, journal });
     return session;
   }
 
   /**
    * Stores pending events of the commit log as well. Returns the number of the run's session; undefined where fenced.
    */
-  #updateRun({ row, expect, from = row.epoch, lines, journal = [] }: Write): number | undefined {
+  #updateRun({ row, expect, from = row.epoch, ...added }: Write): number | undefined {
     const { run_id } = row;
     if (!this.#log.matches(run_id, from, expect)) return undefined;
-    const { lastStored, ...pending } = this.#log.release(run_id) ?? { lastStored: expect, texts: [], journal: [] };
-    const session = this.#sql.updateRun.get(...valuesOf(row, mutableColumns), run_id, from, lastStored)?.session;
-    if (session === undefined) {
+    const pending = this.#log.release(run_id);
+    const lastStored = pending?.lastStored ?? expect;
+    if (this.#sql.updateRun.run(...valuesOf(row, mutableColumns), run_id, from, lastStored).changes === 0) {
       if (lastStored === expect) return undefined;
       throw new Error(`the row of run ${run_id} does not match the commit log`);
     }
-    this.#insertLog(
-      run_id,
-      lastStored,
-      expect + lines.length,
-      [...pending.texts, ...lines],
-      [...pending.journal, ...journal],
-    );
-    return session;
+    this.#insertLog(run_id, expect, added, pending);
+    return pending?.session ?? this.#sql.endOfRun.get(run_id)?.session;
   }
 
-  /** Inserts the events after one until another, and journal entries. A text may have the lines of several events. */
-  #insertLog(
-    run_id: string,
-    after: number,
-    last: number,
-    texts: readonly string[],
-    journal: readonly string[] = [],
-  ): void {
+  /** Inserts the events and journal entries of a write, after those of the run that were pending. */
+  #insertLog(run_id: string, expect: number, { lines, journal = [] }: Added, pending?: PendingEvents): void {
+    const after = pending?.lastStored ?? expect;
+    const last = expect + lines.length;
+    const texts = [...(pending?.texts ?? []), ...(lines.length > 0 ? [packLines(lines)] : [])];
+    const entries = [...(pending?.journal ?? []), ...journal];
     if (last > after) this.#sql.insertEvents.run(run_id, after + 1, last, texts.join('\n'));
-    if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
+    if (entries.length > 0) this.#sql.insertJournal.run(run_id, entries.join('\n'));
   }
 }
+
+type Added = Pick<Write, 'lines' | 'journal'>;
 
 /** Whether a write only appends to the log, as most writes do. */
 const appendsOnly = ({ grown, lines, when, resources, history, state, ended, key }: Write): boolean =>
   grown === true && lines.length > 0 && !when && !resources && !history && state === undefined && !ended && !key;
-
-const resourcePrefix = '/resources/';
-
-/**
- * Adds the resources, history and state of a write to its session. The messages of a run are new, and each is listed in
- * the history of the same write. Only URLs that a client names may be in the history already.
- */
-function updateSession(sql: Statements, write: Write, session: number): void {
-  const { row, resources = [], state } = write;
-  const history = write.history?.map(replaceNul) ?? [];
-  const own = new Set<string>();
-  for (const { resource_id, run_id } of resources)
-    if (run_id === row.run_id) own.add(`${resourcePrefix}${resource_id}`);
-  const added = new Set(history.filter((url) => own.has(url) || !isInHistory(sql, session, url)));
-  for (const { resource_id, session_id, run_id, content_type, body } of resources) {
-    const url = `${resourcePrefix}${resource_id}`;
-    const listed = own.has(url) && added.has(url) ? 1 : 0;
-    sql.insertResource.run(resource_id, session_id, run_id, content_type, body, session, listed);
-  }
-  for (const url of added) sql.insertHistory.run(session, session, url, own.has(url) ? row.run_id : null);
-  if (state !== undefined) setState(sql, session, row.session_id, replaceNul(state));
-}
-
-/** These URLs come from clients, and SQLite cannot store a NUL character. */
-const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);
-
-function isInHistory(sql: Statements, session: number, url: string): boolean {
-  if (sql.namedByClient.get(session, url) !== undefined) return true;
-  return (
-    url.startsWith(resourcePrefix) && sql.listedMessage.get(url.slice(resourcePrefix.length), session) !== undefined
-  );
-}
-
-/** Deletes the previous state, but no resource of another session and no message, which a client may have named. */
-function setState(sql: Statements, session: number, session_id: string, state: string): void {
-  const before = sql.state.get(session)?.state ?? null;
-  if (before === state) return;
-  sql.setState.run(state, session);
-  if (before?.startsWith(resourcePrefix)) sql.deleteState.run(before.slice(resourcePrefix.length), session, session_id);
-}

@@ -24,20 +24,18 @@ function prepareWrites(db: Database) {
     rollback: db.prepare<[]>('ROLLBACK'),
     owner: db.prepare<[], { token: string }>('SELECT token FROM owner'),
     setOwner: db.prepare<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
-    // A new session gets the next number here, and its row with `insertSession`, so that it is looked up by id once.
-    insertRun: db.prepare<Value[], { session: number }>(
-      `INSERT INTO runs (${columnList}, input, session) VALUES (${runColumns.map(() => '?').join(', ')}, ?,
-       coalesce(${sessionNumber}, (SELECT coalesce(max(session), 0) + 1 FROM sessions)))
-       ON CONFLICT (run_id) DO NOTHING RETURNING session`,
+    insertRun: db.prepare<Value[]>(
+      `INSERT INTO runs (${columnList}, input, session) VALUES (${runColumns.map(() => '?').join(', ')}, ?, ?)
+       ON CONFLICT (run_id) DO NOTHING`,
     ),
     insertSession: db.prepare<[number, string, string | null, string]>(
-      `INSERT INTO sessions (session, session_id, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)
-       ON CONFLICT (session) DO UPDATE SET idle = 0 WHERE idle = 1`,
+      'INSERT INTO sessions (session, session_id, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)',
     ),
+    useSession: db.prepare<[number]>('UPDATE sessions SET idle = 0 WHERE session = ?'),
     // The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
-    updateRun: db.prepare<Value[], { session: number }>(
+    updateRun: db.prepare<Value[]>(
       `UPDATE runs SET ${mutableColumns.map((column) => `${column} = ?`).join(', ')}
-       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL RETURNING session`,
+       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL`,
     ),
     insertCommit: db.prepare<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: db.prepare<[number]>('DELETE FROM commits WHERE position < ?'),
@@ -50,14 +48,13 @@ function prepareWrites(db: Database) {
     insertKey: db.prepare<[string, string, string, string, number, string]>(
       'INSERT OR REPLACE INTO keys (scope, key, hash, run_id, after, created_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
-    insertHistory: db.prepare<[session: number, of: number, url: string, run_id: string | null]>(
-      `INSERT INTO history (session, position, url, run_id)
-       VALUES (?, 1 + coalesce((SELECT position FROM history WHERE session = ? ORDER BY position DESC LIMIT 1), 0), ?, ?)`,
+    insertUrl: db.prepare<[position: number, session: number, url: string]>(
+      'INSERT INTO history (position, session, url) VALUES (?, ?, ?)',
     ),
     setState: db.prepare<[string, number]>('UPDATE sessions SET state = ? WHERE session = ?'),
-    insertResource: db.prepare<[string, string, string | null, string, string, session: number, listed: number]>(
-      `INSERT INTO resources (resource_id, session_id, run_id, content_type, body, session, listed)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    insertResource: db.prepare<Value[]>(
+      `INSERT INTO resources (position, resource_id, session_id, run_id, content_type, body, session, listed)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     addFigures: db.prepare<[string, number, number, number, number]>(
       `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
@@ -76,6 +73,9 @@ function prepareReads(db: Database) {
   return {
     commits: db.prepare<[], { position: number; body: string }>('SELECT position, body FROM commits ORDER BY position'),
     run: db.prepare<[string], RunRow>(`SELECT ${columnList} FROM runs WHERE run_id = ? AND ${notRemoved}`),
+    unfinishedRun: db.prepare<[string], { epoch: number; last: number; session: number }>(
+      'SELECT epoch, last, session FROM runs WHERE run_id = ? AND finished_at IS NULL',
+    ),
     input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
     events: db.prepare<[string, number], { first: number; body: string }>(
       'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
@@ -89,18 +89,28 @@ function prepareReads(db: Database) {
     ),
     count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
     otherUnfinished: { alone: other('<>'), first: other('<'), last: other('>') },
+    ended: db.prepare<[since: string, limit: number], RunRow>(
+      `SELECT ${columnList} FROM runs WHERE finished_at >= ? ORDER BY finished_at LIMIT ?`,
+    ),
     due: db.prepare<[string, number], RunRow>(`SELECT ${columnList} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
     key: db.prepare<[string, string], Key>(
       'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
     ),
-    session: db.prepare<[string], { session: number; state: string | null }>(
-      'SELECT session, state FROM sessions WHERE session_id = ?',
+    session: db.prepare<[string], { session: number; state: string | null; idle: number }>(
+      'SELECT session, state, idle FROM sessions WHERE session_id = ?',
+    ),
+    newestSession: db.prepare<[], { session: number | null }>('SELECT max(session) AS session FROM sessions'),
+    newestPosition: db.prepare<[], { position: number }>(
+      `SELECT max(coalesce((SELECT max(position) FROM resources), 0),
+                  coalesce((SELECT max(position) FROM history), 0)) AS position`,
     ),
     state: db.prepare<[number], { state: string | null }>('SELECT state FROM sessions WHERE session = ?'),
-    history: db.prepare<[number], { url: string }>('SELECT url FROM history WHERE session = ? ORDER BY position'),
-    namedByClient: db.prepare<[number, string]>(
-      'SELECT 1 FROM history INDEXED BY history_named WHERE session = ? AND url = ? AND run_id IS NULL',
+    history: db.prepare<[number], { url: string }>(
+      `SELECT position, '/resources/' || resource_id AS url
+       FROM resources INDEXED BY resources_listed WHERE session = ?1 AND listed = 1
+       UNION ALL SELECT position, url FROM history WHERE session = ?1 ORDER BY position`,
     ),
+    listedUrl: db.prepare<[number, string]>('SELECT 1 FROM history WHERE session = ? AND url = ?'),
     listedMessage: db.prepare<[string, number]>(
       'SELECT 1 FROM resources WHERE resource_id = ? AND session = ? AND listed = 1',
     ),
@@ -117,6 +127,15 @@ function prepareReads(db: Database) {
 function prepareRemoval(db: Database) {
   const byId = (sql: string) => db.prepare<[run_id: string]>(sql);
   const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
+  const ofRun = (listed: number) =>
+    db.prepare<[session: number, run_id: string]>(
+      `DELETE FROM resources WHERE session = ? AND run_id = ? AND listed = ${listed}`,
+    );
+  const someResources = (listed: number) =>
+    db.prepare<[session: number, limit: number]>(
+      `DELETE FROM resources WHERE position IN
+       (SELECT position FROM resources WHERE session = ? AND listed = ${listed} LIMIT ?)`,
+    );
   type Run = { run_id: string; session: number; finished_at: string };
   return {
     endOfRun: db.prepare<[string], { session: number; finished_at: string | null }>(
@@ -124,11 +143,8 @@ function prepareRemoval(db: Database) {
     ),
     insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
     deleteRun: byId('DELETE FROM runs WHERE run_id = ?'),
-    deleteHistory: db.prepare<[string], { url: string }>('DELETE FROM history WHERE run_id = ? RETURNING url'),
-    deleteResource: byId('DELETE FROM resources WHERE resource_id = ?'),
-    deleteUnlisted: db.prepare<[number, string]>(
-      'DELETE FROM resources WHERE session = ? AND run_id = ? AND listed = 0',
-    ),
+    deleteListed: ofRun(1),
+    deleteUnlisted: ofRun(0),
     deleteState: db.prepare<[string, number, string]>(
       'DELETE FROM resources WHERE resource_id = ? AND session = ? AND session_id = ? AND run_id IS NULL',
     ),
@@ -151,13 +167,10 @@ function prepareRemoval(db: Database) {
       'SELECT session FROM sessions WHERE session_id IS NULL LIMIT 1',
     ),
     runOfSession: db.prepare<[number], Run>('SELECT run_id, session, finished_at FROM runs WHERE session = ? LIMIT 1'),
-    clearHistory: db.prepare<[number, number, number], { url: string; run_id: string | null }>(
-      `DELETE FROM history WHERE session = ? AND position IN
-       (SELECT position FROM history WHERE session = ? LIMIT ?) RETURNING url, run_id`,
-    ),
-    clearResources: db.prepare<[number, number]>(
-      `DELETE FROM resources WHERE position IN
-       (SELECT position FROM resources WHERE session = ? AND listed = 0 LIMIT ?)`,
+    clearListed: someResources(1),
+    clearUnlisted: someResources(0),
+    clearUrls: db.prepare<[number, number]>(
+      'DELETE FROM history WHERE position IN (SELECT position FROM history WHERE session = ? LIMIT ?)',
     ),
     oldRun: db.prepare<[string], Run>('SELECT run_id, session, finished_at FROM runs WHERE finished_at < ? LIMIT 1'),
     idleSession: db.prepare<[string], { session: number }>(

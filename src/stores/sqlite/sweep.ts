@@ -21,7 +21,7 @@ function deleteRun(sql: Statements, run_id: string, session: number, finished_at
 
 /** Deletes a run with its messages. */
 export function removeRun(sql: Statements, run_id: string, session: number, finished_at: string): void {
-  for (const { url } of sql.deleteHistory.all(run_id)) sql.deleteResource.run(idOf(url));
+  sql.deleteListed.run(session, run_id);
   sql.deleteUnlisted.run(session, run_id);
   deleteRun(sql, run_id, session, finished_at);
 }
@@ -59,11 +59,8 @@ function clearSession(sql: Statements, session: number): boolean {
     deleteRun(sql, run.run_id, session, run.finished_at);
     return true;
   }
-  const messages = sql.clearHistory.all(session, session, stepRows);
-  for (const { url, run_id } of messages) if (run_id !== null) sql.deleteResource.run(idOf(url));
-  if (messages.length > 0 || sql.clearResources.run(session, stepRows).changes > 0) return true;
+  for (const clear of [sql.clearListed, sql.clearUrls, sql.clearUnlisted])
+    if (clear.run(session, stepRows).changes > 0) return true;
   sql.deleteSession.run(session);
   return true;
 }
-
-const idOf = (url: string): string => url.slice('/resources/'.length);

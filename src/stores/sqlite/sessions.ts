@@ -1,0 +1,94 @@
+import type { Resource, RunRow, Write } from '../../core/store.ts';
+import type { Statements } from './statements.ts';
+
+const resourcePrefix = '/resources/';
+
+/** A session by its number. `idle` is 1 where it has no runs, and undefined where the session has no row yet. */
+interface NumberedSession {
+  readonly session: number;
+  readonly idle?: number;
+}
+
+/**
+ * The sessions of a file, with their resources and histories. The file belongs to one process, so the next number and
+ * the next position are known in memory. Methods that write must be called in a transaction; after a failed one,
+ * `recover` reads the file again.
+ */
+export class FileSessions {
+  readonly #sql: Statements;
+  /** The number of the newest session. */
+  #newest = 0;
+  /** The position of the newest resource or URL. */
+  #position = 0;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  recover(): void {
+    this.#newest = this.#sql.newestSession.get()?.session ?? 0;
+    this.#position = this.#sql.newestPosition.get()?.position ?? 0;
+  }
+
+  /** A new session has the next number, and gets its row with `use`. */
+  find(session_id: string): NumberedSession {
+    return this.#sql.session.get(session_id) ?? { session: this.#newest + 1 };
+  }
+
+  /** Called after the run was inserted, so that a refused one leaves no session behind. */
+  use({ session, idle }: NumberedSession, { session_id, owner, created_at }: RunRow): void {
+    if (idle === undefined) {
+      this.#sql.insertSession.run(session, session_id, owner, created_at);
+      this.#newest = session;
+    } else if (idle === 1) this.#sql.useSession.run(session);
+  }
+
+  /**
+   * Adds the resources, history and state of a write to its session. The messages of a run are new, and each is listed
+   * in the history of the same write. Only URLs that a client names may be in the history already.
+   */
+  update({ row, resources = [], history = [], state }: Write, session: number): void {
+    const own = new Map<string, Resource>();
+    for (const resource of resources)
+      if (resource.run_id === row.run_id) own.set(`${resourcePrefix}${resource.resource_id}`, resource);
+    const listed = new Set<Resource>();
+    for (const name of history) {
+      const url = replaceNul(name);
+      const message = own.get(url);
+      if (message === undefined) this.#addUrl(session, url);
+      else if (!listed.has(message)) {
+        this.#insert(message, session, 1);
+        listed.add(message);
+      }
+    }
+    for (const resource of resources) if (!listed.has(resource)) this.#insert(resource, session, 0);
+    if (state !== undefined) this.#setState(session, row.session_id, replaceNul(state));
+  }
+
+  #insert({ resource_id, session_id, run_id, content_type, body }: Resource, session: number, listed: number): void {
+    this.#position += 1;
+    const { insertResource } = this.#sql;
+    insertResource.run(this.#position, resource_id, session_id, run_id, content_type, body, session, listed);
+  }
+
+  /** A URL that a client named, which may be that of a message. */
+  #addUrl(session: number, url: string): void {
+    const id = url.startsWith(resourcePrefix) ? url.slice(resourcePrefix.length) : undefined;
+    if (id !== undefined && this.#sql.listedMessage.get(id, session) !== undefined) return;
+    if (this.#sql.listedUrl.get(session, url) !== undefined) return;
+    this.#position += 1;
+    this.#sql.insertUrl.run(this.#position, session, url);
+  }
+
+  /** Deletes the previous state, but no resource of another session and no message, which a client may have named. */
+  #setState(session: number, session_id: string, state: string): void {
+    const before = this.#sql.state.get(session)?.state ?? null;
+    if (before === state) return;
+    this.#sql.setState.run(state, session);
+    if (before?.startsWith(resourcePrefix))
+      this.#sql.deleteState.run(before.slice(resourcePrefix.length), session, session_id);
+  }
+}
+
+/** These URLs come from clients, and SQLite cannot store a NUL character. */
+const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);

@@ -1,0 +1,25 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { encode } from '../../src/core/encode.ts';
+import { packLines, unpackLines } from '../../src/stores/sqlite/packed-lines.ts';
+
+const part = (more: object): string => encode({ type: 'message.part', part: { content_type: 'text/plain', ...more } });
+
+it('returns every line as it was packed', () => {
+  const line = fc.oneof(
+    fc.string({ unit: 'binary' }).map((content) => part({ content })),
+    fc.record({ content: fc.string(), content_encoding: fc.constant('plain') }).map(part),
+    fc.json().map((json) => JSON.stringify({ type: 'generic', generic: JSON.parse(json) })),
+  );
+  fc.assert(
+    fc.property(fc.array(line, { minLength: 1 }), (lines) => {
+      expect(unpackLines(packLines(lines))).toEqual(lines);
+    }),
+  );
+});
+
+it('stores little more than the content of a token', () => {
+  const tokens = Array.from({ length: 10 }, (_, n) => `token ${n} `);
+  const text = packLines(tokens.map((content) => part({ content })));
+  expect(text.length).toBeLessThan(tokens.join('').length + 2 * tokens.length);
+});
