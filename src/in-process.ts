@@ -1,16 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Static, TSchema } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, type Observable } from 'rxjs';
+import { agentsQuery, checks, runIn, runsQuery, sessionIn, textsOf } from './call-checks.ts';
 import { broken, ClientError } from './client/client-error.ts';
 import { Events } from './client/events.ts';
 import {
   type Begin,
   eventsOf,
+  type FeedEvent,
+  type Followed,
+  type FollowedFeed,
+  type FollowedRun,
   type FollowOptions,
   type Numbered,
   type Reconnect,
-  type Source,
+  type RunsFilter,
 } from './client/follow.ts';
 import { pathOf } from './client/http.ts';
 import type { Input, Reply } from './client/input.ts';
@@ -21,37 +24,28 @@ import {
   type CallOptions,
   idIn,
   newKey,
-  type OnceOptions,
+  type ResumeOptions,
   type Rivulet,
   type RunOptions,
   replying,
+  runsOf,
   type StartOptions,
   type WatchOptions,
+  type WatchRunsOptions,
 } from './client/rivulet.ts';
 import { fail, RivuletError } from './core/errors.ts';
 import { reasonOf } from './core/json.ts';
 import { isFinal, isSettled } from './core/run-state.ts';
-import { compile, type Validator } from './core/validate.ts';
 import type { Engine } from './engine/engine.ts';
 import { newId } from './engine/ids.ts';
 import type { CursorOptions } from './engine/log/cursor.ts';
 import { JsonSize } from './http/json-size.ts';
 import type { HttpLimits } from './http/limits.ts';
-import { cursorIn, listRuns, runOptions } from './protocols/acp/runs.ts';
+import { cursorIn, feedOf, listRuns, runOptions } from './http/run-requests.ts';
 import type { AgentManifest } from './schema/agent.ts';
-import {
-  AgentsQuery,
-  ResourceParams,
-  RunCreateRequest,
-  RunHeaders,
-  RunParams,
-  RunResumeRequest,
-  RunsQuery,
-  type RunsResponse,
-  SessionParams,
-} from './schema/api.ts';
+import type { AgentsQuery, RunsQuery, RunsResponse } from './schema/api.ts';
 import type { Event } from './schema/event.ts';
-import type { Run, RunStatus } from './schema/run.ts';
+import type { Run, RunDetails, RunStatus, RunSummary } from './schema/run.ts';
 import type { Session } from './schema/session.ts';
 
 export interface InProcessOptions {
@@ -107,10 +101,10 @@ export class InProcess implements Rivulet {
     });
   }
 
-  resume(run_id: string, reply: Reply, options: OnceOptions = {}): Promise<Run> {
+  resume(run_id: string, reply: Reply, options: ResumeOptions = {}): Promise<Run> {
     return this.#call(options, async () => {
       const id = runIn(run_id);
-      const { body, headers } = this.#received(replying(reply, options.idempotency_key));
+      const { body, headers } = this.#received(replying(reply, { channel: 'in-process', ...options }));
       const { await_resume } = checks.resume(body);
       const { run } = await this.#engine.resume(id, await_resume, runOptions(checks.headers(headers)));
       return JSON.parse(run);
@@ -121,15 +115,21 @@ export class InProcess implements Rivulet {
     return this.#call(options, async () => JSON.parse(await this.#engine.cancel(runIn(run_id))));
   }
 
-  get(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#call(options, async () => JSON.parse(await this.#engine.run(runIn(run_id))));
+  get(run_id: string, options?: CallOptions): Promise<RunDetails> {
+    return this.#call(options, async () => JSON.parse(await this.#engine.details(runIn(run_id))));
   }
 
   runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
     return this.#call(options, async () => {
-      const query = checks.runs(Value.Convert(RunsQuery, Value.Default(RunsQuery, textsOf(filter))));
-      return JSON.parse(await listRuns(this.#engine, query));
+      return JSON.parse(await listRuns(this.#engine, runsQuery(filter)));
     });
+  }
+
+  watchRuns(filter: RunsFilter = {}, options: WatchRunsOptions = {}): Observable<RunSummary> {
+    return runsOf(
+      this.#follow(() => ({ filter, after: 0 }), options),
+      options,
+    );
   }
 
   remove(run_id: string, options?: CallOptions): Promise<void> {
@@ -138,8 +138,7 @@ export class InProcess implements Rivulet {
 
   agents(page: AgentsQuery = allAgents, options?: CallOptions): Promise<AgentManifest[]> {
     return this.#call(options, async () => {
-      const query = Value.Convert(AgentsQuery, Value.Default(AgentsQuery, textsOf(page)));
-      const { limit = 10, offset = 0 } = checks.agents(query);
+      const { limit = 10, offset = 0 } = agentsQuery(page);
       return copyOf(await this.#engine.manifests(limit, offset));
     });
   }
@@ -184,24 +183,29 @@ export class InProcess implements Rivulet {
     for (const follower of this.#followers) follower.abort(stopping);
   }
 
-  #follow(source: () => Source, options: FollowOptions): Events {
-    return new Events((left) => this.#events(source(), options, left));
+  #follow(source: () => FollowedRun, options: FollowOptions): Events;
+  #follow(source: () => FollowedFeed, options: FollowOptions): Events<FeedEvent>;
+  #follow(source: () => Followed, options: FollowOptions): Events<Event | FeedEvent> {
+    return new Events((left, isLoop) => this.#events(source(), options, left, isLoop));
   }
 
   async *#events(
-    source: Source,
-    { until, signal }: FollowOptions,
+    source: Followed,
+    options: FollowOptions,
     left: AbortSignal,
-  ): AsyncGenerator<Event, void, undefined> {
+    isLoop: boolean,
+  ): AsyncGenerator<Event | FeedEvent, void, undefined> {
     // Before the retries: a runtime that stops would refuse every attempt, and the reader would retry for ever.
     if (this.#stopping) throw this.#refusal(fail('stopping'));
     // Not one signal for all readers: on Node 20, AbortSignal.any() leaves an entry with its source for good.
     const follower = new AbortController();
+    const { signal } = options;
     const any = AbortSignal.any([left, follower.signal, ...(signal === undefined ? [] : [signal])]);
     this.#followers.add(follower);
     try {
-      const isEnd = until === 'settled' ? isSettled : isFinal;
-      yield* eventsOf((one, ended) => this.#connection(one, ended), this.#options.reconnect, source, isEnd, any);
+      const connect = (one: Followed, ended: AbortSignal) =>
+        'filter' in one ? this.#feed(one, ended) : this.#connection(one, ended);
+      yield* eventsOf(connect, this.#options.reconnect, source, options, any, isLoop);
     } finally {
       this.#followers.delete(follower);
     }
@@ -211,7 +215,7 @@ export class InProcess implements Rivulet {
    * The events that one HTTP stream would carry: of a run that it begins, those until the run settles; of an existing
    * run, all after the cursor.
    */
-  async *#connection(source: Source, signal: AbortSignal): AsyncGenerator<Iterable<Numbered>, void, undefined> {
+  async *#connection(source: FollowedRun, signal: AbortSignal): AsyncGenerator<Iterable<Numbered>, void, undefined> {
     const isEnd: (status: RunStatus) => boolean = 'begin' in source ? isSettled : isFinal;
     // Without the signal: if the caller leaves while the run begins, the disconnect policy of the run applies.
     const { cursor, leave } = await this.#call({}, () => this.#open(source));
@@ -242,7 +246,10 @@ export class InProcess implements Rivulet {
       }
       signal.throwIfAborted();
       gone = false;
-      if (!ended) throw broken('interrupted', 'The stream ended before its run.');
+      if (ended) return;
+      throw this.#stopping
+        ? this.#refusal(fail('stopping'))
+        : broken('interrupted', 'The stream ended before its run.');
     } catch (error) {
       gone = signal.aborted;
       throw gone ? signal.reason : this.#refusal(error, 0);
@@ -254,7 +261,27 @@ export class InProcess implements Rivulet {
     }
   }
 
-  async #open(source: Source) {
+  /** The events that one HTTP stream of a feed would carry. */
+  async *#feed({ filter, after }: FollowedFeed, signal: AbortSignal): AsyncGenerator<Numbered[], void, undefined> {
+    const reader = await this.#call({}, () => this.#engine.watchRuns(...feedOf(runsQuery(filter), after)));
+    const close = (): void => reader.close();
+    signal.addEventListener('abort', close, { once: true });
+    if (signal.aborted) close();
+    try {
+      for await (const events of reader) {
+        yield events.map(({ type, data, position = 0 }) => ({ id: position, event: { type, ...JSON.parse(data) } }));
+      }
+      signal.throwIfAborted();
+      throw broken('interrupted', 'The stream ended early.');
+    } catch (error) {
+      throw signal.aborted ? signal.reason : this.#refusal(error, 0);
+    } finally {
+      signal.removeEventListener('abort', close);
+      close();
+    }
+  }
+
+  async #open(source: FollowedRun) {
     if ('begin' in source) {
       const { run_id, after } = await this.#create(source.begin);
       return this.#read(run_id, { after, until: 'settled' });
@@ -285,7 +312,7 @@ export class InProcess implements Rivulet {
     if (bytes.length > bodyLimit) throw fail('body_too_large');
     new JsonSize(bodyValues).add(bytes);
     const given = Object.entries(textsOf(headers)).map(([name, value]) => [name.toLowerCase(), value]);
-    return { body: JSON.parse(text), headers: Object.fromEntries(given) };
+    return { body: bodyIn(text), headers: Object.fromEntries(given) };
   }
 
   /** @throws ClientError, or the reason of the signal */
@@ -314,42 +341,6 @@ export class InProcess implements Rivulet {
   }
 }
 
-/** Compiled when it is first needed: a runtime that only serves never needs its own. */
-function checked<S extends TSchema>(schema: S, where: string): Validator<Static<S>> {
-  let check: Validator<Static<S>> | undefined;
-  return (value) => {
-    check ??= compile(schema, where);
-    return check(value);
-  };
-}
-
-const checks = {
-  create: checked(RunCreateRequest, 'body'),
-  resume: checked(RunResumeRequest, 'body'),
-  headers: checked(RunHeaders, 'headers'),
-  run: checked(RunParams, 'path'),
-  session: checked(SessionParams, 'path'),
-  resource: checked(ResourceParams, 'path'),
-  runs: checked(RunsQuery, 'query'),
-  agents: checked(AgentsQuery, 'query'),
-};
-
-function runIn(run_id: string): string {
-  pathOf('runs', run_id);
-  return checks.run({ run_id }).run_id.toLowerCase();
-}
-
-function sessionIn(session_id: string): string {
-  pathOf('sessions', session_id);
-  return checks.session({ session_id }).session_id.toLowerCase();
-}
-
-/** The values that are defined, as text: what a URL or headers would carry. */
-const textsOf = (values: object): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]])),
-  );
-
 /** @throws RivuletError `body_not_json` */
 function jsonOf(body: object): string {
   try {
@@ -357,6 +348,19 @@ function jsonOf(body: object): string {
   } catch (error) {
     throw fail('body_not_json', reasonOf(error).replace(/\.$/, ''));
   }
+}
+
+/** Texts of JSON.stringify have no other form of these keys. */
+const suspicious = /"(__proto__|constructor)":/;
+
+/** Refuses the keys that the parser of a server refuses. @throws RivuletError `body_not_json` */
+function bodyIn(text: string): unknown {
+  if (!suspicious.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value: unknown) => {
+    const isForbidden = key === 'constructor' ? Object.hasOwn(Object(value), 'prototype') : key === '__proto__';
+    if (isForbidden) throw fail('body_not_json', 'it has the key __proto__ or constructor.prototype');
+    return value;
+  });
 }
 
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value));

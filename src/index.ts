@@ -3,7 +3,7 @@ export { openBackend } from './backend.ts';
 export type { ClientErrorFields } from './client/client-error.ts';
 export { ClientError } from './client/client-error.ts';
 export type { Events, OpenReader } from './client/events.ts';
-export type { Break, FollowOptions, Reconnect } from './client/follow.ts';
+export type { Break, FollowOptions, Reconnect, RunsFilter } from './client/follow.ts';
 export type { Input, PartInput, Reply } from './client/input.ts';
 export type {
   CallOptions,
@@ -12,6 +12,7 @@ export type {
   RunOptions,
   StartOptions,
   WatchOptions,
+  WatchRunsOptions,
 } from './client/rivulet.ts';
 export type {
   Agent,
@@ -33,7 +34,7 @@ export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts'
 export { AgentError } from './core/errors.ts';
 export type { HasText } from './core/parts.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
-export { canBecome, fold, isFinal, isSettled, reduce, transitions } from './core/run-state.ts';
+export { canBecome, fold, isFinal, isSettled, reduce, transcriptOf, transitions } from './core/run-state.ts';
 export type {
   AgentFigures,
   Batch,

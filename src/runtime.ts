@@ -20,7 +20,7 @@ export interface HostOptions {
   /** Decides which process executes a run. Required with a store that processes share: see `openBackend`. */
   readonly dispatcher?: Dispatcher;
   /** Whether this process executes runs; where several share a store, some may only serve. Default true. */
-  readonly works?: boolean;
+  readonly worker?: boolean;
   /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address that a server listens on. */
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
@@ -104,7 +104,7 @@ export class LocalRuntime extends InProcess implements Runtime {
 
   /** Opens what the options name; runs are executed after `startEngine`. @throws as `createRuntime` */
   static async open(options: RuntimeOptions): Promise<LocalRuntime> {
-    const { agents, works = true, publicUrl, foreign = {}, log = noLog } = options;
+    const { agents, worker = true, publicUrl, foreign = {}, log = noLog } = options;
     const [limits, bodies] = [parseLimits(options.limits), httpLimits(options)];
     const registry = agents instanceof Registry ? agents : new Registry(hosted(agents));
     const fetchResource = createFetch(foreign);
@@ -117,7 +117,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       registry,
       store,
       dispatcher,
-      executesRuns: works,
+      worker,
       fetchResource,
       publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? addressOf(base),
       logFor: (run_id) => log.child({ run_id }),

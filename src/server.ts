@@ -1,27 +1,35 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { KindGuard, type TSchema } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
 import Fastify, {
   type FastifyInstance,
   type FastifyPluginAsync,
   type FastifyRequest,
+  type FastifySchemaCompiler,
   type FastifyServerOptions,
 } from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { fail } from './core/errors.ts';
+import { compile } from './core/validate.ts';
+import type { Engine } from './engine/engine.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
 import { acceptJson } from './http/body.ts';
 import { Connections } from './http/connections.ts';
-import { handleError, pathOf } from './http/errors.ts';
-import { healthRoutes } from './http/health.ts';
+import { handleError, pathOf, refuseUnknown } from './http/errors.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
 import { wantsStream } from './http/negotiation.ts';
 import { serveOpenApi } from './http/openapi.ts';
-import { servePlayground } from './http/playground.ts';
+import { servePages } from './http/pages.ts';
 import { Responder } from './http/respond.ts';
-import { refuseUnknown } from './http/routes.ts';
 import { secure } from './http/security-headers.ts';
-import { OpenStreams } from './http/sse/open-streams.ts';
-import { validatorCompiler } from './http/validation.ts';
-import { acp } from './protocols/acp/plugin.ts';
+import { StreamMonitor } from './http/sse/stream-monitor.ts';
+import { reportUnknownFields } from './http/unknown-fields.ts';
+import { agentRoutes } from './protocols/acp/agents.ts';
+import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts';
+import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
+import { HealthResponse } from './schema/api.ts';
+import { ErrorBody } from './schema/error.ts';
 import { version } from './version.ts';
 
 /** How a runtime is served. */
@@ -72,6 +80,7 @@ async function host(
       : localRuntime(options.runtime);
   // Registered first: if a later step fails, the runtime still closes its connections, or unlocks its file.
   if (isOwn) app.addHook('onClose', () => runtime.close());
+  const { engine, registry } = runtime;
   const { publicUrl } = runtime.base;
   const base = publicPath({ publicUrl }) ?? app.prefix;
   const address = () => ({ origin: originOf(app), prefix: app.prefix });
@@ -79,32 +88,11 @@ async function host(
   app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
-  const { engine, registry } = runtime;
-  const open = new OpenStreams(http);
-  const responder = new Responder(engine, { open, retry: http.retry });
+  const monitor = new StreamMonitor(http);
+  const responder = new Responder(engine, { monitor, retry: http.retry });
+  readRequests(app, http);
   let stopping = false;
-
-  app.setValidatorCompiler(validatorCompiler);
-  // Responses are made by us from what the store keeps; a schema could only drop fields from them.
-  app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(handleError);
-  refuseUnknown(app);
-  acceptJson(app, http);
-  app.addHook('onRoute', (route) => {
-    route.bodyLimit ??= http.bodyLimit;
-  });
-  app.addHook('onRequest', (request, reply, next) => {
-    const isStream = request.method === 'GET' && wantsStream(request);
-    if (!stopping && !runtime.stopping && !(isStream && open.full)) return next();
-    // An EventSource stops at a 503, but reconnects after a broken connection.
-    if (isStream) {
-      reply.hijack();
-      request.raw.destroy();
-      return;
-    }
-    reply.header('Connection', 'close');
-    throw fail('stopping');
-  });
+  refuseWhile(app, (isStream) => stopping || runtime.stopping || (isStream && monitor.full));
   app.addHook('onReady', () => runtime.startEngine());
   // Before the server stops listening: open streams would keep it from ever closing.
   app.addHook('preClose', async () => {
@@ -116,12 +104,47 @@ async function host(
 
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) {
-    const agent = registry.list()[0]?.manifest.name ?? 'echo';
-    await serveOpenApi(app, { version: version(), server: publicUrl ?? (app.prefix || '/'), base, agent });
+    const agents = registry.list().map(({ manifest }) => manifest.name);
+    await serveOpenApi(app, { version: version(), publicUrl, agents });
   }
-  if (options.playground !== false) await servePlayground(app, base);
+  await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   await app.register(healthRoutes, { engine });
-  await app.register(acp, { engine, responder, base });
+  await app.register(agentRoutes, { engine });
+  await app.register(runRoutes, { engine, responder, base });
+  await app.register(storedRunRoutes, { engine, responder });
+  await app.register(eventRoutes, { responder });
+  await app.register(sessionRoutes, { engine });
+  await app.register(resourceRoutes, { engine });
+}
+
+/** How requests are parsed, checked and refused; how answers are written. */
+function readRequests(app: FastifyInstance, limits: HttpLimits): void {
+  app.setValidatorCompiler(validatorCompiler);
+  // Responses are made by us from what the store keeps; a schema could only drop fields from them.
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler(handleError);
+  refuseUnknown(app);
+  acceptJson(app, limits);
+  reportUnknownFields(app);
+  app.addHook('onRoute', (route) => {
+    route.bodyLimit ??= limits.bodyLimit;
+  });
+}
+
+/** Refuses requests while the server stops, and streams while there are too many. */
+function refuseWhile(app: FastifyInstance, isRefused: (isStream: boolean) => boolean): void {
+  app.addHook('onRequest', (request, reply, next) => {
+    const isStream = request.method === 'GET' && wantsStream(request);
+    if (!isRefused(isStream)) return next();
+    // An EventSource stops at a 503, but reconnects after a broken connection.
+    if (isStream) {
+      reply.hijack();
+      request.raw.destroy();
+      return;
+    }
+    reply.header('Connection', 'close');
+    throw fail('stopping');
+  });
 }
 
 /**
@@ -193,4 +216,68 @@ function originOf(app: FastifyInstance): string | undefined {
   if (address === null || typeof address === 'string') return undefined;
   const host = ['0.0.0.0', '::'].includes(address.address) ? 'localhost' : address.address;
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}
+
+/** Health checks for load balancers and orchestrators. */
+const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+  app.get(
+    '/health',
+    {
+      schema: {
+        operationId: 'getHealth',
+        summary: 'Liveness check',
+        tags: ['service'],
+        response: { 200: HealthResponse },
+      },
+    },
+    async () => ({ status: 'ok' as const }),
+  );
+
+  app.get(
+    '/ready',
+    {
+      schema: {
+        operationId: 'getReadiness',
+        summary: 'Readiness check',
+        tags: ['service'],
+        response: { 200: HealthResponse, 503: ErrorBody },
+      },
+    },
+    async () => {
+      await engine.ready();
+      return { status: 'ready' as const };
+    },
+  );
+};
+
+const places: Record<string, string> = { params: 'path', querystring: 'query', headers: 'headers' };
+
+/**
+ * Compiles Fastify's validators at start, from the same TypeBox schemas as the types and the documentation. Values of
+ * URLs and headers are strings, so they are converted first where the schema expects another type. Bodies are not
+ * converted.
+ */
+const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const isBody = httpPart === undefined || httpPart === 'body';
+  const validate = compile(schema, isBody ? 'body' : (places[httpPart] ?? httpPart));
+  const isText = !isBody && Object.values<TSchema>(schema.properties).every(isPlainText);
+  return (value: unknown) => {
+    try {
+      if (isBody) {
+        if (value === undefined || value === null) throw fail('body_not_json', 'it is empty');
+        return { value: validate(value) };
+      }
+      if (isText) return { value: validate(value) };
+      return { value: validate(Value.Convert(schema, Value.Default(schema, { ...Object(value) }))) };
+    } catch (error) {
+      return { error: error instanceof Error ? error : new Error(String(error)) };
+    }
+  };
+};
+
+/** Whether a value of a URL or a header needs neither conversion nor a default. */
+function isPlainText(property: TSchema): boolean {
+  if (KindGuard.IsUnion(property)) return property.anyOf.every(isPlainText);
+  const isText = KindGuard.IsString(property) || (KindGuard.IsLiteral(property) && typeof property.const === 'string');
+  return isText && property.default === undefined;
 }

@@ -6,8 +6,10 @@ import type { Resource, RunFilter, Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { RunCreateRequest } from '../schema/api.ts';
-import type { AwaitResumeInput, Run } from '../schema/run.ts';
+import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
+import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
+import { RunChanges } from './changes/run-changes.ts';
 import { Sync } from './cluster/sync.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
@@ -27,14 +29,14 @@ import { resumeRun } from './runs/resume.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { createCommitOne, storeForAgents, storeForRequests } from './store-access.ts';
+import { createCommitOne, type OnCommitted, storeForAgents, storeForRequests } from './store-access.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
   readonly store: Store;
   readonly dispatcher: Dispatcher;
   /** Whether this process executes runs. If not, other nodes of the store have to. Default true. */
-  readonly executesRuns?: boolean;
+  readonly worker?: boolean;
   readonly fetchResource: FetchResource;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
@@ -56,18 +58,28 @@ export class Engine {
   readonly #sessions: Sessions;
   readonly #connectedReaders: ConnectedReaders;
   readonly #sync: Sync;
+  readonly #changes: RunChanges;
   readonly #tasks: readonly PeriodicTask[];
-  readonly #executesRuns: boolean;
+  readonly #worker: boolean;
 
   constructor(options: EngineOptions) {
     const { dispatcher, fetchResource, publicUrl, onFailure } = options;
     const limits = { ...defaultLimits, ...options.limits };
     this.#store = storeForRequests(options.store, limits.requestTimeout);
-    this.#executesRuns = options.executesRuns ?? true;
+    this.#worker = options.worker ?? true;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
-    this.#services = servicesOf(options, this.#store, limits, () => this.#executor);
+    this.#changes = new RunChanges(this.#store, {
+      limits,
+      shared: dispatcher.shared,
+      now: () => this.#services.executions.now(),
+      onFailure,
+    });
+    this.#services = servicesOf(options, this.#store, limits, {
+      executor: () => this.#executor,
+      onCommitted: (writes, outcomes) => this.#changes.onCommitted(writes, outcomes),
+    });
     this.#executor = new Executor(this.#services);
-    this.#sync = new Sync(this.#services, this.#executor, onFailure);
+    this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
     const clearing: PeriodicTask = new PeriodicTask(
@@ -91,7 +103,7 @@ export class Engine {
     const { dispatcher } = this.#services;
     const { execute, onReleased } = this.#executor;
     if (dispatcher.shared) await this.#sync.start();
-    if (this.#executesRuns) await dispatcher.start(execute, onReleased);
+    if (this.#worker) await dispatcher.start(execute, onReleased);
     if (!dispatcher.shared) await this.#executor.recover();
     for (const task of this.#tasks) task.start();
   }
@@ -122,6 +134,15 @@ export class Engine {
     return this.#services.active.json(run_id);
   }
 
+  /** The Run with its input, as JSON. @throws as `run` */
+  async details(run_id: string): Promise<string> {
+    const run = await this.run(run_id);
+    const input = await this.#store.input(run_id);
+    // Removed meanwhile.
+    if (input === undefined) throw fail('run_unknown', run_id);
+    return `{"input":${JSON.stringify(input)},${run.slice(1)}`;
+  }
+
   /** The Run as JSON, as of the event with which it began to await. @throws as `run` */
   runAt(run_id: string, event_id: number): Promise<string> {
     return this.#services.active.jsonAt(run_id, event_id);
@@ -135,11 +156,18 @@ export class Engine {
     const rows = await this.#store.runs(filter, before, limit + 1);
     const runs: string[] = [];
     for (const row of rows.slice(0, limit)) {
-      const run: Run = await summaryOf(this.#store, row);
-      runs.push(JSON.stringify(run));
+      runs.push(JSON.stringify(await summaryOf(this.#store, row)));
     }
     const last = rows[limit - 1];
     return { runs, ...(rows.length > limit && last !== undefined && { next: last.run_id }) };
+  }
+
+  /**
+   * The states of the runs that match a filter, as of now or since a position, then each change. The caller closes the
+   * reader. @throws RivuletError `store_unavailable`
+   */
+  watchRuns(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
+    return this.#changes.open(filter, options);
   }
 
   /** Deletes a final run, its log and its messages. @throws RivuletError `run_unknown`, `not_final` */
@@ -212,6 +240,7 @@ export class Engine {
     this.#connectedReaders.clear();
     await Promise.all([...this.#tasks.map((task) => task.stop()), dispatcher.pause()]);
     await active.stop();
+    await this.#changes.stop();
     await this.#sync.stop();
     await dispatcher.close();
   }
@@ -222,8 +251,19 @@ export class Engine {
   }
 }
 
-/** Makes the parts that need each other. They use two functions of the executor, which is made last. */
-function servicesOf(options: EngineOptions, store: Store, limits: Limits, executor: () => Executor): RunServices {
+/** What the parts call that is made after them. */
+interface Later {
+  readonly executor: () => Executor;
+  readonly onCommitted: OnCommitted;
+}
+
+/** Makes the parts that need each other. */
+function servicesOf(
+  options: EngineOptions,
+  store: Store,
+  limits: Limits,
+  { executor, onCommitted }: Later,
+): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock(options.clock ?? Date.now);
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
@@ -231,8 +271,9 @@ function servicesOf(options: EngineOptions, store: Store, limits: Limits, execut
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,
+    onCommitted,
   });
-  const commitOne = createCommitOne(options.store, limits.requestTimeout);
+  const commitOne = createCommitOne(options.store, limits.requestTimeout, onCommitted);
   const queue = new SessionQueue(store, {
     commitOne,
     limit: limits.queued,

@@ -1,15 +1,26 @@
-import { randomUUID } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 const perMillisecond = 0x1000;
+/** Where an id has digits that count, and random ones. The digit before those has two bits of the variant. */
+const [countAt, variantAt] = [15, 19];
+const randomAt = [20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35];
+/** Random bytes that are made at once, for 256 ids. */
+const random = Buffer.alloc((1 + randomAt.length) * 256);
 
 let time = 0;
 let count = 0;
-let head = '';
+let usedBytes = random.length;
+/** The newest id. */
+const text = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
+
+/** The character of a hexadecimal digit. */
+const digit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value;
 
 /**
  * A UUID of version 7. The ids of a process sort in the order of their creation, even if the clock is set back. An id
  * has 48 bits of milliseconds, 12 bits that count within a millisecond (overflow uses the next one), and 62 random
- * bits. Node makes random bits ahead, so that the four ids of a short run cost half of what a library takes.
+ * bits. Written digit by digit into one buffer, the four ids of a short run cost less than half of what joining texts
+ * with a `randomUUID` takes.
  */
 export function newId(): string {
   const now = Date.now();
@@ -18,10 +29,23 @@ export function newId(): string {
     time = Math.max(now, time + 1);
     count = 0;
     const hex = time.toString(16).padStart(12, '0');
-    head = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
+    text.write(`${hex.slice(0, 8)}-${hex.slice(8)}`, 'latin1');
   }
-  // The text is in lower case already. The call makes one flat string; otherwise V8 would keep the parts with the id.
-  return `${head}${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`.toLowerCase();
+  text[countAt] = digit(count >> 8);
+  text[countAt + 1] = digit((count >> 4) & 0xf);
+  text[countAt + 2] = digit(count & 0xf);
+  if (usedBytes === random.length) {
+    randomFillSync(random);
+    usedBytes = 0;
+  }
+  text[variantAt] = digit(0x8 | (nextByte() & 0x3));
+  for (const at of randomAt) text[at] = digit(nextByte() & 0xf);
+  return text.toString('latin1');
+}
+
+function nextByte(): number {
+  usedBytes += 1;
+  return random[usedBytes - 1] ?? 0;
 }
 
 /**

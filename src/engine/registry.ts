@@ -39,7 +39,7 @@ export class Registry {
 function byName(hosted: Iterable<Hosted>): Map<string, Hosted> {
   const agents = new Map<string, Hosted>();
   for (const one of hosted) {
-    if (!isAgent(one.agent)) throw new Error(`${one.source}: is no agent; export default defineAgent(…)`);
+    if (!isAgent(one.agent)) throw new Error(`${one.source}: expected an agent; export default defineAgent(…)`);
     const { name } = one.agent.manifest;
     const problem = nameProblem(String(name));
     if (problem !== undefined) throw new Error(`${one.source}: bad agent name "${name}": ${problem}`);

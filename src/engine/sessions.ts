@@ -192,7 +192,7 @@ export class Sessions {
     try {
       return receiveMessage(this.#checkMessage(value), 'message', new Date().toISOString());
     } catch (error) {
-      throw fail('resource_refused', url, `it is no message: ${reasonOf(error).replace(/\.$/, '')}`);
+      throw fail('resource_refused', url, `it is not a message: ${reasonOf(error).replace(/\.$/, '')}`);
     }
   }
 

@@ -1,6 +1,6 @@
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Outcome, Store, Write } from '../core/store.ts';
-import { delay, within as inTime } from '../core/timing.ts';
+import { within as inTime, retry } from '../core/timing.ts';
 
 /**
  * A store for HTTP requests: a call that fails, or takes longer than `requestTimeout` milliseconds, rejects with
@@ -11,16 +11,13 @@ export function storeForRequests(store: Store, requestTimeout: number): Store {
   return wrapCalls(store, (call) => orUnavailable(call(), requestTimeout));
 }
 
-/** Milliseconds between two calls of a store that fails. */
-const pause = 500;
-
 /**
  * A store for agents: failed calls are retried for at most `storeTimeout` milliseconds.
  */
 export const storeForAgents = (store: Store, storeTimeout: number): Store =>
   wrapCalls(store, async (call) => {
     try {
-      return await retry(storeTimeout, call, () => true);
+      return await retry(call, { again: whileInTime(storeTimeout) });
     } catch (cause) {
       throw unavailable(cause);
     }
@@ -28,17 +25,15 @@ export const storeForAgents = (store: Store, storeTimeout: number): Store =>
 
 /** Retries work that fails with `store_unavailable`, for at most `storeTimeout` milliseconds. */
 export const retryUntilAvailable = <T>(storeTimeout: number, work: () => Promise<T>): Promise<T> =>
-  retry(storeTimeout, work, (error) => error instanceof RivuletError && error.kind === 'store_unavailable');
+  retry(work, { again: whileInTime(storeTimeout, isUnavailable) });
 
-async function retry<T>(time: number, work: () => Promise<T>, isTransient: (error: unknown) => boolean): Promise<T> {
-  for (const until = performance.now() + time; ; ) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isTransient(error) || performance.now() > until) throw error;
-      await delay(pause);
-    }
-  }
+/** Whether an error says that the store is unavailable. */
+export const isUnavailable = (error: unknown): boolean =>
+  error instanceof RivuletError && error.kind === 'store_unavailable';
+
+function whileInTime(milliseconds: number, isTransient: (error: unknown) => boolean = () => true) {
+  const until = performance.now() + milliseconds;
+  return (error: unknown): boolean => isTransient(error) && performance.now() <= until;
 }
 
 function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise<unknown>): Store {
@@ -55,6 +50,9 @@ function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise
   });
 }
 
+/** Receives each commit that has succeeded, with its outcomes. */
+export type OnCommitted = (writes: readonly Write[], outcomes: readonly Outcome[]) => void;
+
 /** Commits one write. Calls `onTaken` if it is taken, even if that happens after the promise has rejected. */
 export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
 
@@ -64,10 +62,12 @@ export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
  * Rejects `store_unavailable`.
  */
 export const createCommitOne =
-  (store: Store, requestTimeout: number): CommitOne =>
+  (store: Store, requestTimeout: number, onCommitted: OnCommitted): CommitOne =>
   (write, onTaken) => {
     const commit = async (): Promise<Outcome> => {
-      const [outcome = 'fenced'] = await store.commit([write]);
+      const outcomes = await store.commit([write]);
+      const [outcome = 'fenced'] = outcomes;
+      onCommitted([write], outcomes);
       if (outcome === 'taken') onTaken();
       return outcome;
     };

@@ -39,3 +39,11 @@ export function reported<E extends Error>(error: E, report: (error: unknown) => 
 
 /** For errors that only say that the run is final. */
 export const ignored = (): void => {};
+
+/** A promise whose rejection is no event of the process where it only says that the run is final. */
+export function quiet<T>(promise: Promise<T>, source: Promise<unknown>): Promise<T> {
+  source.catch((error: unknown) => {
+    if (reportOf(error) === ignored) promise.catch(ignored);
+  });
+  return promise;
+}

@@ -62,8 +62,7 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
   const before = store.commits.length;
   const begun = performance.now();
   const run_id = await begin(engine, agent, input, session_id);
-  const first = await follow(engine, run_id, answers);
-  await engine.stop();
+  const first = await follow(engine, run_id, answers).finally(() => engine.stop());
   // A life that waits for a step which the log does not have would take the ten minutes of the default.
   const idleTimeout = Math.ceil(1_000 + 2 * (performance.now() - begun));
   const faults: string[] = [];
@@ -73,8 +72,7 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
     const row = await disk.run(run_id);
     if (row === undefined) continue;
     const again = await startEngine(agents, disk, { idleTimeout, sweepInterval: 100, ...limits });
-    const life = await follow(again, run_id, answers);
-    await again.stop();
+    const life = await follow(again, run_id, answers).finally(() => again.stop());
     faults.push(
       ...[...differences(first, life, row.last, endOf)].map((what) => `cut off after commit ${cut}: ${what}`),
     );

@@ -115,7 +115,19 @@ export async function begin(engine: Engine, agent: Agent, input: Input, session_
 export async function follow(engine: Engine, run_id: string, answers: Answers = []): Promise<Followed> {
   const events: Event[] = [];
   const questions: AwaitRequest[] = [];
-  for await (const { lines } of await engine.openCursor(run_id)) {
+  const cursor = await engine.openCursor(run_id);
+  let failed: { readonly error: unknown } | undefined;
+  // Nothing waits for a function: the run may end, or be cancelled, without its reply.
+  const replyOf = async (answer: Exclude<Answers, readonly Reply[]>, asked: AwaitRequest): Promise<void> => {
+    try {
+      const reply = await answer(asked);
+      if (reply !== undefined) await resume(engine, run_id, asked, reply);
+    } catch (error) {
+      failed ??= { error };
+      cursor.close();
+    }
+  };
+  for await (const { lines } of cursor) {
     const batch = lines.map((line): Event => JSON.parse(line));
     events.push(...batch);
     const turns = batch.filter((event) => 'run' in event);
@@ -123,10 +135,15 @@ export async function follow(engine: Engine, run_id: string, answers: Answers = 
     // Only the last one: what comes after a question shows that it is not open any more.
     const asked = turns.at(-1)?.run.await_request;
     if (asked === undefined) continue;
-    const reply = typeof answers === 'function' ? await answers(asked) : answers[questions.length - 1];
-    if (reply !== undefined) await resume(engine, run_id, asked, reply);
-    else if (typeof answers !== 'function') break;
+    if (typeof answers === 'function') {
+      void replyOf(answers, asked);
+      continue;
+    }
+    const reply = answers[questions.length - 1];
+    if (reply === undefined) break;
+    await resume(engine, run_id, asked, reply);
   }
+  if (failed !== undefined) throw failed.error;
   return { run: JSON.parse(await engine.run(run_id)), events, questions };
 }
 

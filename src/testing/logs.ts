@@ -23,13 +23,19 @@ declare global {
 
 /** Fields that differ from run to run. */
 const varying = new Set(['run_id', 'session_id', 'created_at', 'completed_at', 'finished_at', 'expires_at']);
+/** Fields that the server adds to a reply, of which `received_at` tells that an object is one. */
+const ofReply = new Set(['received_at', 'channel', 'principal']);
 
-const comparable = (events: RecordedLog): unknown[] =>
-  JSON.parse(JSON.stringify(events), (key, value) => (varying.has(key) ? undefined : value));
+const comparable = (events: RecordedLog): unknown[] => JSON.parse(JSON.stringify(events, withoutVarying));
+
+function withoutVarying(this: object, key: string, value: unknown): unknown {
+  return varying.has(key) || ('received_at' in this && ofReply.has(key)) ? undefined : value;
+}
 
 /**
  * A matcher for vitest and jest: `expect.extend({ toMatchLog })`, then `expect(events).toMatchLog(fixture)`. Ids and times
- * of runs, sessions and messages are ignored; all else has to be the same, event for event.
+ * of runs, sessions and messages are ignored, and through which channel a reply came; all else has to be the same, event
+ * for event.
  */
 export function toMatchLog(received: RecordedLog, fixture: RecordedLog) {
   const [actual, expected] = [comparable(received), comparable(fixture)];

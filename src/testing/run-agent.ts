@@ -1,6 +1,7 @@
 import { type Input, toMessages } from '../client/input.ts';
 import type { Agent } from '../core/agent.ts';
 import { textOf } from '../core/parts.ts';
+import { transcriptOf } from '../core/run-state.ts';
 import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import {
@@ -53,7 +54,8 @@ export async function runAgent(agent: Agent, input: Input, options: RunAgentOpti
       ...followed,
       text: textOf(output),
       parts: output.flatMap(({ parts }) => parts),
-      history: status === 'completed' ? [...history, ...toMessages(input), ...output] : [...history],
+      history:
+        status === 'completed' ? [...history, ...toMessages(input), ...transcriptOf(followed.run)] : [...history],
       state: await stateOf(store, session_id),
     };
   } finally {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { PostgresQueueBackend, RedisQueueBackend } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -30,6 +31,7 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
   describe.skipIf(place === undefined)(`runs that are dispatched through ${kind}`, () => {
     afterAll(() => place?.remove());
     const { url = '', name = '' } = place ?? {};
+    const backend = kind === 'Redis' ? RedisQueueBackend.prototype : PostgresQueueBackend.prototype;
 
     it('are executed once, however often they are offered', async () => {
       const nodes = [await TestNode.open(url), await TestNode.open(url)];
@@ -90,18 +92,36 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       expect(performance.now() - killed).toBeLessThan(2 * lease + 500);
     });
 
-    it('stay with a live node for longer than a lease', async () => {
-      const lease = 400;
+    it('stay with a live node for longer than a lease, also when renewals fail', async () => {
+      const lease = 2_000;
+      const renew = vi.spyOn(backend, 'extendLocks');
+      onTestFinished(() => renew.mockRestore());
+      for (let failures = 0; failures < 3; failures += 1) renew.mockRejectedValueOnce(new Error('no answer'));
       const [one, other] = [await TestNode.open(url, { lease }), await TestNode.open(url, { lease })];
       const id = randomUUID();
       await one.offer(id);
       const holder = await Promise.race([one.taken(id), other.taken(id)]);
-      const begun = Date.now();
-      await vi.waitFor(() => expect(Date.now() - begun).toBeGreaterThan(5 * lease), { timeout: 5_000 });
+      // Leases are renewed after an eighth of their time at the soonest.
+      await vi.waitFor(() => expect(renew.mock.settledResults).toHaveLength(3 + 8), { timeout: 15_000 });
       holder.end();
       await Promise.race([one.isSettled(id), other.isSettled(id)]);
       expect([...one.runs, ...other.runs]).toEqual([id]);
-      expect([...one.errors, ...other.errors]).toEqual([]);
+      expect([...one.errors, ...other.errors]).toEqual([new Error('no answer')]);
+    });
+
+    it('may end while their lease is renewed, which is no error', async () => {
+      const node = await TestNode.open(url, { lease: 400 });
+      const id = randomUUID();
+      const renew = vi.spyOn(backend, 'extendLocks').mockImplementationOnce(async () => {
+        node.held[0]?.end();
+        await node.isSettled(id);
+        return [id];
+      });
+      onTestFinished(() => renew.mockRestore());
+      await node.offer(id);
+      await vi.waitFor(() => expect(renew.mock.settledResults[0]?.type).toBe('fulfilled'), { timeout: 5_000 });
+      await node.dispatcher.close();
+      expect(node.errors).toEqual([]);
     });
 
     it('take no slot while they await', async () => {

@@ -2,16 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { concat, defer, finalize, map, NEVER, Observable, of, timer } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
-import { textOf } from '../../src/core/parts.ts';
 import type { Message } from '../../src/schema/message.ts';
-import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { again, begin, eventsOf, toTheEnd, whole } from '../support/lives.ts';
+import { textOf as text } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, name = 'odd', durable = false): Agent =>
   defineAgent({ name, description: 'Odd.' }, run, { durable });
-const text = ({ output }: Run): string => output.map(textOf).join('');
 
 /** Unhandled errors, which would end the process; the tests expect none. */
 function strays(): unknown[] {
@@ -57,6 +55,17 @@ describe('a thenable', () => {
     expect(text(run)).toBe('row 1');
     expect(queries).toBe(1);
   });
+});
+
+it('leaves no unhandled rejection of what an agent began and did not wait for', async () => {
+  const seen = strays();
+  const agent = agentOf((_, context) => {
+    void context.await('?').then(() => 'replied');
+    return timer(5).pipe(map(() => 'done'));
+  });
+  const { run } = await whole([agent]);
+  await settle();
+  expect([run.status, seen]).toEqual(['completed', []]);
 });
 
 describe('whatever an agent throws, the process lives and the run ends', () => {

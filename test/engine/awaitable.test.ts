@@ -161,7 +161,7 @@ describe('the role of a message', () => {
     const agent = agentOf((_, context) => context.call('other', 'go'));
     const { run } = await runAgent(agent, 'go', { calls: { other: () => of<AgentOutput>(5 as never) } });
     expect(run.error?.message).toBe(
-      'Agent other emitted something that is no output: output: got number, not text, a part or a message.',
+      'Agent other emitted invalid output: output: got number, not text, a part or a message.',
     );
   });
 });
@@ -218,7 +218,7 @@ describe('a run that fails', () => {
 
   it.each<[string, unknown, string]>([
     ['a text', 'just text', 'just text'],
-    ['nothing', undefined, 'The agent threw something that is no Error.'],
+    ['nothing', undefined, 'The agent threw a value that is not an Error.'],
   ])('has the message where its agent threw %s', async (_, thrown, message) => {
     const { lines, log } = warnings();
     await runAgent(
@@ -255,7 +255,7 @@ describe('what an async agent returns', () => {
     ['a list with a number', async () => ['a', 5 as never], 'output: got number, not text, a part or a message'],
   ])('fails the run where it is %s', async (_, run, problem) => {
     const { error } = (await runAgent(agentOf(run), 'go')).run;
-    expect(error?.message).toBe(`Agent asks emitted something that is no output: ${problem}.`);
+    expect(error?.message).toBe(`Agent asks emitted invalid output: ${problem}.`);
   });
 
   it.each<[string, unknown, string]>([
@@ -270,7 +270,7 @@ describe('what an async agent returns', () => {
       )
     ).run;
     expect(error?.message).toBe(
-      `Agent asks emitted something that is no output: it returned ${got}, expected a text, a promise, an iterable or an Observable of output.`,
+      `Agent asks emitted invalid output: it returned ${got}, expected a text, a promise, an iterable or an Observable of output.`,
     );
   });
 });

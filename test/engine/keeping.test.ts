@@ -3,6 +3,7 @@ import { newId } from '../../src/engine/ids.ts';
 import type { Run, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../support/agents.ts';
+import { listed } from '../support/details.ts';
 import { ask, eventsOf, type Served, serve } from '../support/serve.ts';
 
 const runOf = async (served: Served, ...args: Parameters<typeof ask>): Promise<Run> =>
@@ -21,7 +22,7 @@ describe.each(stores)('the list of runs, on %s', (store) => {
     const c = await runOf(served, 'echo', 'c', { session_id: a.session_id });
     const d = await runOf(served, 'never', 'd', { mode: 'async' });
     expect(ids((await list(served)).runs)).toEqual(ids([d, c, b, a]));
-    expect((await list(served)).runs[3]).toEqual({ ...a, output: [] });
+    expect((await list(served)).runs[3]).toEqual(listed(a, 'a'));
     expect(ids((await list(served, '?agent_name=echo')).runs)).toEqual(ids([c, a]));
     expect(ids((await list(served, `?session_id=${a.session_id?.toUpperCase()}`)).runs)).toEqual(ids([c, a]));
     expect(ids((await list(served, '?status=awaiting')).runs)).toEqual(ids([b]));

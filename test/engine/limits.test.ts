@@ -2,7 +2,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { firstValueFrom, ignoreElements, range } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
-import { textOf } from '../../src/core/parts.ts';
 import { fold } from '../../src/core/run-state.ts';
 import type { Store } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
@@ -11,10 +10,10 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { textOf as text } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'much', description: 'Much.' }, run, { durable });
-const text = ({ output }: Run): string => output.map(textOf).join('');
 
 describe('the limits of a run', () => {
   const repeat = (work: (context: AgentContext) => Promise<unknown>): AgentFunction => {

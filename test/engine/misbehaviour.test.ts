@@ -54,7 +54,7 @@ const cases: [string, AgentFunction, string, string][] = [
     'server_error',
     'just text',
   ],
-  ['throws nothing', () => throwError(() => undefined), 'server_error', 'threw something that is no Error'],
+  ['throws nothing', () => throwError(() => undefined), 'server_error', 'threw a value that is not an Error'],
   [
     'throws an error of its own',
     () => throwError(() => new AgentError('quota', 'used up', { left: 0 })),
@@ -63,17 +63,12 @@ const cases: [string, AgentFunction, string, string][] = [
   ],
   ['emits a number', () => of<AgentOutput>(5 as never), 'server_error', 'got number'],
   ['emits null', () => of<AgentOutput>(null as never), 'server_error', 'got null'],
-  [
-    'returns nothing',
-    () => undefined as never,
-    'server_error',
-    'Agent bad emitted something that is no output: it returned ',
-  ],
+  ['returns nothing', () => undefined as never, 'server_error', 'Agent bad emitted invalid output: it returned '],
   [
     'returns an object',
     () => ({ content: 'a' }) as never,
     'server_error',
-    'Agent bad emitted something that is no output: it returned ',
+    'Agent bad emitted invalid output: it returned ',
   ],
 ];
 

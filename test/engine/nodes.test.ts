@@ -2,7 +2,9 @@ import { concat, map, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { agent, askOnce, echo, Tap, tokens } from '../support/agents.ts';
+import { withoutInput } from '../support/details.ts';
 import { nodes } from '../support/nodes.ts';
+import { RunFeed } from '../support/run-feed.ts';
 import { ask, eventsOf, finished, frames, framesUntil, type Served, textOf, types } from '../support/serve.ts';
 
 const answer = (text: string): object => ({
@@ -82,7 +84,7 @@ describe('several nodes of one store', () => {
       const run = await (await a.post(`/runs/${run_id}`, answer('yes'))).json();
       expect([run.status, textOf(run)]).toEqual(['completed', 'before. You said yes.']);
       expect((await a.post(`/runs/${run_id}`, answer('again'))).status).toBe(409);
-      expect(await (await b.get(`/runs/${run_id}`)).json()).toEqual(run);
+      expect(withoutInput(await (await b.get(`/runs/${run_id}`)).json())).toEqual(run);
     });
   }
 
@@ -191,7 +193,7 @@ describe('several nodes of one store', () => {
 
   it('offer a run again if its dispatch was lost', async () => {
     const { node, queue } = nodes([echo]);
-    const a = await node('a', { works: false, limits: { lease: 20 } });
+    const a = await node('a', { worker: false, limits: { lease: 20 } });
     queue.next = 'nothing';
     const { run_id } = await (await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).json();
     queue.next = 'b';
@@ -213,14 +215,38 @@ describe('several nodes of one store', () => {
     expect((await finished(a, run_id)).status).toBe('completed');
   });
 
-  it('execute no runs with `works: false`, and leave them to other nodes', async () => {
+  it('execute no runs with `worker: false`, and leave them to other nodes', async () => {
     const never = agent('never', () => NEVER);
     const { node, queue } = nodes([never]);
-    const a = await node('a', { works: false });
+    const a = await node('a', { worker: false });
     const { run_id } = await (await a.post('/runs', ask('never', 'x', { mode: 'async' }))).json();
     expect(queue.holder(run_id)).toBeUndefined();
     expect((await (await a.get(`/runs/${run_id}`)).json()).status).toBe('created');
     expect((await a.post(`/runs/${run_id}/cancel`)).status).toBe(202);
     expect((await finished(a, run_id)).status).toBe('cancelled');
   });
+});
+
+describe('the feed of runs of several nodes', () => {
+  for (const lost of [false, true]) {
+    it(`shows changes on another node${lost ? ', although its notifications are lost' : ''}`, async () => {
+      const { node, queue, store } = nodes([askOnce]);
+      store.losesNotifications = lost;
+      const limits = { pollInterval: 50, shutdownGrace: 0 };
+      const [a, b] = [await node('a', { limits }), await node('b', { limits })];
+      queue.next = 'a';
+      const feed = await RunFeed.open(b.url);
+      await feed.ready();
+      const { run_id } = await (await a.post('/runs', ask('ask', 'hi', { mode: 'async' }))).json();
+      await feed.has(run_id, 'awaiting');
+      await a.post(`/runs/${run_id}`, answer('yes'));
+      await feed.has(run_id, 'completed');
+      feed.cut();
+      const next = await (await b.post('/runs', ask('ask', 'hi', { mode: 'async' }))).json();
+      await a.post(`/runs/${next.run_id}/cancel`);
+      const again = await RunFeed.open(a.url, '', feed.position);
+      await again.has(next.run_id, 'cancelled');
+      expect(again.rows.get(run_id)?.status).toBe('completed');
+    });
+  }
 });

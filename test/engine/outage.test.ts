@@ -58,7 +58,7 @@ describe('a server whose store is unavailable', () => {
 
   it('cancels the run of a request that timed out, if the store takes it later', async () => {
     const { node, store, queue } = nodes([echo]);
-    const a = await node('a', { limits, works: false });
+    const a = await node('a', { limits, worker: false });
     queue.next = 'nothing';
     store.fail();
     expect((await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).status).toBe(503);

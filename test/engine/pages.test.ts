@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { fail } from '../../src/core/errors.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { Cursor } from '../../src/engine/log/cursor.ts';
 import { PageCache } from '../../src/engine/log/page-cache.ts';
@@ -17,6 +19,7 @@ async function longRun(store: Store): Promise<RunRow> {
     epoch: 1,
     tier: 'pinned',
     attempts: 0,
+    title: '',
     queued_at: null,
     due: null,
     snapshot: 1,
@@ -34,6 +37,26 @@ async function longRun(store: Store): Promise<RunRow> {
 }
 
 const nowhere = { find: () => Promise.reject(new Error('not asked')), onChange: () => () => {}, stopping: false };
+
+it('ends a reader of another node when the engine stops while the store is unavailable', async () => {
+  const callbacks = new Set<() => void>();
+  const runs = {
+    stopping: false,
+    find: () => Promise.reject(fail('store_unavailable')),
+    onChange: (_: string, callback: () => void) => {
+      callbacks.add(callback);
+      return () => void callbacks.delete(callback);
+    },
+  };
+  const source = storedSource({ run_id: newId(), last: 0, status: 'in-progress' } as RunRow);
+  const cursor = new Cursor(new PageCache(await openStore('memory:')), runs, source);
+  const read = cursor[Symbol.asyncIterator]().next();
+  await setImmediate();
+  runs.stopping = true;
+  for (const callback of callbacks) callback();
+  expect(await read).toEqual({ done: true, value: undefined });
+  expect(callbacks.size).toBe(0);
+});
 
 describe.each(['memory:', 'sqlite::memory:'])('reading a log of %s', (url) => {
   it('happens once for all readers at the same position', async () => {

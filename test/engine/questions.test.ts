@@ -1,16 +1,15 @@
 import { concat, map, merge, race, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
-import { textOf } from '../../src/core/parts.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { AwaitResume, Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { textOf as text } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'asks', description: 'Asks.' }, run, { durable });
-const text = ({ output }: Run): string => output.map(textOf).join('');
 const said = ({ message }: AwaitResume): string => `${message.parts[0]?.content};`;
 const reply = (content: string, id?: string) => ({
   type: 'message',

@@ -14,7 +14,6 @@ import {
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
-import { textOf } from '../../src/core/parts.ts';
 import type { Store } from '../../src/core/store.ts';
 import type { Message } from '../../src/schema/message.ts';
 import type { Run } from '../../src/schema/run.ts';
@@ -22,10 +21,10 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { again, begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { textOf as text } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, name = 'again') =>
   defineAgent({ name, description: 'Lives again.' }, run, { durable: true });
-const text = ({ output }: Run): string => output.map(textOf).join('');
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const quick = { sweepInterval: 2, idleTimeout: 30 };
 

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type AgentFunction, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
+import { RivuletError } from '../../src/core/errors.ts';
 import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
 import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -10,8 +11,17 @@ const now = '2026-01-01T00:00:00.000Z';
 const message = { role: 'agent/asks', parts: [{ content: '?' }], created_at: now, completed_at: now };
 const check = (schema: Record<string, unknown>, content: string): void => {
   const request: AwaitRequest = { type: 'message', message, id: '1', schema };
-  receiveReply(request, { type: 'message', message: { parts: [{ content }] } }, now);
+  receiveReply(request, { type: 'message', message: { parts: [{ content }] } }, 'api', now);
 };
+
+function problemsOf(work: () => void): unknown {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof RivuletError) return error.toJSON().data?.problems;
+  }
+  return undefined;
+}
 
 const object = { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] };
 const drafts: [string, Record<string, unknown>, string, string][] = [
@@ -42,9 +52,37 @@ describe('a schema for a reply', () => {
     expect(() => check({ $id: 'http://same/id', type: 'object' }, '1')).toThrow('must be object');
   });
 
+  it('lets a reply leave out a property that each object inherits', () => {
+    const schema = { type: 'object', properties: { constructor: { type: 'string' }, toString: { type: 'boolean' } } };
+    expect(() => check(schema, '{}')).not.toThrow();
+    expect(() => check({ ...schema, required: ['toString'] }, '{}')).toThrow("must have required property 'toString'");
+  });
+
   it('checks formats', () => {
     expect(() => check({ type: 'string', format: 'email' }, 'no-address')).toThrow('must match format "email"');
     expect(() => check({ type: 'string', format: 'email' }, 'a@example.org')).not.toThrow();
+  });
+
+  it('reports all problems of a refused reply at once, each with its field', () => {
+    const schema = {
+      type: 'object',
+      required: ['a/b', 'mail'],
+      properties: { size: { enum: ['s', 'm'] }, mail: { type: 'string', format: 'email' }, days: { minimum: 1 } },
+    };
+    const problems = [
+      { path: '/a~1b', text: 'is required' },
+      { path: '/size', text: 'must be one of s, m' },
+      { path: '/mail', text: 'must match format "email"' },
+      { path: '/days', text: 'must be >= 1' },
+    ];
+    const refusal = problemsOf(() => check(schema, '{"size":"l","mail":"no-address","days":0}'));
+    expect(refusal).toEqual(expect.arrayContaining(problems));
+    expect(refusal).toHaveLength(problems.length);
+  });
+
+  it('reports only the first problem of a long reply, because each costs memory', () => {
+    const many = JSON.stringify(Array.from({ length: 10_000 }, () => 1));
+    expect(problemsOf(() => check({ items: { type: 'string' } }, many))).toHaveLength(1);
   });
 
   it('is compiled without output on the terminal, whatever keywords it has', () => {
@@ -97,7 +135,7 @@ describe('an invalid await', () => {
   it.each(cases)('that %s is an error of the agent', async (_, options, request, problem) => {
     const { run } = await whole([asked(options, request)]);
     expect(run.status).toBe('failed');
-    expect(run.error?.message).toContain('Agent asks awaits something that is no await request');
+    expect(run.error?.message).toContain('Agent asks made an invalid await request');
     expect(run.error?.message).toContain(problem);
   });
 

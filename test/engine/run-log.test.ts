@@ -14,6 +14,7 @@ function setUp() {
     requestTimeout: 5_000,
     storeTimeout: 5_000,
     onFailure: (error) => failures.push(error),
+    onCommitted: () => {},
   });
   const begin = (): RunLog => {
     const log = new RunLog(commits, newRow(), { input: [] });
@@ -135,6 +136,7 @@ describe('a group commit', () => {
       requestTimeout: 5_000,
       storeTimeout: 300,
       onFailure: (error: unknown) => void failures.push(error),
+      onCommitted: () => {},
     };
     const commits = new GroupCommit(store, options);
     const logs = Array.from({ length: 50 }, () => new RunLog(commits, newRow(), { input: [] }));
@@ -154,7 +156,7 @@ describe('a group commit', () => {
         return super.commit(writes);
       }
     }
-    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} };
+    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {}, onCommitted: () => {} };
     const commits = new GroupCommit(new Counting(), options);
     const logs = Array.from({ length: 1_200 }, () => new RunLog(commits, newRow(), { input: [] }));
     for (const log of logs) log.append('{}');

@@ -1,14 +1,13 @@
 import { catchError, concat, first, map, of, range, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
-import { textOf } from '../../src/core/parts.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { again, whole } from '../support/lives.ts';
+import { textOf as text } from '../support/run-output.ts';
 
 const durable = (run: AgentFunction) =>
   defineAgent({ name: 'steps', description: 'Takes steps.' }, run, { durable: true });
-const text = ({ output }: Run): string => output.map(textOf).join('');
 
 /** The values that the agent got in the first execution, and in a replay after the last commit was lost. */
 async function seen(values: readonly unknown[]): Promise<{ first: unknown[]; second: unknown[]; run: Run }> {

@@ -105,12 +105,15 @@ function plain(text: string): string {
     : code.replace(/^ {4,}/gm, (indent) => indent.slice(indent.length / 2));
 }
 
-/** A schema in which other schemas of the package stand by their names, the largest first. */
+/**
+ * A schema in which other schemas of the package stand by their names, the largest first. Of several schemas with one
+ * type, the first by name shows it.
+ */
 function shortened(text: string, name: string): string {
-  return schemas().reduce(
-    (short, schema) => (schema.name === name ? short : short.replaceAll(schema.type, `typeof ${schema.name}`)),
-    text,
-  );
+  const own = schemas().find((schema) => schema.name === name)?.type;
+  return schemas()
+    .filter((schema) => (schema.type === own ? schema.name < name : true))
+    .reduce((short, schema) => short.replaceAll(schema.type, `typeof ${schema.name}`), text);
 }
 
 const schemas = (): { name: string; type: string }[] =>

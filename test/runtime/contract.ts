@@ -3,6 +3,8 @@ import { ClientError, messages, parts, text, toRun } from 'rivulet/client';
 import { concat, defer, finalize, lastValueFrom, map, NEVER, type Observable, take, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { agent, askOnce, echo, never, Tap, tokens } from '../support/agents.ts';
+import { listed, withoutInput } from '../support/details.ts';
+import { oneMessage } from '../support/run-output.ts';
 import { textOf } from '../support/serve.ts';
 
 /** How the suite gets a Rivulet with these agents; a run that never ends is not waited for when it is closed. */
@@ -100,6 +102,89 @@ export function rivuletContract(name: string, open: Open): void {
       });
     });
 
+    describe('the feed of runs', () => {
+      it('begins with the newest runs, and shows each change of status until it is unsubscribed', async () => {
+        const session_id = uuid(70);
+        const old = await rivulet.sync('echo', 'old', { session_id });
+        const states: string[] = [];
+        const { promise: isReady, resolve: onReady } = deferred();
+        const { promise: isOver, resolve: over } = deferred();
+        const subscription = rivulet.watchRuns({ session_id }, { onReady }).subscribe(({ run_id, status, output }) => {
+          states.push(`${run_id} ${status}`);
+          expect(output).toEqual([]);
+          if (run_id !== old.run_id && status === 'completed') over();
+        });
+        onTestFinished(() => subscription.unsubscribe());
+        await isReady;
+        expect(states).toEqual([`${old.run_id} completed`]);
+        const asked = await rivulet.sync('ask', 'go', { session_id });
+        await rivulet.resume(asked.run_id, 'yes');
+        await isOver;
+        expect(states).toContain(`${asked.run_id} awaiting`);
+        subscription.unsubscribe();
+        const before = states.length;
+        await rivulet.sync('echo', 'new', { session_id });
+        expect(states).toHaveLength(before);
+      });
+
+      it('shows a run that leaves the status of the filter', async () => {
+        const session_id = uuid(71);
+        const asked = await rivulet.sync('ask', 'go', { session_id });
+        const filter = { session_id, status: 'awaiting' as const, limit: 1 };
+        const seen = lastValueFrom(rivulet.watchRuns(filter).pipe(take(2), toArray()));
+        const inbox = rivulet.watchRuns(filter);
+        await lastValueFrom(inbox.pipe(take(1)));
+        await rivulet.resume(asked.run_id, 'yes');
+        expect((await seen).map(({ run_id, status }) => [run_id, status === 'awaiting'])).toEqual([
+          [asked.run_id, true],
+          [asked.run_id, false],
+        ]);
+      });
+
+      it('fails as the list does, and with the reason of a signal', async () => {
+        const bad = { agent_name: 'No Name' };
+        expect(await failure(lastValueFrom(rivulet.watchRuns(bad)))).toEqual(await failure(rivulet.runs(bad)));
+        const many = { limit: 1_000 };
+        expect(await failure(lastValueFrom(rivulet.watchRuns(many)))).toEqual(await failure(rivulet.runs(many)));
+        const abort = new AbortController();
+        const watched = lastValueFrom(rivulet.watchRuns({}, { signal: abort.signal }));
+        abort.abort(new Error('enough'));
+        await expect(watched).rejects.toThrow('enough');
+      });
+    });
+
+    describe('a loop over a failed run', () => {
+      const readAll = async (events: AsyncIterable<Event>): Promise<string[]> => {
+        const seen: string[] = [];
+        try {
+          for await (const { type } of events) seen.push(type);
+        } catch (error) {
+          if (!(error instanceof ClientError)) throw error;
+          seen.push(`${error.code}: ${error.message}`);
+          expect(error.retryable).toBe(false);
+        }
+        return seen;
+      };
+
+      it('gets all events and then throws the error of the run, also when it joins late', async () => {
+        const types = ['run.created', 'run.in-progress', 'run.failed'];
+        const thrown = [...types, expect.stringContaining(': no luck')];
+        expect(await readAll(rivulet.run('fails', 'go'))).toEqual(thrown);
+        const { run_id } = await rivulet.sync('fails', 'go');
+        expect(await readAll(rivulet.watch(run_id))).toEqual(thrown);
+        expect(await readAll(rivulet.watch(run_id, { onFailed: 'end' }))).toEqual(types);
+        expect(await readAll(rivulet.run('fails', 'go', { until: 'settled', onFailed: 'end' }))).toEqual(types);
+      });
+
+      it('is not one over a cancelled run, and a subscriber gets the failure as an event', async () => {
+        const { run_id } = await rivulet.start('never', 'go');
+        await rivulet.cancel(run_id);
+        expect((await readAll(rivulet.watch(run_id))).at(-1)).toBe('run.cancelled');
+        expect((await all(rivulet.run('fails', 'go'))).at(-1)?.type).toBe('run.failed');
+        await expect(all(rivulet.run('fails', 'go').pipe(text()))).rejects.toThrow('no luck');
+      });
+    });
+
     describe('a run', () => {
       it('is awaited as a promise of the Run, also where it fails or asks', async () => {
         const run = await rivulet.sync('echo', ['a', { content: 'b' }]);
@@ -107,7 +192,9 @@ export function rivuletContract(name: string, open: Open): void {
         expect(run.output).toMatchObject([
           { role: 'agent/echo', parts: [{ content_type: 'text/plain', content: 'a' }, { content: 'b' }] },
         ]);
-        expect(await rivulet.get(run.run_id)).toEqual(run);
+        const { input, ...rest } = await rivulet.get(run.run_id);
+        expect(rest).toEqual(run);
+        expect(input).toMatchObject([{ role: 'user', parts: [{ content: 'a' }, { content: 'b' }] }]);
         expect(await rivulet.sync('fails', 'go')).toMatchObject({ status: 'failed', error: { message: 'no luck' } });
         expect(await rivulet.sync('ask', 'go')).toMatchObject({
           status: 'awaiting',
@@ -120,18 +207,9 @@ export function rivuletContract(name: string, open: Open): void {
         const run = await rivulet.start('tokens', '3');
         expect(run).toMatchObject({ status: 'created', output: [] });
         const events = await all(rivulet.watch(run.run_id));
-        expect(events.map(({ type }) => type)).toEqual([
-          'run.created',
-          'run.in-progress',
-          'message.created',
-          'message.part',
-          'message.part',
-          'message.part',
-          'message.completed',
-          'run.completed',
-        ]);
+        expect(events.map(({ type }) => type)).toEqual(oneMessage(3));
         expect(runIn(events[0])).toEqual(run);
-        expect(runIn(events.at(-1))).toEqual(await rivulet.get(run.run_id));
+        expect(runIn(events.at(-1))).toEqual(withoutInput(await rivulet.get(run.run_id)));
       });
 
       it('streams its tokens as they come, through the operators of the client', async () => {
@@ -185,11 +263,11 @@ export function rivuletContract(name: string, open: Open): void {
         const session_id = uuid(2);
         const made = [];
         for (const word of ['a', 'b', 'c']) made.push(await rivulet.sync('echo', word, { session_id }));
-        const listed = made.toReversed().map((run) => ({ ...run, output: [] }));
+        const rows = made.map((run, index) => listed(run, 'abc'[index] ?? '')).toReversed();
         const first = await rivulet.runs({ session_id, limit: 2 });
-        expect(first).toEqual({ runs: listed.slice(0, 2), next_cursor: expect.any(String) });
+        expect(first).toEqual({ runs: rows.slice(0, 2), next_cursor: expect.any(String) });
         expect(await rivulet.runs({ session_id, limit: 2, cursor: first.next_cursor })).toEqual({
-          runs: listed.slice(2),
+          runs: rows.slice(2),
         });
         expect(await rivulet.runs({ session_id: session_id.toUpperCase(), status: 'failed' })).toEqual({ runs: [] });
         const { run_id = '' } = made[0] ?? {};
@@ -209,7 +287,7 @@ export function rivuletContract(name: string, open: Open): void {
         const after = await all(rivulet.watch(run_id, { after: 4 }));
         expect([...before, ...after]).toEqual(await all(rivulet.watch(run_id)));
         const folded = await all(rivulet.watch(run_id, { after: 4 }).pipe(toRun(await atCursor(run_id, 4))));
-        expect(folded.at(-1)).toEqual(await rivulet.get(run_id));
+        expect(folded.at(-1)).toEqual(withoutInput(await rivulet.get(run_id)));
       });
 
       it('is empty after the last event, and refuses a cursor that the run does not have', async () => {
@@ -392,6 +470,18 @@ export function rivuletContract(name: string, open: Open): void {
           status: 422,
         });
         expect(await failure(all(rivulet.watch(missing)))).toMatchObject({ status: 404 });
+        for (const tool_input of ['{"__proto__":{"a":1}}', '{"constructor":{"prototype":1}}'].map((text) =>
+          JSON.parse(text),
+        ))
+          expect(await failure(rivulet.start('echo', { metadata: { kind: 'trajectory', tool_input } }))).toMatchObject({
+            status: 400,
+            data: { reason: 'body_not_json' },
+          });
+        const harmless = [
+          { content: '"__proto__":' },
+          { metadata: { kind: 'trajectory' as const, tool_input: { constructor: 1 } } },
+        ];
+        expect(await rivulet.start('echo', harmless)).toMatchObject({ agent_name: 'echo' });
         expect(await failure(rivulet.get('..'))).toMatchObject({ status: 422, data: undefined });
       });
     });

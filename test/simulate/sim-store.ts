@@ -70,6 +70,7 @@ export class StoreServer {
       journal: (id) => ask(() => (this.#flaw === 'journal-lost' ? Promise.resolve([]) : inner.journal(id))),
       runs: (filter, before, limit) => ask(() => inner.runs(filter, before, limit)),
       unfinished: (session, after, limit) => ask(() => inner.unfinished(session, after, limit)),
+      ended: (since, limit) => ask(() => inner.ended(since, limit)),
       due: (now, limit) => ask(() => inner.due(now, limit)),
       count: (session) => ask(() => inner.count(session)),
       key: (scope, key) => ask(() => inner.key(scope, key)),
@@ -176,7 +177,7 @@ export class StoreServer {
       this.logs.set(run_id, log);
       log.push(...write.lines);
       this.audit?.taken(node, write, before);
-      notifications.push({ run_id, epoch, last, final: isFinal(status) });
+      notifications.push({ run_id, epoch, last, final: isFinal(status), changed: write.grown !== true });
     }
     if (notifications.length > 0)
       for (const [watcher, owner] of this.#watchers) this.#notify(watcher, owner, notifications);

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type Run, textOf as textOfMessage } from '../../src/index.ts';
+import type { Run } from '../../src/index.ts';
 import { RivuletProcess } from './process.ts';
+import { textOf } from './run-output.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 /** Requests that are made at once. */
@@ -201,9 +202,6 @@ const body = (agent_name: string, mode: string): object => ({
   mode,
   input: [{ parts: [{ content: 'Shall I?' }] }],
 });
-
-// Not that of serve.ts: it imports vitest, which a script cannot.
-const textOf = ({ output }: Run): string => output.map(textOfMessage).join('');
 
 /** The first, the last, and some between; the same ones each time, so that a failure can be repeated. */
 export function sampleOf(ids: readonly string[], count: number): string[] {

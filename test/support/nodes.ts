@@ -48,7 +48,9 @@ class SharedStore extends MemoryStore {
     const outcomes = await super.commit(writes);
     const notifications = writes
       .filter((_, index) => outcomes[index])
-      .map(({ row: { run_id, epoch, last, status } }) => ({ run_id, epoch, last, final: isFinal(status) }));
+      .map(({ row: { run_id, epoch, last, status }, grown }) => {
+        return { run_id, epoch, last, final: isFinal(status), changed: grown !== true };
+      });
     if (!this.losesNotifications) setImmediate(() => this.#notify(notifications));
     return outcomes;
   }

@@ -1,13 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
-import {
-  type Agent,
-  createServer,
-  type Event,
-  type Run,
-  type ServerOptions,
-  textOf as textOfMessage,
-} from '../../src/index.ts';
+import { type Agent, createServer, type Event, type Run, type ServerOptions } from '../../src/index.ts';
 
 export interface Served {
   readonly app: FastifyInstance;
@@ -84,7 +77,7 @@ export async function framesUntil(response: Response, enough: (frame: Framed) =>
 
 export const types = (events: readonly { type: string }[]): string[] => events.map(({ type }) => type);
 
-export const textOf = ({ output }: Run): string => output.map(textOfMessage).join('');
+export { textOf } from './run-output.ts';
 
 /** The run's events, from the list endpoint. */
 export async function eventsOf(served: Served, run_id: string): Promise<Event[]> {

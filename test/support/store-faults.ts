@@ -72,6 +72,23 @@ class Caller {
     return JSON.parse((await this.ask('POST', '/runs', { agent_name, input, ...more }, headers)).body);
   }
 
+  /** The ids of the runs that a feed names to a reader that continues from the beginning of time. */
+  async feed(): Promise<string[]> {
+    for (;;) {
+      await turn();
+      const headers = { accept: 'text/event-stream', 'last-event-id': '1' };
+      const response = await this.#app().inject({ method: 'GET', url: '/runs', headers, payloadAsStream: true });
+      let body = '';
+      for await (const chunk of response.stream()) {
+        body += chunk;
+        if (body.includes('event: ready')) break;
+      }
+      expect(body).not.toContain('as planned');
+      if (!body.includes('event: ready')) continue;
+      return [...body.matchAll(/"run_id":"([^"]+)"/g)].map(([, run_id = '']) => run_id);
+    }
+  }
+
   async settled(run_id: string): Promise<Run> {
     for (;;) {
       const run: Run = JSON.parse((await this.ask('GET', `/runs/${run_id}`)).body);
@@ -145,13 +162,14 @@ async function perform(store: Store, plan: Plan): Promise<void> {
 async function followed(store: Store, caller: Caller, seen: readonly Event[]): Promise<void> {
   const { runs }: { runs: Run[] } = JSON.parse((await caller.ask('GET', '/runs')).body);
   expect(runs).toHaveLength(6);
+  expect((await caller.feed()).toSorted()).toEqual(runs.map(({ run_id }) => run_id).toSorted());
   const streamed = runs.find(({ agent_name }) => agent_name === 'tokens');
   const { events } = JSON.parse((await caller.ask('GET', `/runs/${streamed?.run_id}/events`)).body);
   expect(events).toEqual(seen);
   const session_id = runs.find(({ agent_name }) => agent_name === 'echo')?.session_id;
   const session = JSON.parse((await caller.ask('GET', `/sessions/${session_id}`)).body);
-  // Input and output of its three completed runs; the one that awaited has two output messages.
-  expect(session.history).toHaveLength(7);
+  // Input and output of its three completed runs; the one that awaited has two output messages, a question and a reply.
+  expect(session.history).toHaveLength(9);
   expect((await caller.ask('GET', new URL(session.state).pathname)).body).toBe('{"paid":true}');
   expect((await caller.ask('GET', '/agents/echo')).status).toBe(200);
   expect(await store.unfinished(undefined, '', 10)).toEqual([]);

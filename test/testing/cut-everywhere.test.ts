@@ -26,6 +26,19 @@ describe('cutEverywhere', () => {
     expect(worked).toBeGreaterThan(1);
   });
 
+  it('stops the agent after a refused reply', async () => {
+    const stopped = new Promise((resolve) => {
+      const agent = durable((_, context) => {
+        context.signal.addEventListener('abort', resolve);
+        return context.await('2?', { schema: { type: 'integer' } }).pipe(map(() => 'replied'));
+      });
+      void expect(cutEverywhere(agent, 'go', { answers: ['two'] }))
+        .rejects.toThrow('must be integer')
+        .then(() => setImmediate(resolve));
+    });
+    expect(await stopped).toBeInstanceOf(Event);
+  });
+
   it('throws where a life ends otherwise, and says after which commit', async () => {
     let life = 0;
     const agent = durable((_, context) => {

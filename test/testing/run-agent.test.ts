@@ -3,6 +3,7 @@ import { runAgent } from 'rivulet/testing';
 import { concat, from, map, NEVER, of, race, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, echo } from '../support/agents.ts';
+import { oneMessage } from '../support/run-output.ts';
 
 const twice = agent('twice', async (_, context) => {
   const first = await context.await({ type: 'message', message: { role: 'agent', parts: [{ content: '1?' }] } });
@@ -16,15 +17,7 @@ describe('runAgent', () => {
       agent('says', () => from(['a', { name: 'b.txt', content: 'b' }])),
       'go',
     );
-    expect(events.map(({ type }) => type)).toEqual([
-      'run.created',
-      'run.in-progress',
-      'message.created',
-      'message.part',
-      'message.part',
-      'message.completed',
-      'run.completed',
-    ]);
+    expect(events.map(({ type }) => type)).toEqual(oneMessage(2));
     expect([run.status, text, questions]).toEqual(['completed', 'ab', []]);
     expect(parts.map(({ name, content }) => [name, content])).toEqual([
       [undefined, 'a'],
@@ -66,6 +59,32 @@ describe('runAgent', () => {
     await expect(runAgent(twice, 'go', { answers: ['x', 'two'] })).rejects.toThrow('must be integer');
   });
 
+  it.each([
+    ['a refused reply', () => 'two', 'must be integer'],
+    ['an error of the function', () => Promise.reject(new Error('no idea')), 'no idea'],
+  ])('stops the agent after %s', async (_, answers, problem) => {
+    const stopped = new Promise((resolve) => {
+      const asks = agent('asks', (_, context) => {
+        context.signal.addEventListener('abort', resolve);
+        return context.await('2?', { schema: { type: 'integer' } }).pipe(map(() => 'replied'));
+      });
+      void expect(runAgent(asks, 'go', { answers }))
+        .rejects.toThrow(problem)
+        .then(resolve);
+    });
+    expect(await stopped).toBeInstanceOf(Event);
+  });
+
+  it('does not wait for a function whose promise never settles, once the run is over', async () => {
+    const asks = agent('asks', (_, context) =>
+      race(context.await('?').pipe(map(() => 'replied')), timer(1).pipe(map(() => 'gave up'))),
+    );
+    expect((await runAgent(asks, 'go', { answers: () => new Promise(() => {}) })).text).toBe('gave up');
+    const controller = new AbortController();
+    const answers = () => new Promise<undefined>(() => controller.abort());
+    expect((await runAgent(twice, 'go', { answers, signal: controller.signal })).run.status).toBe('cancelled');
+  });
+
   it('rejects where the agent does not take the input', async () => {
     const plain = agent('plain', () => 'x', { input_content_types: ['text/plain'] });
     await expect(runAgent(plain, { content_type: 'image/png', content_url: 'https://example.com/a' })).rejects.toThrow(
@@ -93,6 +112,18 @@ describe('runAgent', () => {
       'go',
     );
     expect(run.error?.message).toContain('There is no agent missing');
+  });
+
+  it('answers a history with the questions and the replies in their places, as the session has it', async () => {
+    const { history } = await runAgent(twice, 'go', { answers: ['x', '2'] });
+    expect(history.map(({ role, parts }) => [role, parts[0]?.content])).toEqual([
+      ['user', 'go'],
+      ['agent/twice', '1?'],
+      ['user', 'x'],
+      ['agent/twice', '2?'],
+      ['user', '2'],
+      ['agent/twice', 'x and 2'],
+    ]);
   });
 
   it('gives the session history and state, and answers them for the next run', async () => {

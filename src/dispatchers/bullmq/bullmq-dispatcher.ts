@@ -114,6 +114,8 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       autorun: false,
       concurrency: slots,
       lockDuration: lease,
+      // BullMQ renews after half of this time, or after all of it. The lease outlives three renewals that fail.
+      lockRenewTime: lease / 4,
       stalledInterval: lease / 2,
       // The engine limits how often a run is re-entered.
       maxStalledCount: 1_000_000_000,

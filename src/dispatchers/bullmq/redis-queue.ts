@@ -1,4 +1,5 @@
 import { createRedisBackend } from 'bullmq';
+import { backoff } from '../../core/timing.ts';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
 
 /**
@@ -10,7 +11,7 @@ export function openRedisQueue(url: string, prefix: string, options: BullOptions
     url,
     connectTimeout: 3_000,
     socketTimeout: 10_000,
-    retryStrategy: (times: number) => Math.min(times * 50, 1_000),
+    retryStrategy: (failures: number) => backoff(failures),
     // The server has become a replica; its name may resolve to the new primary.
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
   };

@@ -54,6 +54,13 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
     }
   }
 
+  /** Returns the ids of the jobs whose locks are lost. A job that ended during the request has no lock to lose. */
+  override async extendJobLocks(ids: string[], tokens: string[], duration: number): Promise<string[]> {
+    const refused = await super.extendJobLocks(ids, tokens, duration);
+    const held = new Set(this.lockManager.getTrackedJobIds());
+    return refused.filter((id) => held.has(id));
+  }
+
   protected override async moveToActive(token: string, name?: string): Promise<RunJob> {
     try {
       return await super.moveToActive(token, name);

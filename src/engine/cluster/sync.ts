@@ -1,5 +1,6 @@
 import type { RunNotification, RunRow, Store } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
+import type { RunChanges } from '../changes/run-changes.ts';
 import type { Execution } from '../execution/execution.ts';
 import { PeriodicTask } from '../periodic.ts';
 import { type Executor, needsExecution } from '../runs/executor.ts';
@@ -19,6 +20,7 @@ const executableStatuses: readonly RunStatus[] = ['created', 'in-progress', 'can
 export class Sync {
   readonly #services: RunServices;
   readonly #executor: Executor;
+  readonly #changes: RunChanges;
   readonly #onFailure: (error: unknown) => void;
   readonly #polls: readonly PeriodicTask[];
   /** By run, its last event at the last poll. A run that has written since then would have been fenced. */
@@ -26,10 +28,11 @@ export class Sync {
   #unsubscribe: (() => Promise<void>) | undefined;
 
   /** `onFailure` receives the errors of the store. */
-  constructor(services: RunServices, executor: Executor, onFailure: (error: unknown) => void) {
+  constructor(services: RunServices, executor: Executor, changes: RunChanges, onFailure: (error: unknown) => void) {
     const { pollInterval, lease } = services.executions.limits;
     this.#services = services;
     this.#executor = executor;
+    this.#changes = changes;
     this.#onFailure = onFailure;
     this.#polls = [
       new PeriodicTask(pollInterval, () => this.#poll(), onFailure),
@@ -51,6 +54,7 @@ export class Sync {
 
   #onNotifications(notifications: readonly RunNotification[] | undefined): void {
     const { store, active, queue } = this.#services;
+    this.#changes.onNotifications(notifications);
     if (notifications === undefined) active.notifyAll();
     for (const notification of notifications ?? []) {
       const { run_id, final } = notification;

@@ -106,7 +106,7 @@ export class Awaits {
     log.attach(extras);
     if (feed !== undefined) recorder.journal(`{"at":${log.row.last},"ms":${Math.round(worked())},"reply":${text}}`);
     try {
-      changeStatus('in-progress');
+      changeStatus('in-progress', { await_resume: reply });
       recorder.count(text.length);
     } catch (error) {
       this.#asker.fail(error);
@@ -123,7 +123,7 @@ export class Awaits {
   /** Takes a reply of the journal. */
   acceptJournaled(reply: AwaitResume): void {
     this.#toTake(reply);
-    this.#asker.changeStatus('in-progress');
+    this.#asker.changeStatus('in-progress', { await_resume: reply });
   }
 
   /** Gives the agent the oldest reply that was taken. */

@@ -1,18 +1,20 @@
-import { defer, finalize, firstValueFrom, lastValueFrom, map, Observable, type ObservableInput } from 'rxjs';
+import { defer, firstValueFrom, lastValueFrom, map, Observable, type ObservableInput, tap } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail } from '../../core/errors.ts';
-import { fromAgent, outputOf, type Source } from '../../core/from-agent.ts';
+import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
+import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import { toMessage } from '../../core/to-events.ts';
+import type { GenericEvent } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
-import { Abort } from './abort.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
+import { RunSignal } from './run-signal.ts';
 import type { Steps } from './steps.ts';
 
 /** What a context needs of the execution that it belongs to. */
@@ -20,7 +22,7 @@ export interface ContextHost {
   readonly run_id: string;
   readonly registry: Registry;
   readonly logFor: (run_id: string) => AgentLog;
-  readonly source: Source;
+  readonly source: SourceHooks;
   /** In a durable run. */
   readonly steps: Steps | undefined;
   /** Milliseconds until an await without a reply ends the run; zero for never. */
@@ -32,24 +34,27 @@ export interface ContextHost {
   /** Returns the same object each time. */
   session(): AgentSession;
   ask(request: AwaitRequest): Observable<AwaitResume>;
+  /** Records an event of the run beside the agent's output. */
+  record(event: GenericEvent): void;
   use(tokens: number): void;
 }
-
-const maxDepth = 16;
 
 /** The calls of a context, for an agent or one that it called. What few agents use is made on demand. */
 class ContextCalls {
   readonly host: ContextHost;
   readonly agent_name: string;
-  readonly abort: Abort;
-  readonly depth: number;
+  readonly runSignal: RunSignal;
+  /** The calls that led to this agent, as `panel/1 optimist/1`; empty for the run's own agent. */
+  readonly path: readonly string[];
   #log: AgentLog | undefined;
+  /** By agent, how often this one has called it. */
+  #called: Record<string, number> | undefined;
 
-  constructor(host: ContextHost, agent_name: string, abort: Abort, depth: number) {
+  constructor(host: ContextHost, agent_name: string, runSignal: RunSignal, path: readonly string[]) {
     this.host = host;
     this.agent_name = agent_name;
-    this.abort = abort;
-    this.depth = depth;
+    this.runSignal = runSignal;
+    this.path = path;
   }
 
   get log(): AgentLog {
@@ -83,22 +88,31 @@ class ContextCalls {
 
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
-    const { host, abort: caller, depth } = this;
+    const { host, runSignal: caller } = this;
     const begin = (): Observable<AgentOutput> => {
-      if (depth >= maxDepth) throw fail('call_depth', maxDepth);
+      if (this.path.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
       const agent = host.registry.get(name);
       const messages = checkCall(this.agent_name, input, host.now());
       checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
-      const abort = new Abort(this.report);
-      const cascade = (): void => abort.abort(caller.reason ?? 'its caller is over');
+      const runSignal = new RunSignal(this.report);
+      const cascade = (): void => runSignal.abort(caller.reason ?? 'its caller is over');
       const parent = caller.signal;
       parent.addEventListener('abort', cascade);
-      const context = createContext(host, name, abort, depth + 1);
+      const path = this.#pathOf(name);
+      const context = createContext(host, name, runSignal, path);
+      const record = (state: CallReport['state']): void =>
+        host.record(callEvent({ path: path.join(' '), agent: name, state, at: host.now() }));
+      record('began');
       return defer(() => outputOf(name, agent.run(messages, context), host.source)).pipe(
         map((output) => checkCalled(name, output, host.now())),
-        finalize(() => {
-          parent.removeEventListener('abort', cascade);
-          abort.abort(`the call of ${name} is over`);
+        tap({
+          complete: () => record('completed'),
+          error: () => record('failed'),
+          unsubscribe: () => record('cancelled'),
+          finalize: () => {
+            parent.removeEventListener('abort', cascade);
+            runSignal.abort(`the call of ${name} is over`);
+          },
         }),
       );
     };
@@ -107,11 +121,19 @@ class ContextCalls {
     return this.#lazy(`context.call of ${name}`, branch, (output) => toMessage(name, output, host.now));
   }
 
+  // Counted for each agent, because calls side by side may begin in another order in a replay.
+  #pathOf(name: string): readonly string[] {
+    this.#called ??= {};
+    const count = (this.#called[name] ?? 0) + 1;
+    this.#called[name] = count;
+    return [...this.path, `${name}/${count}`];
+  }
+
   usage({ tokens }: { tokens: number }): void {
     if (!Number.isFinite(tokens) || tokens < 0)
       throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
-    if (this.abort.reason === undefined) this.host.use(tokens);
+    if (this.runSignal.reason === undefined) this.host.use(tokens);
   }
 
   readonly report = (error: unknown): void => {
@@ -120,27 +142,30 @@ class ContextCalls {
 
   /** `begin` runs for each subscription while the run is open; after it the subscriber gets `run_not_open`. */
   #lazy<T, R>(what: string, begin: () => Observable<T>, collect: (values: Observable<T>) => Promise<R>): Lazy<T, R> {
-    const { abort, agent_name } = this;
+    const { runSignal, agent_name } = this;
     const { unstarted } = this.host;
     const made = { agent_name, what };
-    if (abort.reason === undefined) unstarted.add(made);
+    if (runSignal.reason === undefined) unstarted.add(made);
     return new Lazy(
       () => {
         unstarted.delete(made);
-        if (abort.reason !== undefined) throw notOpen(what, abort);
+        if (runSignal.reason !== undefined) throw notOpen(what, runSignal);
         return begin();
       },
-      (values) => collect(whileOpen(values, what, abort)),
+      (values) => collect(whileOpen(values, what, runSignal)),
     );
   }
 }
 
-const notOpen = (what: string, { reason = '' }: Abort): Error => reported(fail('run_not_open', what, reason), ignored);
+const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
+
+const notOpen = (what: string, { reason = '' }: RunSignal): Error =>
+  reported(fail('run_not_open', what, reason), ignored);
 
 /** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
-const whileOpen = <T>(values: Observable<T>, what: string, abort: Abort): Observable<T> =>
+const whileOpen = <T>(values: Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>
   new Observable((subscriber) => {
-    subscriber.add(abort.onAbort(() => subscriber.error(notOpen(what, abort))));
+    subscriber.add(runSignal.onAbort(() => subscriber.error(notOpen(what, runSignal))));
     values.subscribe(subscriber);
   });
 
@@ -151,7 +176,7 @@ const lazy: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls }>
   signal: {
     enumerable: true,
     get() {
-      return this[calls].abort.signal;
+      return this[calls].runSignal.signal;
     },
   },
   session: {
@@ -195,5 +220,9 @@ class Context implements AgentContext {
 }
 
 /** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
-export const createContext = (host: ContextHost, agent_name: string, abort: Abort, depth = 0): AgentContext =>
-  new Context(new ContextCalls(host, agent_name, abort, depth));
+export const createContext = (
+  host: ContextHost,
+  agent_name: string,
+  runSignal: RunSignal,
+  path: readonly string[] = [],
+): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, path));

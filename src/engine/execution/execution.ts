@@ -3,7 +3,7 @@ import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
-import { isFinal } from '../../core/run-state.ts';
+import { isFinal, transcriptOf } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import { closeMessage } from '../../core/to-events.ts';
 import type { ErrorBody } from '../../schema/error.ts';
@@ -12,20 +12,20 @@ import type { Message } from '../../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { ignored, reported } from '../unhandled.ts';
-import { Abort } from './abort.ts';
 import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
 import { failureOf } from './failure.ts';
 import { Feed } from './feed.ts';
-import { createHost } from './host.ts';
+import { createHost, type ExecutionServices } from './host.ts';
 import { Unstarted } from './lazy.ts';
 import { PendingWork } from './pending-work.ts';
 import { Recorder, type StatusChange } from './recorder.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { type Recording, Replay } from './replay.ts';
-import type { ExecutionServices } from './services.ts';
+import { RunSignal } from './run-signal.ts';
 import type { Steps } from './steps.ts';
+import { RunTimes } from './times.ts';
 
 /**
  * `open`: the agent runs, and its output is recorded. In every other state its output is ignored, and it can start no
@@ -59,15 +59,11 @@ export class Execution implements Observer<AgentOutput> {
   #steps: Steps | undefined;
   readonly #pending = new PendingWork();
   readonly #unstarted = new Unstarted();
-  readonly #abort = new Abort((error) => this.#warn('a listener of the signal failed', error));
+  readonly #runSignal = new RunSignal((error) => this.#warn('a listener of the signal failed', error));
   #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
   #tokens: number | undefined;
-  #since = performance.now();
-  #worked = 0;
-  /** The recorder's progress when `idleFor` last saw it change, and the time of that call. */
-  #lastProgress = 0;
-  #lastProgressAt = performance.now();
+  readonly #times: RunTimes;
 
   /** With a recording, the agent replays it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, shared: ExecutionServices, recording?: Recording) {
@@ -79,15 +75,13 @@ export class Execution implements Observer<AgentOutput> {
     // A run that is not durable has only one execution: its log has no more than the first event.
     const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
     this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
+    this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
-    if (recording !== undefined) {
-      this.#reorderBuffer = new ReorderBuffer();
-      for (const { ms = 0 } of recording.journal) if (ms > this.#worked) this.#worked = ms;
-    }
+    if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer();
     this.#feed = new Feed(
       {
         recorder: this.#recorder,
-        worked: () => this.worked,
+        worked: () => this.#times.worked,
         outside: shared.outside,
         fail: this.#fail,
         recordReordered: () => this.#recordReordered(),
@@ -127,15 +121,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Milliseconds without progress, as seen by the calls of this method. */
   idleFor(): number {
-    const { progress } = this.#recorder;
-    const now = performance.now();
-    if (progress !== this.#lastProgress) [this.#lastProgress, this.#lastProgressAt] = [progress, now];
-    return now - this.#lastProgressAt;
-  }
-
-  /** Milliseconds that the run has worked, in all of its executions. The time of its awaits does not count. */
-  get worked(): number {
-    return this.#worked + (this.run.status === 'in-progress' ? performance.now() - this.#since : 0);
+    return this.#times.idleFor();
   }
 
   /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
@@ -144,7 +130,7 @@ export class Execution implements Observer<AgentOutput> {
     const { runTimeout, idleTimeout } = this.#services.limits;
     const { status, await_request } = this.run;
     const idle = this.idleFor();
-    if (runTimeout > 0 && status === 'in-progress' && this.worked > runTimeout)
+    if (runTimeout > 0 && status === 'in-progress' && this.#times.worked > runTimeout)
       return fail('run_timeout', runTimeout / 1000).toJSON();
     if (this.replaying) {
       const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && idle > reorderTimeout;
@@ -172,13 +158,14 @@ export class Execution implements Observer<AgentOutput> {
     const { agent_name } = this.run;
     const host = createHost(this.#services, {
       recorder: this.#recorder,
-      abort: this.#abort,
+      runSignal: this.#runSignal,
       pending: this.#pending,
       unstarted: this.#unstarted,
       feed: this.#feed,
       reorderBuffer: this.#reorderBuffer,
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
+      record: (event) => this.next(event),
       use: (tokens) => {
         this.#tokens = (this.#tokens ?? 0) + tokens;
       },
@@ -187,7 +174,7 @@ export class Execution implements Observer<AgentOutput> {
     const subscriber = this.#subscriber;
     try {
       // A copy: a replay, the history and other readers get the input as the client sent it.
-      const output = this.#agent.run(this.#input.map(copyMessage), createContext(host, agent_name, this.#abort));
+      const output = this.#agent.run(this.#input.map(copyMessage), createContext(host, agent_name, this.#runSignal));
       outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
       subscriber?.error(error);
@@ -217,7 +204,7 @@ export class Execution implements Observer<AgentOutput> {
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
       for (const event of this.#closing()) this.#emit(event);
-      const messages = [...this.#input, ...this.run.output];
+      const messages = [...this.#input, ...transcriptOf(this.run)];
       this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
       this.#finish('completed');
     });
@@ -276,7 +263,7 @@ export class Execution implements Observer<AgentOutput> {
     this.#awaits ??= new Awaits({
       recorder: this.#recorder,
       feed: this.#feed,
-      worked: () => this.worked,
+      worked: () => this.#times.worked,
       outside: this.#services.outside,
       fail: this.#fail,
       changeStatus: (status, change) => this.#changeStatus(status, change),
@@ -299,8 +286,7 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #changeStatus(status: RunStatus, change?: StatusChange): void {
-    if (this.run.status === 'in-progress') this.#worked += performance.now() - this.#since;
-    if (status === 'in-progress') this.#since = performance.now();
+    this.#times.onStatusChange(status);
     this.#recorder.changeStatus(status, change);
   }
 
@@ -371,8 +357,9 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
-    this.log.attach({ ended: { tokens: this.#tokens ?? this.#recorder.parts, seconds: this.worked / 1000 } });
-    this.#changeStatus(status, error && { error });
+    const tokens = this.#tokens;
+    this.log.attach({ ended: { tokens: tokens ?? this.#recorder.parts, seconds: this.#times.worked / 1000 } });
+    this.#changeStatus(status, { ...(error && { error }), ...(tokens !== undefined && { usage: { tokens } }) });
     this.#close('final', 'the run is over');
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }
@@ -383,7 +370,7 @@ export class Execution implements Observer<AgentOutput> {
     // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
     if (before !== 'final') this.#state = state;
     if (before !== 'open') return;
-    this.#abort.close(reason);
+    this.#runSignal.close(reason);
     this.#feed?.close();
     this.#awaits?.close();
     // Before the signal, so that errors caused by the abort are ignored.
@@ -394,6 +381,6 @@ export class Execution implements Observer<AgentOutput> {
       this.#awaits?.refuse(refused);
       this.#steps?.close(refused);
     }
-    this.#abort.abort(reason);
+    this.#runSignal.abort(reason);
   }
 }

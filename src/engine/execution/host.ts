@@ -1,25 +1,37 @@
-import type { AgentSession } from '../../core/agent.ts';
+import type { AgentLog, AgentSession } from '../../core/agent.ts';
+import type { ToEvents } from '../../core/to-events.ts';
 import type { Limits } from '../limits.ts';
+import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
-import type { Abort } from './abort.ts';
 import type { ContextHost } from './context.ts';
 import type { Feed } from './feed.ts';
 import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
 import type { Recorder } from './recorder.ts';
+import type { RunSignal } from './run-signal.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
 
-/** What all executions share. */
-interface Shared extends Pick<ContextHost, 'registry' | 'now' | 'logFor'> {
+/** The parts of an engine that all of its executions share. */
+export interface ExecutionServices {
+  readonly registry: Registry;
   readonly sessions: Sessions;
+  readonly toEvents: ToEvents;
   readonly limits: Limits;
+  readonly now: () => string;
+  /** A logger that adds the run's id. */
+  readonly logFor: (run_id: string) => AgentLog;
+  /**
+   * Runs work in the async context of the engine: `AsyncLocalStorage.snapshot()`, taken once. Agents start there,
+   * because the code that starts a run often belongs to the request of another client, or to the end of another run.
+   */
+  readonly outside: <T>(work: () => T) => T;
 }
 
 /** What one execution has. */
-interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'reorderBuffer'> {
+interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'reorderBuffer'> {
   readonly recorder: Recorder;
-  readonly abort: Abort;
+  readonly runSignal: RunSignal;
   readonly pending: PendingWork;
   readonly unstarted: Unstarted;
   /** In a durable run. */
@@ -32,8 +44,8 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'reorderBuffer'> {
  * agent has dropped. The execution holds the steps as well, because it has to close them.
  */
 export function createHost(
-  { limits, registry, sessions, now, logFor }: Shared,
-  { recorder, abort, pending, unstarted, feed, fail, ask, use, reorderBuffer }: Owner,
+  { limits, registry, sessions, now, logFor }: ExecutionServices,
+  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, reorderBuffer }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -55,10 +67,11 @@ export function createHost(
     awaitTimeout: limits.awaitTimeout,
     now,
     session: () => {
-      session ??= createAgentSession(sessions, recorder, abort, steps);
+      session ??= createAgentSession(sessions, recorder, runSignal, steps);
       return session;
     },
     ask,
     use,
+    record,
   };
 }

@@ -1,5 +1,6 @@
 import { Observable } from 'rxjs';
 import type { AgentLog, Awaitable } from '../../core/agent.ts';
+import { quiet } from '../unhandled.ts';
 
 /** A question, step or call, and the agent that made it. */
 interface Made {
@@ -56,6 +57,6 @@ export class Lazy<T, R> extends Observable<T> implements Awaitable<T, R> {
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.#collected ??= this.#collect(this);
-    return this.#collected.then(resolved, rejected);
+    return quiet(this.#collected.then(resolved, rejected), this.#collected);
   }
 }

@@ -8,7 +8,7 @@ import type { RunLog } from '../log/run-log.ts';
 import type { Replay } from './replay.ts';
 
 /** The fields of the Run that come with a change of status. */
-export type StatusChange = Pick<Run, 'error' | 'await_request'>;
+export type StatusChange = Pick<Run, 'error' | 'await_request' | 'await_resume' | 'usage'>;
 
 /**
  * Records what a run does: it appends events to the log, and folds them into the Run. During a replay the same calls
@@ -74,13 +74,16 @@ export class Recorder {
     }
   }
 
-  /** Makes the event of a change of status. Only the final event carries the output. */
+  /** Makes the event of a change of status. Only the final event carries the output and the questions. */
   statusEvent(status: Exclude<RunStatus, 'cancelling'>, change: StatusChange = {}): RunEvent {
-    const { run_id, await_request: _, ...rest } = this.#run;
+    const { run_id, await_request: _, questions, ...rest } = this.#run;
     const type: RunEvent['type'] = `run.${status}`;
     // A key of the literal first: adding keys to a spread copy costs V8 ten times as much.
     if (!isFinal(status)) return { type, run: { run_id, ...rest, output: [], ...change, status } };
-    return { type, run: { run_id, ...rest, ...change, finished_at: this.#now(), status } };
+    return {
+      type,
+      run: { run_id, ...rest, ...(questions && { questions }), ...change, finished_at: this.#now(), status },
+    };
   }
 
   /** The only place where a live run's status changes. @throws RivuletError `replay_diverged` */
@@ -126,11 +129,11 @@ export class Recorder {
     if (most > 0 && this.#chars > most) throw fail('output_limit', 'characters', most);
   }
 
-  /** Ends a replay early: folds the rest of the log into the Run. */
+  /** Ends a replay early: folds the rest of the log into the Run, whose status the caller then changes. */
   #endReplay(): void {
     for (const logged of this.#replay?.rest() ?? []) {
       if (logged.type === 'message.part') this.parts += 1;
-      if (!('run' in logged)) this.#run = fold(this.#run, logged);
+      this.#run = fold(this.#run, logged);
     }
     this.#replay = undefined;
   }

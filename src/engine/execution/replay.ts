@@ -146,6 +146,8 @@ function comparable(event: Event, logged: Event): Event {
     const { created_at, completed_at } = logged.message;
     return { ...event, message: { ...event.message, created_at, completed_at } };
   }
+  if ('generic' in event && 'generic' in logged && event.generic.kind === 'call')
+    return { ...event, generic: { ...event.generic, at: logged.generic.at } };
   if (!('run' in event)) return event;
   const { run_id, agent_name, status, await_request, created_at } = event.run;
   const asked = await_request && { await_request: timeless(await_request) };

@@ -3,8 +3,8 @@ import type { AgentSession } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
 import type { History, HistoryMark, Sessions } from '../sessions.ts';
 import { ignored, reported } from '../unhandled.ts';
-import type { Abort } from './abort.ts';
 import type { Recorder } from './recorder.ts';
+import type { RunSignal } from './run-signal.ts';
 import type { Journaled, Steps } from './steps.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { Journaled, Steps } from './steps.ts';
 export function createAgentSession(
   sessions: Sessions,
   recorder: Recorder,
-  abort: Abort,
+  runSignal: RunSignal,
   steps: Steps | undefined,
 ): AgentSession {
   const { log } = recorder;
@@ -22,27 +22,28 @@ export function createAgentSession(
   const key = { session_id, run_id };
   const step = <T>(name: string, work: () => ObservableInput<T>, journaled?: Journaled<T>): Observable<T> =>
     defer(() => {
-      if (abort.reason !== undefined) throw reported(fail('run_not_open', `session.${name}`, abort.reason), ignored);
+      if (runSignal.reason !== undefined)
+        throw reported(fail('run_not_open', `session.${name}`, runSignal.reason), ignored);
       return steps === undefined ? defer(work) : steps.step(`session.${name}`, { work, journaled });
     });
   // The journal keeps no messages, which are in the store, but their number and the last one's URL.
   const journaled: Journaled<History> = {
     save: ({ mark }) => mark,
     // The value that `save` wrote to the journal.
-    load: (mark) => sessions.historyAt(key, mark as HistoryMark, abort.signal),
+    load: (mark) => sessions.historyAt(key, mark as HistoryMark, runSignal.signal),
   };
   return {
     id: session_id,
     history:
       steps === undefined
-        ? step('history', () => sessions.history(key, abort.signal))
-        : step('history', () => sessions.historyAt(key, undefined, abort.signal), journaled).pipe(
+        ? step('history', () => sessions.history(key, runSignal.signal))
+        : step('history', () => sessions.historyAt(key, undefined, runSignal.signal), journaled).pipe(
             concatMap(({ messages }) => messages),
           ),
     // The agent names the type of the state that it stored.
     state: <T>() =>
       withHandledRejection(
-        step('state', async () => (await sessions.state(session_id, abort.signal)) as T | undefined),
+        step('state', async () => (await sessions.state(session_id, runSignal.signal)) as T | undefined),
       ),
     setState: (value) =>
       withHandledRejection(

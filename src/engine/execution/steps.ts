@@ -1,6 +1,6 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
 import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
-import { fromAgent, type Source } from '../../core/from-agent.ts';
+import { fromAgent, type SourceHooks } from '../../core/from-agent.ts';
 import { reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
 import type { Recorder } from './recorder.ts';
@@ -26,13 +26,13 @@ interface Work<T> {
 export class Steps {
   readonly #recorder: Recorder;
   readonly #feed: Feed;
-  readonly #source: Source;
+  readonly #source: SourceHooks;
   readonly #fail: (error: unknown) => void;
   readonly #counts = new Map<string, number>();
   /** For each step that the agent is subscribed to, the function that ends it. */
   readonly #open = new Set<(error: Error) => void>();
 
-  constructor(recorder: Recorder, feed: Feed, source: Source, fail: (error: unknown) => void) {
+  constructor(recorder: Recorder, feed: Feed, source: SourceHooks, fail: (error: unknown) => void) {
     this.#recorder = recorder;
     this.#feed = feed;
     this.#source = source;

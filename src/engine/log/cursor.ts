@@ -1,5 +1,7 @@
-import { fail, RivuletError } from '../../core/errors.ts';
+import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/store.ts';
+import { Delay, retry } from '../../core/timing.ts';
+import { isUnavailable } from '../store-access.ts';
 import { isSettling, lastIdOf } from './batch.ts';
 import type { PageCache } from './page-cache.ts';
 import type { Readers, RunFinder, Source } from './source.ts';
@@ -17,19 +19,16 @@ export interface CursorOptions {
 
 /**
  * `reading`: events are in memory, or the reader waits for them. `loading`: the store is read for a page or for the
- * run's row. `retrying`: the store is unavailable, and the cursor tries again after a pause or a notification.
+ * run's row. While the store is unavailable, the cursor tries again after a pause or a notification.
  */
 type State =
-  | { readonly kind: 'reading' | 'loading' | 'closed' }
-  | { readonly kind: 'retrying'; readonly release: () => void }
+  | { readonly kind: 'reading' | 'closed' }
+  | { readonly kind: 'loading'; readonly delay: Delay }
   | { readonly kind: 'failed'; readonly error: unknown };
 
 const reading: State = { kind: 'reading' };
-const loading: State = { kind: 'loading' };
 const closed: State = { kind: 'closed' };
 const noBatches: readonly Batch[] = [];
-/** Milliseconds until the cursor tries a store again that was unavailable, unless a notification comes first. */
-const retryPause = 500;
 
 /**
  * A reader's position in a log. History and live events take the same path: the cursor reads what is durable after its
@@ -96,7 +95,7 @@ export class Cursor implements Reader {
   /** Stops reading. The caller that opened a cursor closes it; the end of an iteration closes it as well. */
   close(): void {
     if (this.#state === closed) return;
-    if (this.#state.kind === 'retrying') this.#state.release();
+    if (this.#state.kind === 'loading') this.#state.delay.close();
     this.#state = closed;
     this.#page = noBatches;
     this.#unsubscribeAll();
@@ -203,49 +202,36 @@ export class Cursor implements Reader {
   };
 
   #fetchPage(): void {
-    this.#load(this.#pages.after(this.#source.run_id, this.#after).then((page) => this.#usePage(page)));
+    this.#load(async () => this.#usePage(await this.#pages.after(this.#source.run_id, this.#after)));
   }
 
   #refreshSource(): void {
     // Registers before it reads the row, so that no change in between is missed.
     this.#setSource(this.#source);
-    this.#stale = false;
-    this.#load(this.#runs.find(this.#source.run_id, this.#after).then((source) => this.#setSource(source)));
+    this.#load(async () => {
+      this.#stale = false;
+      this.#setSource(await this.#runs.find(this.#source.run_id, this.#after));
+    });
   }
 
-  #load(answer: Promise<void>): void {
-    this.#state = loading;
-    answer
+  /** While the store is unavailable, the stream stays open and the cursor reads again, until the engine stops. */
+  #load(read: () => Promise<void>): void {
+    const delay = new Delay();
+    const unsubscribe = this.#runs.onChange(this.#source.run_id, () => delay.end());
+    this.#state = { kind: 'loading', delay };
+    retry(read, { again: (error) => isUnavailable(error) && !this.#runs.stopping, delay })
       .then(
         () => this.#setState(reading),
-        (error: unknown) => {
-          if (error instanceof RivuletError && error.kind === 'store_unavailable') this.#retryLater();
-          else this.#setState({ kind: 'failed', error });
-        },
+        (error: unknown) => (isUnavailable(error) ? this.close() : this.#setState({ kind: 'failed', error })),
       )
-      .finally(() => this.wake());
+      .finally(() => {
+        unsubscribe();
+        this.wake();
+      });
   }
 
   #setState(state: State): void {
     if (this.#state !== closed) this.#state = state;
-  }
-
-  /** The store is unavailable: the stream stays open, and the cursor reads again later. */
-  #retryLater(): void {
-    if (this.#state === closed) return;
-    this.#stale = true;
-    const retry = (): void => {
-      release();
-      this.#setState(reading);
-      this.wake();
-    };
-    const timer = setTimeout(retry, retryPause);
-    const unsubscribe = this.#runs.onChange(this.#source.run_id, retry);
-    const release = (): void => {
-      clearTimeout(timer);
-      unsubscribe();
-    };
-    this.#state = { kind: 'retrying', release };
   }
 }
 

@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Outcome, Store, Write } from '../../core/store.ts';
-import { delay } from '../../core/timing.ts';
-import { orUnavailable } from '../store-access.ts';
+import { backoff, Delay } from '../../core/timing.ts';
+import { type OnCommitted, orUnavailable } from '../store-access.ts';
 
 /** A log with writes to commit, as the group commit sees it. */
 export interface UncommittedLog {
@@ -33,6 +33,7 @@ export interface GroupCommitOptions {
   readonly storeTimeout: number;
   /** Receives the error of the first failed commit after a successful one, and errors that a log throws. */
   readonly onFailure: (error: unknown) => void;
+  readonly onCommitted: OnCommitted;
 }
 
 /** Limits of one commit. A single log may exceed the characters. */
@@ -46,7 +47,7 @@ const maxFailuresPerRound = 20;
 /**
  * Group commit: the store gets everything that all runs append in one turn of the event loop as one commit.
  * What they append while a commit is under way goes into the next one. Readers see events only when they are durable.
- * A failed commit is retried after pauses of 50 ms to 2 s, for at most `storeTimeout`.
+ * A failed commit is retried after pauses of 50 ms to 1 s, for at most `storeTimeout`.
  */
 export class GroupCommit {
   readonly #store: Store;
@@ -128,7 +129,7 @@ export class GroupCommit {
     await this.#commitAll(groups);
     if (this.#failed.length > 0) {
       this.#rounds += 1;
-      await delay(Math.min(25 * 2 ** this.#rounds, 2_000));
+      await new Delay().wait(backoff(this.#rounds));
       this.#giveUpLate();
     }
     if (this.#failed.length > 0) return;
@@ -179,6 +180,7 @@ export class GroupCommit {
       }
       at += writes.length;
     }
+    this.#options.onCommitted(writes, outcomes);
     return true;
   }
 

@@ -4,7 +4,7 @@ import { fold, isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Run } from '../../schema/run.ts';
+import type { Run, RunSummary } from '../../schema/run.ts';
 import { readPage } from './page-cache.ts';
 
 /** The lines of a log after an event, up to `row.last`, a page at a time. @throws RivuletError `log_removed` */
@@ -48,16 +48,17 @@ export async function foldStored(store: Store, row: RunRow): Promise<Run> {
 }
 
 /**
- * A run for a list: without its output. It reads at most one event. A run that was removed meanwhile, or
+ * A run for a list: with its title, and without its output. It reads at most one event. A run that was removed meanwhile, or
  * whose log is damaged, is described by its row alone.
  */
-export async function summaryOf(store: Store, row: RunRow): Promise<Run> {
-  const { run_id, agent_name, session_id, status, created_at, finished_at } = row;
-  const known: Run = {
+export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> {
+  const { run_id, agent_name, session_id, status, title, created_at, finished_at } = row;
+  const known: RunSummary = {
     run_id,
     agent_name,
     session_id,
     status,
+    title,
     output: [],
     created_at,
     ...(finished_at !== null && { finished_at }),

@@ -1,7 +1,7 @@
 import type { Agent, IfBusy, OnDisconnect } from '../../core/agent.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
-import { checkContentTypes, receiveMessage } from '../../core/messages.ts';
+import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly idempotency_key?: string;
   readonly if_busy?: IfBusy;
   readonly on_disconnect?: OnDisconnect;
+  /** The channel of a reply, which its run records. Default `api`. */
+  readonly channel?: string;
 }
 
 /** The engine's result for a request that creates or resumes a run. */
@@ -183,13 +185,17 @@ function sessionIdOf({ session_id, session }: RunCreateRequest): string {
   return a ?? b ?? newId();
 }
 
-const newRow = ({ agent: { manifest, options }, session_id, now, runOptions }: Plan, queued: boolean): RunRow => ({
+const newRow = (
+  { agent: { manifest, options }, input, session_id, now, runOptions }: Plan,
+  queued: boolean,
+): RunRow => ({
   run_id: newId(),
   agent_name: manifest.name,
   session_id,
   owner: null,
   epoch: 1,
   status: 'created',
+  title: titleOf(input),
   created_at: now,
   finished_at: null,
   tier: options.durable === true ? 'durable' : 'pinned',

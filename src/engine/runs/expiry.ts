@@ -1,6 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
-import { endStoredRun } from './end-stored.ts';
+import { endStoredRun } from './cancel.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 100;

@@ -1,5 +1,6 @@
 import { runEventOf } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
+import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { Extras, RunRow, Store } from '../../core/store.ts';
 import type { AwaitResume, Run } from '../../schema/run.ts';
 import { newId } from '../ids.ts';
@@ -48,8 +49,7 @@ export async function forwardReply(
     (entry) => 'taken' in entry && entry.taken === forwarded.left,
   );
   if (!taken) throw fail('conflict', run_id);
-  const { await_request: _, ...rest } = run;
-  return { run_id, run: JSON.stringify({ ...rest, status: 'in-progress' }), after: last };
+  return { run_id, run: JSON.stringify(fold(run, resumedEvent(run, reply))), after: last };
 }
 
 /**

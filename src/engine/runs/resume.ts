@@ -1,5 +1,6 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
+import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { Extras, RunRow, Write } from '../../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -21,7 +22,7 @@ export async function resumeRun(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { idempotency_key }: RunOptions,
+  { idempotency_key, channel = 'api' }: RunOptions,
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
@@ -31,7 +32,7 @@ export async function resumeRun(
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    () => resume(services, run_id, input, asked, key),
+    () => resume(services, run_id, input, { asked, key, channel }),
   );
 }
 
@@ -39,8 +40,7 @@ async function resume(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  asked: string | undefined,
-  key: IdempotentRequest | undefined,
+  { asked, key, channel }: { asked: string | undefined; key: IdempotentRequest | undefined; channel: string },
 ): Promise<AcceptedRun> {
   const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
@@ -56,7 +56,7 @@ async function resume(
   const { id } = run.await_request;
   if (asked !== undefined && id !== undefined && asked !== id) throw fail('question_mismatch', id, asked);
   const now = executions.now();
-  const reply = receiveReply(run.await_request, input, now);
+  const reply = receiveReply(run.await_request, input, channel, now);
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
   if (execution !== undefined) return resumeHere(services, execution, reply, extras);
   return row.tier === 'durable'
@@ -87,11 +87,10 @@ async function resumeStored(
   // Before the write: a run whose agent is unknown has to go on awaiting.
   executions.registry.get(row.agent_name);
   const { run_id, epoch, last } = row;
-  const { await_request: _, ...rest } = run;
-  const resumed: Run = { ...rest, status: 'in-progress' };
+  const event = resumedEvent(run, reply);
   const next: RunRow = {
     ...row,
-    status: resumed.status,
+    status: event.run.status,
     due: null,
     last: last + 1,
     snapshot: last + 1,
@@ -101,8 +100,7 @@ async function resumeStored(
     row: next,
     from: epoch,
     expect: last,
-    // Only the final event carries the output.
-    lines: [encode({ type: 'run.in-progress', run: { ...resumed, output: [] } })],
+    lines: [encode(event)],
     journal: [JSON.stringify({ at: last, reply })],
     ...extras,
   };
@@ -111,5 +109,5 @@ async function resumeStored(
     offer(run_id);
   });
   if (outcome !== 'taken') throw fail('conflict', run_id);
-  return { run_id, run: JSON.stringify(resumed), after: last };
+  return { run_id, run: JSON.stringify(fold(run, event)), after: last };
 }

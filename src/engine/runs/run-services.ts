@@ -1,6 +1,6 @@
 import type { Dispatcher } from '../../core/dispatcher.ts';
 import type { Store } from '../../core/store.ts';
-import type { ExecutionServices } from '../execution/services.ts';
+import type { ExecutionServices } from '../execution/host.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import type { CommitOne } from '../store-access.ts';
 import type { ActiveRuns } from './active-runs.ts';

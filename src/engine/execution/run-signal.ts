@@ -2,7 +2,7 @@
  * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it ends. The signal is made
  * when the agent first reads it: making one, and aborting it at the end, costs as much as a short run.
  */
-export class Abort {
+export class RunSignal {
   readonly #report: (error: unknown) => void;
   #controller: AbortController | undefined;
   #reason: string | undefined;

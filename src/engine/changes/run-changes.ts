@@ -1,0 +1,206 @@
+import { LRUCache } from 'lru-cache';
+import { UnorderedSet } from '../../core/collections.ts';
+import type { Outcome, RunFilter, RunNotification, RunRow, Store, Write } from '../../core/store.ts';
+import type { Limits } from '../limits.ts';
+import { summaryOf } from '../log/stored-run.ts';
+import { PeriodicTask } from '../periodic.ts';
+import { ChangeReader, type ChangesOptions } from './change-reader.ts';
+import { changedSince, maxClockSkew } from './changed-since.ts';
+
+export interface RunChangesOptions {
+  readonly limits: Limits;
+  /** Whether other processes write to the same store. */
+  readonly shared: boolean;
+  /** The time as the wire has it. */
+  readonly now: () => string;
+  /** Receives errors of the store that belong to no reader. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Milliseconds between two reads of the runs that other nodes have written to; the runs of one read. */
+const readInterval = 200;
+const runsPerRead = 200;
+const concurrentReads = 16;
+/** Runs whose last row is known, and runs that wait to be read. */
+const maxKnown = 20_000;
+const maxUnread = 10_000;
+
+/**
+ * The changes of status of all runs, for any number of readers. Writes of this node are passed on as soon as they are
+ * durable. Runs that other nodes have written to are read from the store, in batches. As notifications may be lost, the
+ * runs that may have changed are compared at an interval. All of this happens only while there are readers.
+ */
+export class RunChanges {
+  readonly #store: Store;
+  readonly #options: RunChangesOptions;
+  readonly #readers = new UnorderedSet<ChangeReader>();
+  readonly #tasks: readonly PeriodicTask[];
+  /** The readers, and those that are being opened. */
+  #users = 0;
+  #started: Promise<void> | undefined;
+  /** By run, the newest row that readers were told of; undefined while there are no readers. */
+  #known: LRUCache<string, RunRow> | undefined;
+  readonly #unread = new Map<string, RunNotification>();
+  #missedNotifications = false;
+  /** When the last comparison began, in milliseconds. */
+  #comparedAt = 0;
+  /** The JSON of changed runs, which all readers share. */
+  readonly #texts = new WeakMap<RunRow, Promise<string>>();
+  #stopped = false;
+
+  constructor(store: Store, options: RunChangesOptions) {
+    this.#store = store;
+    this.#options = options;
+    const { limits, onFailure } = options;
+    this.#tasks = [
+      new PeriodicTask(readInterval, () => this.#readUnread(), onFailure),
+      new PeriodicTask(limits.pollInterval, () => this.#compare(), onFailure),
+    ];
+  }
+
+  /** A reader of the runs that match a filter; the caller closes it. @throws RivuletError `store_unavailable` */
+  async open(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
+    this.#users += 1;
+    try {
+      this.#started ??= this.#start();
+      await this.#started;
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+    const reader = new ChangeReader({
+      store: this.#store,
+      filter,
+      limit: options.limit,
+      now: () => this.#now(),
+      storeTimeout: this.#options.limits.storeTimeout,
+      textOf: (row) => this.#textOf(row),
+      onClose: () => {
+        remove();
+        this.#release();
+      },
+    });
+    const remove = this.#readers.add(reader);
+    if (this.#stopped) reader.close();
+    await reader.begin(options.after);
+    return reader;
+  }
+
+  /** Writes of this node were committed. */
+  onCommitted(writes: readonly Write[], outcomes: readonly Outcome[]): void {
+    if (this.#known === undefined) return;
+    for (const [index, { row, grown }] of writes.entries()) {
+      if (grown !== true && outcomes[index] === 'taken') this.#learn(row);
+    }
+  }
+
+  /** Nodes, perhaps this one, have written to runs; undefined where notifications may have been missed. */
+  onNotifications(notifications: readonly RunNotification[] | undefined): void {
+    if (this.#known === undefined) return;
+    if (notifications === undefined) this.#missedNotifications = true;
+    for (const one of notifications ?? []) {
+      if (!one.changed || !isNewer(one, this.#known.get(one.run_id))) continue;
+      if (this.#unread.size < maxUnread) this.#unread.set(one.run_id, one);
+      else this.#missedNotifications = true;
+    }
+  }
+
+  /** Ends all readers. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const reader of this.#readers.all()) reader.close();
+    await Promise.all(this.#tasks.map((task) => task.stop()));
+  }
+
+  async #start(): Promise<void> {
+    this.#known = new LRUCache({ max: maxKnown });
+    this.#comparedAt = this.#now();
+    if (!this.#options.shared) return;
+    try {
+      // Later comparisons report what differs from this one.
+      await this.#compare();
+      if (this.#users > 0 && !this.#stopped) for (const task of this.#tasks) task.start();
+    } catch (error) {
+      this.#started = undefined;
+      throw error;
+    }
+  }
+
+  #release(): void {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    this.#started = undefined;
+    this.#known = undefined;
+    this.#unread.clear();
+    this.#missedNotifications = false;
+    for (const task of this.#tasks) void task.stop();
+  }
+
+  #learn(row: RunRow): void {
+    const before = this.#known?.get(row.run_id);
+    if (!isNewer(row, before)) return;
+    this.#known?.set(row.run_id, row);
+    if (before?.status === row.status && before.snapshot === row.snapshot) return;
+    const change = { row, at: this.#now() };
+    for (const reader of this.#readers.all()) reader.offer(change, before?.status);
+  }
+
+  async #readUnread(): Promise<void> {
+    if (this.#missedNotifications) await this.#compare();
+    const batch = [...this.#unread.values()].slice(0, runsPerRead);
+    for (let from = 0; from < batch.length; from += concurrentReads) {
+      const some = batch.slice(from, from + concurrentReads);
+      // Removed only after the read: where the store fails, the next read repeats it.
+      const rows = await Promise.all(some.map(({ run_id }) => this.#store.run(run_id)));
+      for (const one of some) if (this.#unread.get(one.run_id) === one) this.#unread.delete(one.run_id);
+      for (const row of rows) if (row !== undefined) this.#learn(row);
+    }
+  }
+
+  /** Reads all runs that may have changed since the last comparison. Its cost is limited by `changedSince`. */
+  async #compare(): Promise<void> {
+    const began = this.#now();
+    const since = new Date(this.#comparedAt - maxClockSkew).toISOString();
+    const missed = this.#missedNotifications;
+    this.#missedNotifications = false;
+    try {
+      for await (const rows of changedSince(this.#store, since)) {
+        const known = this.#known;
+        if (known === undefined) return;
+        if (rows === 'too many') for (const reader of this.#readers.all()) reader.reset();
+        else for (const row of rows) this.#compareRow(known, row, since);
+      }
+    } catch (error) {
+      this.#missedNotifications ||= missed;
+      throw error;
+    }
+    this.#comparedAt = began;
+  }
+
+  #compareRow(known: LRUCache<string, RunRow>, row: RunRow, since: string): void {
+    // An old run that is not final and was not known: it has changed before there were readers, if at all.
+    const isOld = row.finished_at === null && row.created_at < since;
+    if (isOld && !known.has(row.run_id)) known.set(row.run_id, row);
+    else this.#learn(row);
+  }
+
+  #textOf(row: RunRow): Promise<string> {
+    let text = this.#texts.get(row);
+    if (text === undefined) {
+      text = summaryOf(this.#store, row).then((run) => JSON.stringify({ run }));
+      this.#texts.set(row, text);
+      // The next reader tries again.
+      text.catch(() => this.#texts.delete(row));
+    }
+    return text;
+  }
+
+  #now(): number {
+    return Date.parse(this.#options.now());
+  }
+}
+
+type Version = Pick<RunRow, 'epoch' | 'last'>;
+
+const isNewer = (version: Version, known: Version | undefined): boolean =>
+  known === undefined || version.epoch > known.epoch || version.last > known.last;

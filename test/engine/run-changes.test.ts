@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { fail } from '../../src/core/errors.ts';
+import type { RunFilter, RunRow } from '../../src/core/store.ts';
+import type { ChangeEvent, ChangeReader } from '../../src/engine/changes/change-reader.ts';
+import { RunChanges } from '../../src/engine/changes/run-changes.ts';
+import { defaultLimits } from '../../src/engine/limits.ts';
+import type { RunStatus } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { append, fresh } from '../stores/writes.ts';
+
+/** A store of which the test knows the reads. */
+class CountingStore extends MemoryStore {
+  readonly read: string[] = [];
+  available = true;
+
+  override async run(run_id: string): Promise<RunRow | undefined> {
+    this.read.push(run_id);
+    return super.run(run_id);
+  }
+
+  override async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
+    if (!this.available) throw fail('store_unavailable');
+    return super.runs(filter, before, limit);
+  }
+}
+
+let store: CountingStore;
+let failures: unknown[];
+const time = Date.parse('2026-01-01T00:10:00.000Z');
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: time, toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+  store = new CountingStore();
+  failures = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+  expect(failures).toEqual([]);
+});
+
+const changesOf = (shared = false): RunChanges =>
+  new RunChanges(store, {
+    limits: defaultLimits,
+    shared,
+    now: () => new Date().toISOString(),
+    onFailure: (error) => failures.push(error),
+  });
+
+/** Writes a run's next status, as another node would. */
+async function write(row: RunRow, status: RunStatus, ends = false): Promise<RunRow> {
+  const last = row.last + 1;
+  const finished_at = ends ? new Date().toISOString() : null;
+  const next = append({ ...row, status, snapshot: last, finished_at }, ['{}']);
+  expect(await store.commit([next])).toEqual(['taken']);
+  return next.row;
+}
+const notification = ({ run_id, epoch, last }: RunRow, changed = true) => ({
+  run_id,
+  epoch,
+  last,
+  final: false,
+  changed,
+});
+
+/** Reads in the background, so that a test can look at what came. */
+class Reading {
+  readonly events: ChangeEvent[] = [];
+
+  constructor(reader: ChangeReader) {
+    void this.#read(reader);
+  }
+
+  get statuses(): string[] {
+    return this.events.flatMap(({ type, data }) => (type === 'run' ? [JSON.parse(data).run.status] : [type]));
+  }
+
+  async #read(reader: ChangeReader): Promise<void> {
+    for await (const events of reader) this.events.push(...events);
+  }
+}
+
+/** Lets promises settle. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a reader of changed runs', () => {
+  it('that is slow gets only the newest state of each run', async () => {
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20 });
+    let row = fresh();
+    for (const status of ['created', 'in-progress', 'awaiting', 'in-progress', 'completed'] as const) {
+      row = await write(row, status, status === 'completed');
+      changes.onCommitted([{ row, expect: 0, lines: [] }], ['taken']);
+    }
+    const reading = new Reading(reader);
+    await settled();
+    expect(reading.statuses).toEqual(['ready', 'completed']);
+    reader.close();
+  });
+
+  it('begins again with the newest runs when too many wait for it', async () => {
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 2 });
+    for (let n = 0; n < 1_001; n += 1) {
+      const row = await write(fresh(), 'created');
+      changes.onCommitted([{ row, expect: 0, lines: [] }], ['taken']);
+    }
+    const reading = new Reading(reader);
+    await settled();
+    expect(reading.statuses).toEqual(['ready', 'reset', 'created', 'created', 'ready']);
+    reader.close();
+  });
+
+  it('is told of no write that only appends, and of none that was refused', async () => {
+    const changes = changesOf();
+    const reading = new Reading(await changes.open({}, { limit: 20 }));
+    const row = await write(fresh(), 'in-progress');
+    changes.onCommitted([{ row, expect: 0, lines: [], grown: true }], ['taken']);
+    changes.onCommitted([{ row, expect: 0, lines: [] }], ['fenced']);
+    await settled();
+    expect(reading.statuses).toEqual(['ready']);
+    await changes.stop();
+  });
+
+  it('waits for a store that is unavailable when it has to begin again', async () => {
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20 });
+    const reading = new Reading(reader);
+    await settled();
+    store.available = false;
+    reader.reset();
+    await settled();
+    expect(reading.statuses).toEqual(['ready']);
+    store.available = true;
+    await vi.advanceTimersByTimeAsync(500);
+    expect(reading.statuses).toEqual(['ready', 'reset', 'ready']);
+    reader.close();
+  });
+
+  it('is refused while the store is unavailable, and leaves nothing behind', async () => {
+    const changes = changesOf(true);
+    store.available = false;
+    await expect(changes.open({}, { limit: 20 })).rejects.toMatchObject({ kind: 'store_unavailable' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the changes of a shared store', () => {
+  it('are read in batches after notifications, once each', async () => {
+    const changes = changesOf(true);
+    const reader = await changes.open({}, { limit: 20 });
+    const reading = new Reading(reader);
+    const rows = await Promise.all(Array.from({ length: 300 }, () => write(fresh(), 'in-progress')));
+    for (const row of rows) for (let again = 0; again < 3; again += 1) changes.onNotifications([notification(row)]);
+    changes.onNotifications([notification(await write(fresh(), 'in-progress'), false)]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(store.read).toHaveLength(200);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(store.read.toSorted()).toEqual(rows.map(({ run_id }) => run_id).toSorted());
+    changes.onNotifications(rows.map((row) => notification(row)));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(store.read).toHaveLength(300);
+    expect(reading.statuses).toEqual(['ready', ...rows.map(() => 'in-progress')]);
+    reader.close();
+  });
+
+  it('are found by a comparison when all notifications were lost, each change once', async () => {
+    const old = await write(fresh({ created_at: new Date(time - 600_000).toISOString() }), 'awaiting');
+    const untouched = await write(fresh({ created_at: new Date(time - 600_000).toISOString() }), 'in-progress');
+    const changes = changesOf(true);
+    const reader = await changes.open({ status: 'awaiting' }, { limit: 20 });
+    const all = new Reading(await changes.open({}, { limit: 1 }));
+    const reading = new Reading(reader);
+    await write(old, 'completed', true);
+    const brief = await write(await write(fresh(), 'in-progress'), 'failed', true);
+    await vi.advanceTimersByTimeAsync(defaultLimits.pollInterval);
+    expect(reading.statuses).toEqual(['awaiting', 'ready', 'completed']);
+    await vi.advanceTimersByTimeAsync(3 * defaultLimits.pollInterval);
+    expect(reading.statuses).toEqual(['awaiting', 'ready', 'completed']);
+    expect(all.events.filter(({ data }) => data.includes(brief.run_id))).toHaveLength(1);
+    const about = all.events.filter(({ data }) => data.includes(untouched.run_id));
+    expect(about.filter(({ position }) => position !== undefined)).toEqual([]);
+    await changes.stop();
+  });
+
+  it('are compared soon after notifications may have been missed', async () => {
+    const changes = changesOf(true);
+    const reading = new Reading(await changes.open({}, { limit: 20 }));
+    await write(fresh({ created_at: new Date().toISOString() }), 'created');
+    changes.onNotifications(undefined);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(reading.statuses).toEqual(['ready', 'created']);
+    await changes.stop();
+  });
+
+  it('cost nothing without readers: no timer, no read, no memory of runs', async () => {
+    const changes = changesOf(true);
+    const [one, other] = [await changes.open({}, { limit: 1 }), await changes.open({}, { limit: 1 })];
+    expect(vi.getTimerCount()).toBe(2);
+    one.close();
+    one.close();
+    expect(vi.getTimerCount()).toBe(2);
+    other.close();
+    expect(vi.getTimerCount()).toBe(0);
+    changes.onNotifications([notification(await write(fresh(), 'created'))]);
+    changes.onNotifications(undefined);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(store.read).toEqual([]);
+    const reading = new Reading(await changes.open({}, { limit: 20 }));
+    await settled();
+    expect(reading.statuses).toEqual(['created', 'ready']);
+    await changes.stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
