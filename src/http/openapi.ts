@@ -1,73 +1,59 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { ErrorBody } from '../schema/error.ts';
 import { formats } from '../schema/formats.ts';
-import { docsPolicy } from './security-headers.ts';
+import { feedExample, requestExamples, schemaExamples, streamExample } from './openapi-examples.ts';
+import { descriptions, tags } from './openapi-texts.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export interface OpenApiOptions {
   /** Version of Rivulet. */
   readonly version: string;
-  /** Base URL of the API, absolute or as a path. */
-  readonly server: string;
-  /** The prefix as clients see it. */
-  readonly base: string;
-  /** Name of an agent of this server, for the example request of the page at `/docs`. */
-  readonly agent: string;
+  /** Base URL of the API; undefined where it is the one that a request used. */
+  readonly publicUrl: string | undefined;
+  /** Names of the agents of this server, for the example requests. */
+  readonly agents: readonly string[];
 }
 
-/**
- * Serves OpenAPI 3.1 at `/openapi.json` and a page to browse it at `/docs`, from the schemas of the routes that are
- * registered later.
- */
+/** Serves OpenAPI 3.1 at `/openapi.json`, from the schemas of the routes that are registered later. */
 export async function serveOpenApi(
   app: FastifyInstance,
-  { version, server, base, agent }: OpenApiOptions,
+  { version, publicUrl, agents }: OpenApiOptions,
 ): Promise<void> {
   // Imported only where needed: the import takes a fifth of the start.
-  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
-    import('@fastify/swagger'),
-    import('@fastify/swagger-ui'),
-  ]);
+  const { default: swagger } = await import('@fastify/swagger');
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Rivulet',
         description:
-          'Hosts agents and streams their runs. Agent Communication Protocol, with streams that can be resumed.',
+          'Hosts agents and streams their runs. The calls are those of the Agent Communication Protocol (ACP) 0.2, with ' +
+          'streams that can be resumed.',
         version,
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: [{ url: server }],
-      tags: [
-        { name: 'agents', description: 'The agents of this server and their manifests' },
-        { name: 'runs', description: 'Executions of agents: start, follow, resume, cancel, delete' },
-        { name: 'sessions', description: 'Conversations: the messages and the state that runs share' },
-        { name: 'service', description: 'The process itself' },
-      ],
+      // Only for the plugin, which removes the prefix from the paths.
+      servers: [{ url: app.prefix || '/' }],
+      tags,
     },
     // The plugin would replace each `$id` with a name like def-0.
-    transform: ({ schema, url }) => ({ schema: named(withDefaults(schema, agent)), url }),
+    transform: ({ schema, url }) => ({ schema: named(withError(schema)), url }),
     transformObject: (document) =>
-      'openapiObject' in document ? hoist(document.openapiObject) : document.swaggerObject,
+      'openapiObject' in document ? complete(hoist(document.openapiObject), agents) : document.swaggerObject,
   });
-  await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: base, staticCSP: docsPolicy });
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  app.get('/openapi.json', { schema: { hide: true } }, ({ protocol, host }) => ({
+    ...app.swagger(),
+    // Absolute: a generated client appends its paths, and curl has no other address.
+    servers: [{ url: publicUrl ?? `${protocol}://${host}${app.prefix}`, description: 'this server' }],
+  }));
 }
 
-/** Adds the error response that any call may have (413, 429, 500, 503), and an example of a run. */
-function withDefaults(schema: FastifySchema, agent: string): FastifySchema {
+/** Adds the error response that any call may have (413, 429, 500, 503). */
+function withError(schema: FastifySchema): FastifySchema {
   // A route may have no schema, although the type says otherwise.
   if (Object(schema) !== schema) return schema;
-  const response = { ...Object(schema.response), default: ErrorBody };
-  if (Object(schema.body).$id !== 'RunCreateRequest') return { ...schema, response };
-  const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'Hello' }] }];
-  return {
-    ...schema,
-    response,
-    body: { ...Object(schema.body), examples: [{ agent_name: agent, input, mode: 'sync' }] },
-  };
+  return { ...schema, response: { ...Object(schema.response), default: ErrorBody } };
 }
 
 const nameKey = 'x-schema-name';
@@ -91,9 +77,35 @@ function rename(this: unknown, _key: string, value: Json): Json {
   };
 }
 
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: { readonly [name: string]: { examples?: unknown[] } } };
+}
+
+interface Parameter {
+  in: string;
+  name: string;
+  example?: unknown;
+}
+
+interface Response {
+  description: string;
+  headers?: object;
+  links?: object;
+  readonly content?: Readonly<Record<string, { example?: unknown; examples?: object }>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  description?: string;
+  readonly parameters?: Parameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { examples?: object }>> };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
 /** Moves every named schema to `components/schemas`, and replaces it with a reference. */
-function hoist<T extends object>(document: T): T {
-  const schemas: { [key: string]: Json } = {};
+function hoist(document: object): Document {
+  const schemas: { [key: string]: object } = {};
   const visit = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== 'object' || value === null) return value;
@@ -106,4 +118,57 @@ function hoist<T extends object>(document: T): T {
   const plain = JSON.parse(JSON.stringify(document));
   const paths = visit(plain.paths ?? {});
   return { ...plain, paths, components: { ...plain.components, schemas } };
+}
+
+const text = (description: string) => ({ description, schema: { type: 'string' } });
+
+// The route reads this header itself, so that the error names it.
+const lastEventId = { in: 'header', name: 'Last-Event-ID', ...text('id of the last event that the client has') };
+
+/** The headers of the answers that carry on a run. */
+const runHeaders = {
+  'Run-ID': text('the id of the run'),
+  'Rivulet-Warning': text('fields of the body that no call knows, as `unknown field "modle" in body`'),
+};
+
+/** Where a client can go on from the answer that has a run. */
+const runLinks = Object.fromEntries(
+  ['getRun', 'listRunEvents', 'resumeRun', 'cancelRun', 'deleteRun'].map((operationId) => [
+    operationId,
+    { operationId, parameters: { run_id: '$response.header.Run-ID' } },
+  ]),
+);
+
+/** Adds descriptions, examples, headers and links, for which the schemas of routes have no place. */
+function complete<T extends Document>(document: T, agents: readonly string[]): T {
+  const examples = requestExamples(agents);
+  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+    const { operationId, parameters = [], requestBody } = operation;
+    operation.description = descriptions[operationId] ?? '';
+    for (const parameter of parameters) {
+      // Fastify's schemas have the names of headers in lower case.
+      if (parameter.in === 'header')
+        parameter.name = parameter.name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
+      if (operationId === 'getAgent') parameter.example = agents[0];
+    }
+    if (operationId === 'listRunEvents' || operationId === 'listRuns') parameters.push(lastEventId);
+    for (const media of Object.values(requestBody?.content ?? {})) media.examples = examples[operationId] ?? {};
+    completeResponses(operation);
+  }
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    if (schemaExamples[name] !== undefined) schema.examples = [schemaExamples[name]];
+  }
+  return document;
+}
+
+function completeResponses({ operationId, requestBody, responses }: Operation): void {
+  for (const [status, response] of Object.entries(responses)) {
+    if (response.description === 'Default Response') response.description = 'success';
+    const stream = response.content?.['text/event-stream'];
+    if (stream !== undefined) stream.example = operationId === 'listRuns' ? feedExample : streamExample;
+    if (requestBody === undefined || !status.startsWith('2')) continue;
+    const location = operationId === 'createRun' && { Location: text('the address of the run') };
+    response.headers = { ...runHeaders, ...location };
+    response.links = runLinks;
+  }
 }

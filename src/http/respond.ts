@@ -3,6 +3,8 @@ import type { FastifyReply } from 'fastify';
 import { lastValueFrom, ReplaySubject, takeUntil } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
+import type { RunFilter } from '../core/store.ts';
+import type { ChangesOptions } from '../engine/changes/change-reader.ts';
 import type { Engine } from '../engine/engine.ts';
 import { isSettling, lastIdOf } from '../engine/log/batch.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
@@ -10,6 +12,8 @@ import type { RunStream } from '../engine/log/run-stream.ts';
 import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceClosed } from './once-closed.ts';
+import { changeFramesOf, framesOf } from './sse/frames.ts';
+import { Pulled } from './sse/pulled.ts';
 import { type StreamOptions, sendStream } from './sse/stream.ts';
 
 const json = 'application/json; charset=utf-8';
@@ -35,12 +39,12 @@ export class Responder {
    * @throws RivuletError `too_many_streams`
    */
   admit(mode: RunMode): void {
-    if (mode === 'stream') this.#streams.open.admit();
+    if (mode === 'stream') this.#streams.monitor.admit();
   }
 
   /** Ends the responses that wait for runs: the server stops, and its runtime goes on. */
   stop(): void {
-    this.#streams.open.end();
+    this.#streams.monitor.end();
     this.#stopped.next();
   }
 
@@ -66,7 +70,14 @@ export class Responder {
       cursor.close();
       return reply.code(204).send();
     }
-    sendStream(reply, cursor, this.#streams, await this.#engine.connectReader(run_id));
+    sendStream(reply, cursor, framesOf, this.#streams, await this.#engine.connectReader(run_id));
+    return reply;
+  }
+
+  /** Streams the states of the runs that match a filter, and then each change, until the client disconnects. */
+  async streamRuns(reply: FastifyReply, filter: RunFilter, options: ChangesOptions): Promise<FastifyReply> {
+    const reader = await this.#engine.watchRuns(filter, options);
+    sendStream(reply, new Pulled(reader, () => reader.close()), changeFramesOf, this.#streams, () => {});
     return reply;
   }
 

@@ -12,7 +12,7 @@ export const playgroundPolicy = policy(
   "connect-src 'self'",
 );
 
-/** For the page of the API's documentation, which uses inline styles. */
+/** For the API reference, whose library adds inline styles. */
 export const docsPolicy = policy(
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",

@@ -34,7 +34,6 @@ describe('a path without a method', () => {
     ['PATCH', '/health', 'GET, HEAD'],
     ['POST', '/', 'GET, HEAD'],
     ['DELETE', '/docs/', 'GET, HEAD'],
-    ['OPTIONS', '/docs/static/index.css', 'HEAD, GET'],
     ['PUT', '/openapi.json', 'GET, HEAD'],
   ])('answers 405, and lists the allowed methods: %s %s', async (method, url, allow) => {
     const app = await server();
@@ -127,7 +126,7 @@ describe('content negotiation', () => {
 });
 
 describe('the security headers', () => {
-  it.each(['/ping', '/agents', '/nothing', '/openapi.json', '/docs', '/docs/', '/docs/static/swagger-ui.css', '/'])(
+  it.each(['/ping', '/agents', '/nothing', '/openapi.json', '/docs', '/docs/', '/'])(
     'keep browsers from framing, sniffing or loading a response from other origins: %s',
     async (url) => {
       const app = await server();
@@ -161,10 +160,7 @@ describe('links', () => {
     const app = await server({ publicUrl: 'https://agents.example.com/base/' });
     const made = await app.inject({ method: 'POST', url: '/runs', payload: ask('echo') });
     expect(made.headers.location).toBe(`/base/runs/${made.headers['run-id']}`);
-    const page = await app.inject('/docs');
-    expect(page.body.match(/(?:src|href)="[^"]*/g)?.filter((link) => !link.includes('"/base/docs/static/'))).toEqual(
-      [],
-    );
+    expect((await app.inject('/docs/')).headers.location).toBe('/base/docs');
   });
 
   it('begin with the prefix of a plugin', async () => {
@@ -173,7 +169,7 @@ describe('links', () => {
     await app.register(rivulet, { prefix: '/acp', agents: [echo] });
     const made = await app.inject({ method: 'POST', url: '/acp/runs', payload: ask('echo') });
     expect(made.headers.location).toBe(`/acp/runs/${made.headers['run-id']}`);
-    expect((await app.inject('/acp/docs')).body).toContain('"/acp/docs/static/swagger-ui.css"');
+    expect((await app.inject('/acp/docs')).statusCode).toBe(200);
     expect((await app.inject('/acp')).headers.location).toBe('/acp/');
   });
 

@@ -1,4 +1,5 @@
 import type { Batch } from '../../core/store.ts';
+import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 
 /** One event in the SSE format: `id` is its number in the run, `data` its JSON. Lines end with LF. */
 export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${line}\n\n`;
@@ -29,13 +30,13 @@ export function framesOf(batch: Framed): readonly Piece[] {
   return batch.pieces;
 }
 
-function toPieces({ first, lines }: Batch): Piece[] {
+const toPieces = ({ first, lines }: Batch): Piece[] => joined(lines.map((line, index) => frame(first + index, line)));
+
+/** Joins frames to pieces. */
+function joined(frames: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   let piece = '';
-  let id = first;
-  for (const line of lines) {
-    const text = frame(id, line);
-    id += 1;
+  for (const text of frames) {
     if (piece !== '' && piece.length + text.length > pieceChars) {
       pieces.push(measured(piece));
       piece = '';
@@ -47,3 +48,12 @@ function toPieces({ first, lines }: Batch): Piece[] {
 }
 
 const measured = (text: string): Piece => ({ text, bytes: Buffer.byteLength(text) });
+
+/** The frames of changed runs, in pieces. They have a type: an EventSource needs a listener for each. */
+export const changeFramesOf = (events: readonly ChangeEvent[]): Piece[] =>
+  joined(
+    events.map(({ type, data, position }) => {
+      const id = position === undefined ? '' : `id: ${position}\n`;
+      return `event: ${type}\n${id}data: ${data}\n\n`;
+    }),
+  );

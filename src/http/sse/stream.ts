@@ -2,44 +2,45 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
-import type { Cursor } from '../../engine/log/cursor.ts';
 import { answerTo } from '../errors.ts';
 import { onceClosed } from '../once-closed.ts';
-import type { OpenStreams } from './open-streams.ts';
-import { pump } from './writer.ts';
+import type { Piece } from './frames.ts';
+import type { StreamMonitor } from './stream-monitor.ts';
+import { pump, type Source } from './writer.ts';
 
 export interface StreamOptions {
-  readonly open: OpenStreams;
+  readonly monitor: StreamMonitor;
   /** Milliseconds that a client waits before it reconnects; sent as the first line of the stream. */
   readonly retry: number;
 }
 
 /**
- * Streams the events of a cursor to the client, ends the response after the last event, and closes the cursor. Calls
+ * Streams the batches of a source to the client, ends the response after the last one, and closes the source. Calls
  * `onClose` when the response closes, with true where that was before its end. This is the only caller of
  * fastify-sse-v2, and uses it only for the error event of a failed stream. The library ends the process when its source
  * throws, does not close its source when the client disconnects, and ignores backpressure.
  */
-export function sendStream(
+export function sendStream<Batch>(
   reply: FastifyReply,
-  cursor: Cursor,
-  { open, retry }: StreamOptions,
+  source: Source<Batch>,
+  piecesOf: (batch: Batch) => readonly Piece[],
+  { monitor, retry }: StreamOptions,
   onClose: (early: boolean) => void,
 ): void {
   const { raw } = reply;
-  const closeCursor = (): void => cursor.close();
+  const closeSource = (): void => source.close();
   reply.hijack();
-  const stopMonitoring = open.add(reply, closeCursor);
+  const stopMonitoring = monitor.add(reply, closeSource);
   const closed = (): void => {
     stopMonitoring();
-    closeCursor();
+    closeSource();
     onClose(!raw.writableEnded);
   };
   onceClosed(reply, closed);
   // Frees the body, which an idle stream would keep; the run no longer needs it.
   reply.request.body = undefined;
   // A broken socket emits `close` as well. Without a listener, its `error` would end the process.
-  raw.on('error', closeCursor);
+  raw.on('error', closeSource);
   // Before the library writes the headers: it would send another `Cache-Control`, and pipe an extra stream.
   raw.writeHead(200, headersOf(reply));
   // In the block of the first event: httpx-sse would take a block of its own for an event without data.
@@ -49,9 +50,9 @@ export function sendStream(
     closed();
     return;
   }
-  pump(reply, cursor, (error) => {
-    closeCursor();
-    if (error !== undefined) reply.log.error({ err: error }, 'a stream ended before its run');
+  pump(reply, source, piecesOf, (error) => {
+    closeSource();
+    if (error !== undefined) reply.log.error({ err: error }, 'a stream ended early');
     if (raw.destroyed) return;
     if (error === undefined) raw.end();
     else reply.sse(errorEvent(error, reply));

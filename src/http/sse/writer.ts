@@ -1,40 +1,59 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import type { Cursor } from '../../engine/log/cursor.ts';
 import { onceClosed } from '../once-closed.ts';
 import { FairScheduler } from './fair-scheduling.ts';
-import { framesOf, type Piece } from './frames.ts';
+import type { Piece } from './frames.ts';
 
 /** Characters that a stream may send in one turn of the event loop before it waits for other streams. */
 const charsPerTurn = 64 * 1024;
 const scheduler = new FairScheduler();
 const none: readonly Piece[] = [];
 
+/** What a stream reads: batches, when the client can take the next one. */
+export interface Source<Batch> {
+  /** `later` where no batch is ready, `end` after the last one. */
+  read(): Batch | 'later' | 'end';
+  /** Sets the callback for when there may be more, after a read that returned `later`. */
+  onReady(callback: () => void): void;
+  close(): void;
+}
+
 /**
- * Writes the events of a cursor to the client. Calls `onEnd` once, at the end of the cursor or when the client has
+ * Writes the batches of a source to the client. Calls `onEnd` once, at the end of the source or when the client has
  * disconnected; with the error, where reading failed.
  */
-export const pump = (reply: FastifyReply, cursor: Cursor, onEnd: (error?: unknown) => void): void =>
-  new Pump(reply, cursor, onEnd).run();
+export const pump = <Batch>(
+  reply: FastifyReply,
+  source: Source<Batch>,
+  piecesOf: (batch: Batch) => readonly Piece[],
+  onEnd: (error?: unknown) => void,
+): void => new Pump(reply, source, piecesOf, onEnd).run();
 
-class Pump {
+class Pump<Batch> {
   readonly #reply: FastifyReply;
-  readonly #cursor: Cursor;
+  readonly #source: Source<Batch>;
+  readonly #piecesOf: (batch: Batch) => readonly Piece[];
   readonly #onEnd: (error?: unknown) => void;
   #done = false;
   #pieces: readonly Piece[] = none;
   #next = 0;
   #sent = 0;
   #waitAt = charsPerTurn;
-  /** The turn of the event loop in which the cursor last had nothing to read. */
+  /** The turn of the event loop in which the source last had nothing to read. */
   #emptyTurn = scheduler.turn;
 
-  constructor(reply: FastifyReply, cursor: Cursor, onEnd: (error?: unknown) => void) {
+  constructor(
+    reply: FastifyReply,
+    source: Source<Batch>,
+    piecesOf: (batch: Batch) => readonly Piece[],
+    onEnd: (error?: unknown) => void,
+  ) {
     this.#reply = reply;
-    this.#cursor = cursor;
+    this.#source = source;
+    this.#piecesOf = piecesOf;
     this.#onEnd = onEnd;
-    cursor.onReady(() => {
+    source.onReady(() => {
       // The reader has caught up if it had to wait for this batch.
       if (this.#emptyTurn !== scheduler.turn) [this.#sent, this.#waitAt] = [0, charsPerTurn];
       this.run();
@@ -68,7 +87,7 @@ class Pump {
       scheduler.wait(this.#sent, () => this.run());
       return false;
     }
-    const batch = this.#cursor.read();
+    const batch = this.#source.read();
     if (batch === 'end') {
       this.#end();
       return false;
@@ -77,7 +96,7 @@ class Pump {
       this.#emptyTurn = scheduler.turn;
       return false;
     }
-    this.#pieces = framesOf(batch);
+    this.#pieces = this.#piecesOf(batch);
     this.#next = 0;
     return true;
   }

@@ -11,7 +11,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
     {
       schema: {
         operationId: 'ping',
-        summary: 'Answer an empty object',
+        summary: 'Ping',
         tags: ['service'],
         response: { 200: PingResponse },
       },
@@ -24,7 +24,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
     {
       schema: {
         operationId: 'listAgents',
-        summary: 'List the agents and their manifests, by name',
+        summary: 'List agents',
         tags: ['agents'],
         querystring: AgentsQuery,
         response: { 200: AgentsResponse, 422: ErrorBody },
@@ -38,7 +38,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
     {
       schema: {
         operationId: 'getAgent',
-        summary: 'Read one agent’s manifest',
+        summary: 'Read the manifest of an agent',
         tags: ['agents'],
         params: AgentParams,
         response: { 200: AgentManifest, 404: ErrorBody },

@@ -1,12 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { nameProblem } from '../../core/agent.ts';
-import { fail } from '../../core/errors.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { isOnDisconnect } from '../../engine/runs/connected-readers.ts';
-import type { RunOptions } from '../../engine/runs/create.ts';
 import { wantsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
+import { cursorIn, feedOf, listRuns, runOptions } from '../../http/run-requests.ts';
 import {
   EventsQuery,
   RunCreateRequest,
@@ -18,7 +15,7 @@ import {
   RunsResponse,
 } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
-import { Run } from '../../schema/run.ts';
+import { Run, RunDetails } from '../../schema/run.ts';
 
 // The responses of the modes, which creating and resuming a run share.
 const modes = {
@@ -63,7 +60,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
     {
       schema: {
         operationId: 'resumeRun',
-        summary: 'Answer the question of an awaiting run',
+        summary: 'Reply to an awaiting run',
         tags: ['runs'],
         params: RunParams,
         headers: RunHeaders,
@@ -93,15 +90,32 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
   );
 };
 
-/** The options of a run in the headers of its request. */
-export const runOptions = (headers: RunHeaders): RunOptions => ({
-  ...(headers['idempotency-key'] !== undefined && { idempotency_key: headers['idempotency-key'] }),
-  ...(headers['if-busy'] !== undefined && { if_busy: headers['if-busy'] }),
-  ...(headers['on-disconnect'] !== undefined &&
-    isOnDisconnect(headers['on-disconnect']) && { on_disconnect: headers['on-disconnect'] }),
-});
+const listOrFeed = {
+  description: 'A page of runs; stream: the newest runs, then each run whose status changes',
+  content: {
+    'application/json': { schema: RunsResponse },
+    'text/event-stream': {
+      schema: {
+        type: 'string',
+        description:
+          'SSE; `data` of an event `run` is `{"run": RunSummary}`, the state of a run, which replaces an earlier one; ' +
+          'one that does not match the filter has matched before. `ready` follows the states of the beginning. ' +
+          '`reset` says that changes may be missing: the newest runs and `ready` follow. Send the last id as Last-Event-ID.',
+      },
+    },
+  },
+};
 
-/** Lists, reads, follows and deletes runs. */
+const eventsOrStream = {
+  description: 'The events after the cursor',
+  content: {
+    'application/json': { schema: RunEventsResponse },
+    // The schema of a whole stream is text; each `data` in it is an Event.
+    'text/event-stream': { schema: { type: 'string', description: 'SSE; `data` of each event is an Event' } },
+  },
+};
+
+/** Lists, watches, reads and deletes runs. */
 export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: Responder }> = async (
   app,
   { engine, responder },
@@ -111,50 +125,11 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
     {
       schema: {
         operationId: 'listRuns',
-        summary: 'List runs without their output, newest first',
+        summary: 'List or watch runs, newest first',
         tags: ['runs'],
         querystring: RunsQuery,
-        response: { 200: RunsResponse, 404: ErrorBody, 422: ErrorBody },
-      },
-    },
-    async ({ query }, reply) => sendJson(reply, await listRuns(engine, query)),
-  );
-
-  app.get(
-    '/runs/:run_id',
-    {
-      schema: {
-        operationId: 'getRun',
-        summary: 'Read a run as it is now',
-        tags: ['runs'],
-        params: RunParams,
-        response: { 200: Run, 404: ErrorBody, 422: ErrorBody },
-      },
-    },
-    async ({ params }, reply) => sendJson(reply, await engine.run(params.run_id.toLowerCase())),
-  );
-
-  app.get(
-    '/runs/:run_id/events',
-    {
-      // A HEAD request for a live stream would never end.
-      exposeHeadRoute: false,
-      schema: {
-        operationId: 'listRunEvents',
-        summary: 'Read the events of a run after a cursor; with Accept: text/event-stream, also the live ones',
-        tags: ['runs'],
-        params: RunParams,
-        querystring: EventsQuery,
         response: {
-          200: {
-            description: 'The events after the cursor',
-            content: {
-              'application/json': { schema: RunEventsResponse },
-              // The schema of a whole stream is text; each `data` in it is an Event.
-              'text/event-stream': { schema: { type: 'string', description: 'SSE; `data` of each event is an Event' } },
-            },
-          },
-          204: { description: 'stream: the run is final and has no events after the cursor', type: 'null' },
+          200: listOrFeed,
           400: ErrorBody,
           404: ErrorBody,
           422: ErrorBody,
@@ -162,11 +137,26 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
       },
     },
     async (request, reply) => {
-      const run_id = request.params.run_id.toLowerCase();
-      const after = cursorOf(request, request.query.after);
-      if (wantsStream(request)) return responder.stream(reply, run_id, { after, until: 'final' });
-      return responder.list(reply, run_id, after);
+      // A HEAD request for a feed would never end.
+      if (request.method !== 'GET' || !wantsStream(request)) {
+        return sendJson(reply, await listRuns(engine, request.query));
+      }
+      return responder.streamRuns(reply, ...feedOf(request.query, lastEventId(request) ?? 0));
     },
+  );
+
+  app.get(
+    '/runs/:run_id',
+    {
+      schema: {
+        operationId: 'getRun',
+        summary: 'Read a run',
+        tags: ['runs'],
+        params: RunParams,
+        response: { 200: RunDetails, 404: ErrorBody, 422: ErrorBody },
+      },
+    },
+    async ({ params }, reply) => sendJson(reply, await engine.details(params.run_id.toLowerCase())),
   );
 
   app.delete(
@@ -174,7 +164,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
     {
       schema: {
         operationId: 'deleteRun',
-        summary: 'Delete a final run, its events and its messages',
+        summary: 'Delete a run',
         tags: ['runs'],
         params: RunParams,
         response: {
@@ -192,27 +182,44 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
   );
 };
 
-/** A page of runs as JSON. @throws RivuletError `agent_unknown` */
-export async function listRuns(engine: Engine, { limit = 20, cursor, ...filter }: RunsQuery): Promise<string> {
-  const { agent_name } = filter;
-  // An invalid name is an unknown agent, as in all calls. A store might refuse the name.
-  if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
-    throw fail('agent_unknown', agent_name.slice(0, 100));
-  }
-  if (filter.session_id !== undefined) filter.session_id = filter.session_id.toLowerCase();
-  const { runs, next } = await engine.runs(filter, cursor?.toLowerCase(), limit);
-  return `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`;
-}
+/** Reads and follows the events of runs. */
+export const eventRoutes: FastifyPluginAsyncTypebox<{ responder: Responder }> = async (app, { responder }) => {
+  app.get(
+    '/runs/:run_id/events',
+    {
+      // A HEAD request for a live stream would never end.
+      exposeHeadRoute: false,
+      schema: {
+        operationId: 'listRunEvents',
+        summary: 'Read or follow the events of a run',
+        tags: ['runs'],
+        params: RunParams,
+        querystring: EventsQuery,
+        response: {
+          200: eventsOrStream,
+          204: { description: 'stream: the run is final and has no events after the cursor', type: 'null' },
+          400: ErrorBody,
+          404: ErrorBody,
+          422: ErrorBody,
+        },
+      },
+    },
+    async (request, reply) => {
+      const run_id = request.params.run_id.toLowerCase();
+      const after = cursorOf(request, request.query.after);
+      if (wantsStream(request)) return responder.stream(reply, run_id, { after, until: 'final' });
+      return responder.list(reply, run_id, after);
+    },
+  );
+};
 
 /** The header has precedence: a browser that reconnects repeats the `?after=` of its first request. */
-function cursorOf({ headers }: FastifyRequest, query: string | undefined): number {
-  const header = headers['last-event-id'];
-  const [name, given] = header === undefined || header === '' ? ['after', query] : ['Last-Event-ID', String(header)];
-  return given === undefined ? 0 : cursorIn(name, given);
+function cursorOf({ headers }: Pick<FastifyRequest, 'headers'>, query: string | undefined): number {
+  return lastEventId({ headers }) ?? (query === undefined ? 0 : cursorIn('after', query));
 }
 
 /** @throws RivuletError `cursor_invalid` */
-export function cursorIn(name: string, given: string): number {
-  if (!/^\d{1,15}$/.test(given)) throw fail('cursor_invalid', name, given.slice(0, 100));
-  return Number(given);
+function lastEventId({ headers }: Pick<FastifyRequest, 'headers'>): number | undefined {
+  const header = headers['last-event-id'];
+  return header === undefined || header === '' ? undefined : cursorIn('Last-Event-ID', String(header));
 }

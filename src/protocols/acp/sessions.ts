@@ -4,19 +4,19 @@ import { ResourceParams, SessionParams } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 import { Session } from '../../schema/session.ts';
 
-/** Sessions, and the messages and states to which their URLs point. */
+/** Reads and deletes sessions. */
 export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   // Two paths: the text of the public specification has one, and its clients use the other.
-  for (const [url, operationId] of [
-    ['/sessions/:session_id', 'getSession'],
-    ['/session/:session_id', 'getSessionAlias'],
+  for (const [url, operationId, summary] of [
+    ['/sessions/:session_id', 'getSession', 'Read a session'],
+    ['/session/:session_id', 'getSessionAlias', 'Read a session, at the path that ACP clients use'],
   ] as const) {
     app.get(
       url,
       {
         schema: {
           operationId,
-          summary: 'Read a session: the URLs of its messages and of its state',
+          summary,
           tags: ['sessions'],
           params: SessionParams,
           response: { 200: Session, 404: ErrorBody, 422: ErrorBody },
@@ -31,7 +31,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
     {
       schema: {
         operationId: 'deleteSession',
-        summary: 'Delete a session, its messages, its state and its runs, which must be final',
+        summary: 'Delete a session',
         tags: ['sessions'],
         params: SessionParams,
         response: {
@@ -47,7 +47,10 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
       return reply.code(204).send();
     },
   );
+};
 
+/** The messages and states to which the URLs of sessions point. */
+export const resourceRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
   app.get(
     '/resources/:resource_id',
     {

@@ -2,6 +2,7 @@ import { Value } from '@sinclair/typebox/value';
 import { describe, expect, it } from 'vitest';
 import { type Run, RunsResponse } from '../../../src/index.ts';
 import { agent, askOnce, echo } from '../../support/agents.ts';
+import { listed } from '../../support/details.ts';
 import { ask, serve } from '../../support/serve.ts';
 
 const large = agent('large', () => 'x'.repeat(100_000));
@@ -16,7 +17,7 @@ describe('a list of runs', () => {
     for (const name of ['echo', 'ask', 'fails']) made.unshift(await (await served.post('/runs', ask(name))).json());
     const body = await (await served.get('/runs')).json();
     expect(Value.Check(RunsResponse, body)).toBe(true);
-    expect(body.runs).toEqual(made.map((run) => ({ ...run, output: [] })));
+    expect(body.runs).toEqual(made.map((run) => listed(run, 'hi')));
   });
 
   it('is small, however much output its runs have', async () => {

@@ -130,7 +130,7 @@ describe('a manifest', () => {
     );
   });
 
-  it('has the figures of executed runs, without cancelled ones', async () => {
+  it('has the figures of executed runs, without cancelled ones; a run has those that its agent reports', async () => {
     const mixed = agent('mixed', (input, context) => {
       const request = input[0]?.parts[0]?.content;
       if (request === 'usage') context.usage({ tokens: 10 });
@@ -141,9 +141,12 @@ describe('a manifest', () => {
     const served = await serve([mixed]);
     const status = async () => (await (await served.get('/agents/mixed')).json()).status;
     expect(await status()).toBeUndefined();
-    await served.post('/runs', ask('mixed', 'parts'));
+    const parts = await (await served.post('/runs', ask('mixed', 'parts'))).json();
+    expect(parts.usage).toBeUndefined();
     expect(await status()).toMatchObject({ avg_run_tokens: 4, success_rate: 100 });
-    await served.post('/runs', ask('mixed', 'usage'));
+    // A run has what its agent reported, for its readers.
+    const used = await (await served.post('/runs', ask('mixed', 'usage'))).json();
+    expect(used.usage).toEqual({ tokens: 50 });
     expect(await status()).toMatchObject({ avg_run_tokens: 27, success_rate: 100 });
     const { run_id } = await (await served.post('/runs', ask('mixed', 'hang', { mode: 'async' }))).json();
     await served.post(`/runs/${run_id}/cancel`);

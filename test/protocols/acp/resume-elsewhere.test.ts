@@ -19,7 +19,8 @@ describe('an asynchronous resume', () => {
       expect(asked.status).toBe('awaiting');
       const response = await b.post(`/runs/${asked.run_id}`, reply);
       const { await_request, ...rest } = asked;
-      expect([response.status, await response.json()]).toEqual([202, { ...rest, status: 'in-progress' }]);
+      const questions = [{ ...asked.questions?.[0], reply: expect.objectContaining({ type: 'message', id: '1' }) }];
+      expect([response.status, await response.json()]).toEqual([202, { ...rest, questions, status: 'in-progress' }]);
       expect(textOf(await finished(b, asked.run_id))).toBe('before. You said yes.');
     }
   });

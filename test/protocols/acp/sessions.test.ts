@@ -227,7 +227,7 @@ describe('a session’s history', () => {
     const warned = lines.map((line) => JSON.parse(line)).filter(({ run_id }) => run_id === next.run_id);
     expect(warned.map(({ msg }) => msg)).toEqual([
       expect.stringContaining('/gone could not be read'),
-      expect.stringContaining('/odd could not be read: it is no message: message.parts: expected array'),
+      expect.stringContaining('/odd could not be read: it is not a message: message.parts: expected array'),
     ]);
   });
 

@@ -88,3 +88,29 @@ describe('the playground over HTTP', () => {
     expect((await app.inject({ method: 'POST', url: '/' })).statusCode).toBe(405);
   });
 });
+
+describe('the API reference over HTTP', () => {
+  it('has one address, and files of its own, which it refers to by relative URLs', async () => {
+    const app = await server({ docs: true, playground: false });
+    expect((await app.inject('/docs/')).headers.location).toBe('/docs');
+    const page = await app.inject('/docs');
+    expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    const assets = assetsOf(page.body);
+    expect(assets).toHaveLength(2);
+    for (const path of assets) expect((await app.inject(`/${path}`)).statusCode).toBe(200);
+    expect((await app.inject('/')).statusCode).toBe(404);
+  });
+
+  it('may run only its own scripts, and call only its own server', async () => {
+    const app = await server({ docs: true });
+    const { headers, body } = await app.inject('/docs');
+    expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';");
+    expect(headers['content-security-policy']).toContain("connect-src 'self'");
+    expect(body).not.toMatch(/<script(?![^>]* src=)|<style|https?:\/\//);
+  });
+
+  it('can be switched off', async () => {
+    const app = await server({ docs: false });
+    expect((await app.inject('/docs')).statusCode).toBe(404);
+  });
+});

@@ -4,7 +4,7 @@ import { UnorderedSet } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import type { HttpLimits } from '../limits.ts';
 
-type OpenStreamsOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'>;
+type StreamMonitorOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'>;
 
 interface Stream {
   readonly reply: FastifyReply;
@@ -26,7 +26,7 @@ const checksPerStall = 4;
  * streams, and runs only while there are any. It counts checks instead of time: while this process was busy or
  * suspended, no client could read.
  */
-export class OpenStreams {
+export class StreamMonitor {
   readonly #maxStreams: number;
   readonly #interval: number;
   readonly #idleChecks: number;
@@ -35,7 +35,7 @@ export class OpenStreams {
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
-  constructor({ heartbeat, stalledAfter, maxStreams }: OpenStreamsOptions) {
+  constructor({ heartbeat, stalledAfter, maxStreams }: StreamMonitorOptions) {
     this.#maxStreams = maxStreams;
     this.#interval = stalledAfter > 0 ? Math.min(heartbeat, stalledAfter / checksPerStall) : heartbeat;
     this.#idleChecks = Math.max(1, Math.round(heartbeat / this.#interval));

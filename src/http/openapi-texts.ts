@@ -1,0 +1,42 @@
+/** The groups of calls, in the order in which the reference shows them. */
+export const tags = [
+  { name: 'agents', description: 'The agents of this server and their manifests.' },
+  {
+    name: 'runs',
+    description: 'Executions of agents: start, follow, reply, cancel, list and delete. Every run is a log of events.',
+  },
+  { name: 'sessions', description: 'Conversations: the messages and the state that runs share.' },
+  { name: 'service', description: 'The process itself, for load balancers and monitoring.' },
+];
+
+/** What each call does, by its `operationId`. The schemas of the routes have the summaries. */
+export const descriptions: Readonly<Record<string, string>> = {
+  listAgents: 'Answers the manifests of the agents, ordered by name.',
+  getAgent: 'Answers what the agent is called, which content it takes, and how its runs ended so far.',
+  createRun:
+    'Begins a run. The mode selects the answer: `sync` (default) waits and answers the Run, `stream` answers its ' +
+    'events as Server-Sent Events, `async` answers 202 and the Run at once. The run is the same in every mode, and ' +
+    'other clients can follow it.',
+  resumeRun:
+    'Sends the reply to the question in `await_request`, and continues the run. The mode selects the answer, as for a ' +
+    'new run.',
+  cancelRun:
+    'Answers at once with the status `cancelling`. The run is `cancelled` when its agent has stopped. A run that has ' +
+    'ended answers 409.',
+  listRuns:
+    'Filters by agent, session and status. The runs of a list have no output. `next_cursor` is the cursor of the next ' +
+    'page. With `Accept: text/event-stream`, answers the state of each run and then each change of it.',
+  getRun: 'Answers the Run as it is now, with all messages that are complete.',
+  listRunEvents:
+    'With `Accept: text/event-stream`, answers the events after the cursor and then each new one, until the run is ' +
+    'final. Otherwise answers the events so far as JSON. The id of an event is its number: 1, 2, 3 and so on.',
+  deleteRun: 'Deletes a final run, its events and its messages. A run that is not final answers 409; cancel it first.',
+  getSession: 'Answers the URLs of its messages and of its state, oldest message first.',
+  getSessionAlias: 'The same as `/sessions/{session_id}`, at the path that the published ACP clients use.',
+  deleteSession:
+    'Deletes a session, its messages, its state and its runs. A session with a run that is not final answers 409.',
+  getResource: 'Answers a message or a state to which a session refers, as it was stored.',
+  ping: 'Answers an empty object. ACP clients call it to find out whether the server is there.',
+  getHealth: 'Answers while the process runs, whatever its store does.',
+  getReadiness: 'Answers 503 while the store does not answer or the server stops, so that it gets no more requests.',
+};

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { listsValue, matchesEtag } from './negotiation.ts';
+import { docsPolicy, playgroundPolicy } from './security-headers.ts';
+
+/** The folder of the built pages; the path is the same from `src` and from `dist`. */
+const buildFolder = new URL('../../dist/playground/', import.meta.url);
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+interface File {
+  readonly type: string;
+  readonly etag: string;
+  readonly plain: Buffer;
+  readonly gzipped: Buffer;
+}
+
+const schema = { hide: true };
+
+interface Pages {
+  /** The prefix as clients see it. */
+  readonly base: string;
+  readonly playground: boolean;
+  readonly docs: boolean;
+}
+
+/**
+ * Serves the playground at `/` of the prefix and the API reference at `/docs`. Both are a few files. Each file is read
+ * and compressed when a browser first asks for it, and kept in memory. Where the package was not built, there is no
+ * page, and these paths answer 404.
+ */
+export async function servePages(app: FastifyInstance, { base, playground, docs }: Pages): Promise<void> {
+  const assets = await readdir(new URL('assets/', buildFolder)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (assets === undefined || !(playground || docs)) return;
+  // The pages refer to their files by relative URLs, so each has one address: with a slash at its end, or without.
+  if (playground) servePage(app, { base, path: '/', file: 'index.html', policy: playgroundPolicy });
+  if (docs) servePage(app, { base, path: '/docs', file: 'docs.html', policy: docsPolicy });
+  for (const name of assets) {
+    const file = once(() => read(`assets/${name}`));
+    // The file names have a hash of the content.
+    const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+    app.get(`/assets/${name}`, { schema }, async (request, reply) =>
+      send(request, reply.headers(headers), await file()),
+    );
+  }
+}
+
+interface Page {
+  readonly base: string;
+  readonly path: '/' | '/docs';
+  readonly file: string;
+  readonly policy: string;
+}
+
+function servePage(app: FastifyInstance, { base, path, file: name, policy }: Page): void {
+  const file = once(() => read(name));
+  const headers = {
+    'Content-Security-Policy': policy,
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cache-Control': 'no-cache',
+  };
+  app.get(path, { schema }, async (request, reply) => {
+    const asked = request.url.split('?', 1)[0] ?? '';
+    if (asked.endsWith('/') === path.endsWith('/')) return send(request, reply.headers(headers), await file());
+    // The router also matches `GET *` with the route of `/`.
+    if (path === '/' && asked !== app.prefix) return reply.callNotFound();
+    return reply.redirect(`${base}${path}`);
+  });
+}
+
+/** Calls the function when the value is first needed. A failed call is repeated. */
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load().catch((error: unknown) => {
+      loaded = undefined;
+      throw error;
+    });
+    return loaded;
+  };
+}
+
+async function read(path: string): Promise<File> {
+  const plain = await readFile(new URL(path, buildFolder));
+  return {
+    type: types[extname(path)] ?? 'application/octet-stream',
+    etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`,
+    plain,
+    gzipped: await promisify(gzip)(plain),
+  };
+}
+
+function send({ headers }: FastifyRequest, reply: FastifyReply, { type, etag, plain, gzipped }: File): FastifyReply {
+  reply.headers({ ETag: etag, Vary: 'Accept-Encoding' });
+  if (matchesEtag(headers['if-none-match'], etag)) return reply.code(304).send();
+  reply.type(type);
+  return listsValue(String(headers['accept-encoding'] ?? ''), 'gzip')
+    ? reply.header('Content-Encoding', 'gzip').send(gzipped)
+    : reply.send(plain);
+}

@@ -1,0 +1,53 @@
+import { nameProblem } from '../core/agent.ts';
+import { fail } from '../core/errors.ts';
+import type { RunFilter } from '../core/store.ts';
+import type { ChangesOptions } from '../engine/changes/change-reader.ts';
+import type { Engine } from '../engine/engine.ts';
+import { isOnDisconnect } from '../engine/runs/connected-readers.ts';
+import type { RunOptions } from '../engine/runs/create.ts';
+import type { RunHeaders, RunsQuery } from '../schema/api.ts';
+
+// What requests for runs ask for, whether they come over HTTP or from a caller in this process.
+
+/** The options of a run in the headers of its request. */
+export const runOptions = (headers: RunHeaders): RunOptions => ({
+  ...(headers['idempotency-key'] !== undefined && { idempotency_key: headers['idempotency-key'] }),
+  ...(headers['if-busy'] !== undefined && { if_busy: headers['if-busy'] }),
+  ...(headers['on-disconnect'] !== undefined &&
+    isOnDisconnect(headers['on-disconnect']) && { on_disconnect: headers['on-disconnect'] }),
+  ...(headers['rivulet-channel'] !== undefined && { channel: headers['rivulet-channel'] }),
+});
+
+/** Runs of a page, or of the beginning of a feed, where the query names no limit. */
+const defaultLimit = 20;
+
+/** A page of runs as JSON. @throws RivuletError `agent_unknown` */
+export async function listRuns(engine: Engine, { limit = defaultLimit, cursor, ...query }: RunsQuery): Promise<string> {
+  const { runs, next } = await engine.runs(filterOf(query), cursor?.toLowerCase(), limit);
+  return `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`;
+}
+
+/** What a feed of runs begins with; the position 0 is none. @throws RivuletError `agent_unknown` */
+export const feedOf = (
+  { limit = defaultLimit, cursor: _, ...query }: RunsQuery,
+  after: number,
+): [filter: RunFilter, options: ChangesOptions] => [filterOf(query), { limit, after: after || undefined }];
+
+/** @throws RivuletError `agent_unknown` */
+function filterOf({ agent_name, session_id, status }: RunsQuery): RunFilter {
+  // An invalid name is an unknown agent, as in all calls. A store might refuse the name.
+  if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
+    throw fail('agent_unknown', agent_name.slice(0, 100));
+  }
+  return {
+    ...(agent_name !== undefined && { agent_name }),
+    ...(session_id !== undefined && { session_id: session_id.toLowerCase() }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+/** @throws RivuletError `cursor_invalid` */
+export function cursorIn(name: string, given: string): number {
+  if (!/^\d{1,15}$/.test(given)) throw fail('cursor_invalid', name, given.slice(0, 100));
+  return Number(given);
+}
