@@ -1,4 +1,5 @@
 import type { ErrorBody } from '../schema/error.ts';
+import type { Run } from '../schema/run.ts';
 import { isError } from './shapes.ts';
 
 export interface ClientErrorFields {
@@ -18,19 +19,16 @@ export interface ClientErrorFields {
  */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
-  readonly code: string;
+  declare readonly code: string;
   /** HTTP status of the response; 0 if there was none, or its stream broke. */
-  readonly status: number;
-  readonly data: unknown;
+  declare readonly status: number;
+  declare readonly data: unknown;
   /** Milliseconds to wait before a retry, from `Retry-After`. */
-  readonly retryAfter: number | undefined;
+  declare readonly retryAfter: number | undefined;
 
-  constructor({ code, message, status, data, retryAfter, cause }: ClientErrorFields) {
+  constructor({ message, cause, code, status, data, retryAfter }: ClientErrorFields) {
     super(message, cause === undefined ? {} : { cause });
-    this.code = code;
-    this.status = status;
-    this.data = data;
-    this.retryAfter = retryAfter;
+    Object.assign(this, { code, status, data, retryAfter });
   }
 
   /** Whether the same call may succeed later. */
@@ -43,9 +41,17 @@ export class ClientError extends Error {
 export const broken = (code: string, message: string, cause?: unknown): ClientError =>
   new ClientError({ code, status: 0, message, cause });
 
-/** The response is not one of a Rivulet server. */
-export const notUnderstood = (message: string, status = 200): ClientError =>
-  new ClientError({ code: 'not_understood', status, message });
+/** The error of a failed run. Status 200, because the call succeeded: a retry would not help. */
+export const runFailure = ({ error = { code: 'server_error', message: 'The run failed.' } }: Run): ClientError =>
+  new ClientError({ ...error, status: 200 });
+
+/** `what` is not from a Rivulet server. */
+export const notUnderstood = (what: string, status = 200): ClientError =>
+  new ClientError({
+    code: 'not_understood',
+    status,
+    message: `The server sent something unknown (${what}); is it a Rivulet server?`,
+  });
 
 /** The most specific name of an error: the agent's code, the server's reason, or the protocol's code. */
 export function reasonOf({ code, data }: ErrorBody): string {
@@ -55,23 +61,24 @@ export function reasonOf({ code, data }: ErrorBody): string {
 
 /** The error of a response that is not 2xx, with `text` as its body. The HTML pages of proxies are left out. */
 export function refusal({ status, statusText, headers }: Response, text: string): ClientError {
-  const { code = 'not_understood', message = `${status} ${statusText}`.trim(), data } = errorIn(text);
-  return new ClientError({ code, message, status, data, retryAfter: millisecondsOf(headers.get('Retry-After')) });
-}
-
-function errorIn(text: string): Partial<ErrorBody> {
+  // Browsers hide the status and the target of a redirect that is not followed; the status is 0.
+  if (status < 400) {
+    const message = `The server redirects to ${headers.get('Location') ?? 'another URL'}.`;
+    return new ClientError({ code: 'redirected', status: status || 302, message });
+  }
+  let error: Pick<ClientErrorFields, 'code' | 'message' | 'data'> = {
+    code: 'not_understood',
+    message: `${status} ${statusText}`.trim(),
+  };
   try {
     const body = JSON.parse(text);
-    if (isError(body)) return body;
+    if (isError(body)) error = body;
   } catch {}
-  return {};
-}
-
-/** Parses Retry-After: seconds or a date. */
-function millisecondsOf(after: string | null): number | undefined {
-  if (after === null) return undefined;
+  const { code, message, data } = error;
+  // Seconds, or a date.
+  const after = headers.get('Retry-After') ?? '';
   const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+  return new ClientError({ code, message, status, data, retryAfter: ms >= 0 ? ms : undefined });
 }
 
 /** The error to throw for an error of a request: the reason of its abort, or a ClientError. */
@@ -79,7 +86,6 @@ export function failure(thrown: unknown, signal: AbortSignal | undefined): unkno
   if (signal?.aborted) return signal.reason;
   if (thrown instanceof ClientError) return thrown;
   // Node has the reason of a failed connection in the cause; browsers do not reveal it.
-  const { message, cause } = thrown instanceof Error ? thrown : { message: String(thrown), cause: undefined };
-  const reason = cause instanceof Error && cause.message !== '' ? cause.message : message;
-  return broken('network', `No connection: ${reason}`, thrown);
+  const { message = thrown, cause } = Object(thrown);
+  return broken('network', `No connection: ${cause?.message || message}`, thrown);
 }

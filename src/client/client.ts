@@ -1,10 +1,10 @@
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, type Observable } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { RunsQuery, RunsResponse } from '../schema/api.ts';
-import type { Run } from '../schema/run.ts';
+import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import type { Events } from './events.ts';
-import { type Connect, defaultReconnect, follow, type Reconnect } from './follow.ts';
+import { type Connect, defaultReconnect, follow, type Reconnect, type RunsFilter } from './follow.ts';
 import { Http, type HttpOptions, pathOf, query } from './http.ts';
 import { httpEvents } from './http-events.ts';
 import type { Input, Reply } from './input.ts';
@@ -15,27 +15,38 @@ import {
   type CallOptions,
   idIn,
   newKey,
-  type OnceOptions,
+  type ResumeOptions,
   type Rivulet,
   type RunOptions,
   replying,
+  runsOf,
   type StartOptions,
   type WatchOptions,
+  type WatchRunsOptions,
 } from './rivulet.ts';
-import { isAgentsPage, isJson, isManifest, isRun, isRunsPage, isSession } from './shapes.ts';
+import { isAgentsPage, isJson, isManifest, isRun, isRunDetails, isRunsPage, isSession } from './shapes.ts';
 
 export type { AgentManifest } from '../schema/agent.ts';
 export type { Event } from '../schema/event.ts';
 export type { Message, MessageInput, MessagePart } from '../schema/message.ts';
-export type { Run, RunStatus } from '../schema/run.ts';
+export type { Question, Run, RunDetails, RunStatus, RunSummary } from '../schema/run.ts';
 export type { Session } from '../schema/session.ts';
 export { ClientError } from './client-error.ts';
 export type { Events } from './events.ts';
-export type { Break, FollowOptions, Reconnect } from './follow.ts';
+export type { Break, FollowOptions, Reconnect, RunsFilter } from './follow.ts';
 export type { HttpOptions } from './http.ts';
 export type { Input, PartInput, Reply } from './input.ts';
-export { messages, parts, text, textOf, toRun } from './operators.ts';
-export type { CallOptions, OnceOptions, Rivulet, RunOptions, StartOptions, WatchOptions } from './rivulet.ts';
+export { messages, messageText, parts, text, toRun } from './operators.ts';
+export type {
+  CallOptions,
+  OnceOptions,
+  ResumeOptions,
+  Rivulet,
+  RunOptions,
+  StartOptions,
+  WatchOptions,
+  WatchRunsOptions,
+} from './rivulet.ts';
 
 export interface ClientOptions extends HttpOptions {
   /** How broken streams are taken up again. */
@@ -77,20 +88,27 @@ export class Client implements Rivulet {
     return this.#http.json('POST', 'runs', isRun, { ...beginning(agent_name, input, 'async', options), signal });
   }
 
-  async resume(run_id: string, reply: Reply, { signal, idempotency_key }: OnceOptions = {}): Promise<Run> {
-    return this.#http.json('POST', pathOf('runs', run_id), isRun, { ...replying(reply, idempotency_key), signal });
+  async resume(run_id: string, reply: Reply, { signal, ...options }: ResumeOptions = {}): Promise<Run> {
+    return this.#http.json('POST', pathOf('runs', run_id), isRun, { ...replying(reply, options), signal });
   }
 
   async cancel(run_id: string, options?: CallOptions): Promise<Run> {
     return this.#http.json('POST', `${pathOf('runs', run_id)}/cancel`, isRun, options);
   }
 
-  async get(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#http.json('GET', pathOf('runs', run_id), isRun, options);
+  async get(run_id: string, options?: CallOptions): Promise<RunDetails> {
+    return this.#http.json('GET', pathOf('runs', run_id), isRunDetails, options);
   }
 
   runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
     return this.#http.json('GET', `runs${query(filter)}`, isRunsPage, options);
+  }
+
+  watchRuns(filter: RunsFilter = {}, options: WatchRunsOptions = {}): Observable<RunSummary> {
+    return runsOf(
+      follow(this.#connect, this.#reconnect, () => ({ filter, after: 0 }), options),
+      options,
+    );
   }
 
   async remove(run_id: string, options?: CallOptions): Promise<void> {

@@ -1,8 +1,9 @@
 import { firstValueFrom, fromEvent, takeUntil, timer } from 'rxjs';
 import { isFinal, isSettled } from '../core/run-state.ts';
+import type { RunsQuery } from '../schema/api.ts';
 import type { Event } from '../schema/event.ts';
-import type { RunStatus } from '../schema/run.ts';
-import { broken, ClientError } from './client-error.ts';
+import type { RunSummary } from '../schema/run.ts';
+import { broken, ClientError, runFailure } from './client-error.ts';
 import { Events } from './events.ts';
 
 export interface Break {
@@ -16,6 +17,11 @@ export interface Break {
 export interface Reconnect {
   /** Consecutive attempts without an event before the stream fails; comments do not count. Default: unlimited. */
   readonly retries: number;
+  /**
+   * As `retries`, before the server has answered for the first time. Default 0: a dead address is reported at once. A
+   * refusal with `Retry-After`, as that of a busy server, does not count.
+   */
+  readonly firstRetries: number;
   /** Minimum milliseconds between attempts, even if the server asks for less. Default 500. */
   readonly minDelay: number;
   /** Maximum milliseconds of the back-off, unless the server asks for more. Default 30,000. */
@@ -28,6 +34,7 @@ export interface Reconnect {
 
 export const defaultReconnect: Reconnect = {
   retries: Number.POSITIVE_INFINITY,
+  firstRetries: 0,
   minDelay: 500,
   maxDelay: 30_000,
   idleTimeout: 45_000,
@@ -37,31 +44,45 @@ export const defaultReconnect: Reconnect = {
 export interface FollowOptions {
   /** Complete when the run is final (default), or already when it is settled (final or awaiting). */
   readonly until?: 'settled' | 'final';
+  /** What a loop does after the event `run.failed`: throw the error of the run (default), or end. */
+  readonly onFailed?: 'throw' | 'end';
   /** Ends the stream with the signal's reason as its error. */
   readonly signal?: AbortSignal;
 }
 
+/** Which runs to watch; `limit` is the number of runs at the beginning, 20 by default. */
+export type RunsFilter = Omit<RunsQuery, 'cursor'>;
+
 /** The run to follow: an existing one, after the event with a number, or one that a POST creates. */
-export type Source = { readonly run_id: string; readonly after: number } | { readonly begin: Begin };
+export type FollowedRun = { readonly run_id: string; readonly after: number } | { readonly begin: Begin };
+/** A feed of runs, after a position; 0 for its beginning. */
+export interface FollowedFeed {
+  readonly filter: RunsFilter;
+  readonly after: number;
+}
+export type Followed = FollowedRun | FollowedFeed;
+
+/** The state of a run; or the reader is up to date; or it has missed changes, and the newest runs follow. */
+export type FeedEvent = { readonly type: 'run'; readonly run: RunSummary } | { readonly type: 'ready' | 'reset' };
 
 export interface Begin {
   readonly body: object;
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
-/** An event and its id: the nth event of a run has the id n. */
+/** An event and its id: the nth event of a run has the id n. In a feed, it is the position of the reader, or 0. */
 export interface Numbered {
   readonly id: number;
-  readonly event: Event;
+  readonly event: Event | FeedEvent;
 }
 
 /**
- * Reads a run's events once, as many at a time as came together: over a connection, or from the engine of this process.
- * Ends where the run is final and has no event after the source's cursor; throws where the events broke off before
+ * Reads a source's events once, as many at a time as came together: over a connection, or from the engine of this process.
+ * Ends where a run is final and has no event after the source's cursor; throws where the events broke off before
  * that. `onRetry` is given the milliseconds that the server asks for between attempts.
  */
 export type Connect = (
-  source: Source,
+  source: Followed,
   signal: AbortSignal,
   onRetry: (retry: number) => void,
 ) => AsyncIterable<Iterable<Numbered>>;
@@ -69,49 +90,66 @@ export type Connect = (
 /** No server can make us wait for longer; timers could not, either. */
 const longest = 3_600_000;
 
-/** A run's events. Each subscription asks `source` for its own source, and has a cursor of its own. */
-export const follow = (
+/**
+ * The events of a run, or of a feed. Each subscription asks `source` for its own source, and has a cursor of its own.
+ */
+export function follow(c: Connect, r: Reconnect, source: () => FollowedRun, options: FollowOptions): Events;
+export function follow(c: Connect, r: Reconnect, source: () => FollowedFeed, options: FollowOptions): Events<FeedEvent>;
+export function follow(
   connect: Connect,
   reconnect: Reconnect,
-  source: () => Source,
-  { until, signal }: FollowOptions,
-): Events =>
-  new Events((left) => {
-    const either = signal === undefined ? left : AbortSignal.any([left, signal]);
-    return eventsOf(connect, reconnect, source(), until === 'settled' ? isSettled : isFinal, either);
+  source: () => Followed,
+  options: FollowOptions,
+): Events<Event | FeedEvent> {
+  return new Events((left, isLoop) => {
+    const either = options.signal === undefined ? left : AbortSignal.any([left, options.signal]);
+    return eventsOf(connect, reconnect, source(), options, either, isLoop);
   });
+}
 
 /**
  * Yields every event once, in order, over as many connections as it takes. Throws an error that another attempt would
- * only repeat.
+ * only repeat, and in a loop the error of a failed run.
  */
 export async function* eventsOf(
   connect: Connect,
-  reconnect: Reconnect,
-  source: Source,
-  isEnd: (status: RunStatus) => boolean,
+  { retries, firstRetries, minDelay, maxDelay, onBreak }: Reconnect,
+  source: Followed,
+  { until, onFailed }: FollowOptions,
   signal: AbortSignal,
-): AsyncGenerator<Event, void, undefined> {
-  let [run_id, last] = 'begin' in source ? [undefined, 0] : [source.run_id, source.after];
+  isLoop: boolean,
+): AsyncGenerator<Event | FeedEvent, void, undefined> {
+  const isFeed = 'filter' in source;
+  const isEnd = until === 'settled' ? isSettled : isFinal;
+  let run_id = 'run_id' in source ? source.run_id : undefined;
+  let last = 'begin' in source ? 0 : source.after;
   let failures = 0;
+  let limit = Math.min(firstRetries, retries);
   /** What the server asked for, in milliseconds. */
-  let retry: number | undefined;
+  let retry = 0;
   const onRetry = (milliseconds: number): void => {
     retry = milliseconds;
+    limit = retries;
   };
   attempts: for (;;) {
     signal.throwIfAborted();
     const begins = run_id === undefined;
+    const from: Followed = run_id === undefined ? { ...source, after: last } : { run_id, after: last };
     try {
-      for await (const together of connect(run_id === undefined ? source : { run_id, after: last }, signal, onRetry)) {
+      for await (const together of connect(from, signal, onRetry)) {
         for (const { id, event } of together) {
-          if (id <= last) continue;
-          if (id !== last + 1) throw broken('interrupted', `Event ${id} came after event ${last}.`);
-          last = id;
+          if (!isFeed) {
+            if (id <= last) continue;
+            if (id !== last + 1) throw broken('interrupted', `Event ${id} came after event ${last}.`);
+          }
+          last = id || last;
           failures = 0;
-          if ('run' in event) run_id = event.run.run_id;
+          limit = retries;
+          const run = !isFeed && 'run' in event && event.run;
+          if (run) run_id = run.run_id;
           yield event;
-          if ('run' in event && isEnd(event.run.status)) return;
+          if (run && isLoop && onFailed !== 'end' && event.type === 'run.failed') throw runFailure(run);
+          if (run && isEnd(run.status)) return;
           // The stream of the POST ends when the run awaits. A stream that follows the run continues after the reply.
           if (begins && event.type === 'run.awaiting') continue attempts;
         }
@@ -120,22 +158,14 @@ export async function* eventsOf(
     } catch (error) {
       if (signal.aborted || !(error instanceof ClientError) || !error.retryable) throw error;
       failures += 1;
-      if (failures > reconnect.retries) throw error;
-      const delay = delayOf(reconnect, failures, retry, error);
-      reconnect.onBreak({ error, attempt: failures, delay });
+      const { retryAfter } = error;
+      if (failures > (retryAfter === undefined ? limit : retries)) throw error;
+      const backOff = Math.min((retry || 1_000) * 2 ** (failures - 1), maxDelay);
+      // Never sooner than the server asks. The random part spreads the clients that wait for the same server.
+      const wait = Math.max(minDelay, retry, retryAfter ?? 0, backOff) * (1 + Math.random() / 2);
+      const delay = Math.min(wait, longest);
+      onBreak({ error, attempt: failures, delay });
       await firstValueFrom(timer(delay).pipe(takeUntil(fromEvent(signal, 'abort'))), { defaultValue: 0 });
     }
   }
-}
-
-// Never sooner than the server asks. The random part spreads the clients that wait for the same server.
-function delayOf(
-  { minDelay, maxDelay }: Reconnect,
-  failures: number,
-  retry = 0,
-  { retryAfter = 0 }: ClientError,
-): number {
-  const backOff = Math.min((retry || 1_000) * 2 ** (failures - 1), maxDelay);
-  const delay = Math.max(minDelay, retry, retryAfter, backOff);
-  return Math.min(delay * (1 + Math.random() / 2), longest);
 }

@@ -20,10 +20,7 @@ export async function* frames(
   const { body, status } = response;
   if (body === null || !response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
     await body?.cancel();
-    throw notUnderstood(
-      `${response.url} responded with something other than an event stream; is it a Rivulet server?`,
-      status,
-    );
+    throw notUnderstood(response.url, status);
   }
   const decoder = new TextDecoder();
   let complete: EventSourceMessage[] = [];

@@ -1,9 +1,9 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { Event } from '../schema/event.ts';
 import { broken, ClientError, notUnderstood } from './client-error.ts';
-import type { Connect, Numbered, Source } from './follow.ts';
+import type { Connect, FeedEvent, Followed, Numbered } from './follow.ts';
 import { frames } from './frames.ts';
-import { type Http, pathOf } from './http.ts';
+import { type Http, pathOf, query } from './http.ts';
 import { IdleTimeout } from './idle-timeout.ts';
 import { isEvent } from './shapes.ts';
 
@@ -14,19 +14,20 @@ export const httpEvents = (http: Http, milliseconds: number): Connect =>
     const response = await request(http, source, idleTimeout.signal);
     if (response.status === 204) return;
     for await (const batch of frames(response, idleTimeout, onRetry)) yield numbered(batch);
-    throw broken('interrupted', 'The stream ended before its run.');
+    throw broken('interrupted', 'The stream ended early.');
   };
 
 // The first event has the run's id. Until it arrives, the POST is repeated with the same Idempotency-Key. The server
 // creates one run, whether the connection broke before or after its response.
-function request(http: Http, source: Source, signal: AbortSignal): Promise<Response> {
+function request(http: Http, source: Followed, signal: AbortSignal): Promise<Response> {
   const accept = { Accept: 'text/event-stream' };
   if ('begin' in source) {
     const { body, headers } = source.begin;
     return http.send('POST', 'runs', { body, headers: { ...accept, ...headers }, signal });
   }
   const headers = { ...accept, 'Last-Event-ID': String(source.after) };
-  return http.send('GET', `${pathOf('runs', source.run_id)}/events`, { headers, signal });
+  const path = 'filter' in source ? `runs${query(source.filter)}` : `${pathOf('runs', source.run_id)}/events`;
+  return http.send('GET', path, { headers, signal });
 }
 
 /** As the server writes ids; Number() would also take `0x10`, `1e3` and nothing at all. */
@@ -34,22 +35,21 @@ const plainDecimal = /^[1-9]\d*$/;
 
 // A generator: the events before one that is not understood are still read.
 function* numbered(batch: readonly EventSourceMessage[]): Generator<Numbered, void, undefined> {
-  for (const { id, data } of batch) {
-    const event = parse(data);
-    if (id === undefined) {
-      // The server ends a stream that it cannot continue with an event that has no id.
-      if (event.type === 'error') throw new ClientError({ ...event.error, status: 0 });
-      throw notUnderstood('The events of the stream have no ids.');
-    }
-    if (!plainDecimal.test(id)) throw notUnderstood(`This is not the id of an event: ${id.slice(0, 100)}`);
+  for (const { id = '', event: type, data } of batch) {
+    const event = parse(type, data);
+    // The server ends a stream that it cannot continue with an event that has no id.
+    if (event.type === 'error' && id === '') throw new ClientError({ ...event.error, status: 0 });
+    // In a feed, only some events have an id.
+    if (type === undefined && !plainDecimal.test(id)) throw notUnderstood(`id ${id.slice(0, 100)}`);
     yield { id: Number(id), event };
   }
 }
 
-function parse(data: string): Event {
+/** The events of a feed have their type in the frame. */
+function parse(type: string | undefined, data: string): Event | FeedEvent {
   try {
-    const event = JSON.parse(data);
+    const event = { type, ...JSON.parse(data) };
     if (isEvent(event)) return event;
   } catch {}
-  throw notUnderstood(`This is not an event: ${data.slice(0, 100)}`);
+  throw notUnderstood(data.slice(0, 100));
 }

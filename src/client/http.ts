@@ -44,7 +44,7 @@ export class Http {
 
   constructor({ url, headers, timeout = defaultTimeout, fetch = globalThis.fetch }: HttpOptions) {
     this.#base = new URL(url, globalThis.location?.href);
-    if (!this.#base.pathname.endsWith('/')) this.#base.pathname += '/';
+    this.#base.pathname = this.#base.pathname.replace(/\/?$/, '/');
     this.#headers = headers;
     this.#timeout = timeout;
     this.#fetch = fetch;
@@ -61,7 +61,7 @@ export class Http {
   ): Promise<Response> {
     // Before all that may be tried again: no attempt could send it.
     const json = body === undefined ? undefined : JSON.stringify(body);
-    const own = new Headers(Object.entries(headers).filter((one): one is [string, string] => one[1] !== undefined));
+    const own = new Headers(defined(headers));
     try {
       const all = await this.#configuredHeaders();
       for (const [name, value] of own) all.set(name, value);
@@ -81,7 +81,7 @@ export class Http {
       const response = await idleTimeout.race(pending);
       if (response.ok) return response;
       const text = await readText(response, idleTimeout, maxErrorBytes);
-      throw response.status < 400 ? redirected(response) : refusal(response, text);
+      throw refusal(response, text);
     } catch (error) {
       throw failure(error, signal);
     }
@@ -95,8 +95,7 @@ export class Http {
       const value = JSON.parse(text);
       if (shape(value)) return value;
     } catch {}
-    const message = `${method} ${path} responded with something unknown; is it a Rivulet server?`;
-    throw notUnderstood(message, response.status);
+    throw notUnderstood(`${method} ${path}`, response.status);
   }
 
   async #configuredHeaders(): Promise<Headers> {
@@ -106,12 +105,6 @@ export class Http {
       throw broken('headers', `headers() threw: ${cause}`, cause);
     }
   }
-}
-
-// Browsers hide the status and the target of a redirect that is not followed; the status is 0.
-function redirected({ status, headers }: Response): ClientError {
-  const message = `The server redirects to ${headers.get('Location') ?? 'another URL'}.`;
-  return new ClientError({ code: 'redirected', status: status || 302, message });
 }
 
 /** Reads at most `limit` bytes of a body as text. */
@@ -137,7 +130,7 @@ export function pathOf(kind: 'runs' | 'agents' | 'sessions' | 'resources', id: s
 }
 
 /** `?a=1&b=2` of the values that are defined, or an empty string. */
-export function query(values: object): string {
-  const defined = Object.entries(values).filter(([, value]) => value !== undefined);
-  return defined.length === 0 ? '' : `?${new URLSearchParams(defined.map(([name, value]) => [name, String(value)]))}`;
-}
+export const query = (values: object): string => `?${new URLSearchParams(defined(values))}`.replace(/\?$/, '');
+
+/** The values that JSON has: those that are defined. */
+const defined = (values: object): Record<string, string> => JSON.parse(JSON.stringify(values));

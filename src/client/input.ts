@@ -23,13 +23,10 @@ export function toMessages(input: Input): MessageInput[] {
     if (isMessage(value)) {
       messages.push(value);
       openParts = undefined;
-      continue;
-    }
-    if (openParts === undefined) {
-      openParts = [];
+    } else if (openParts === undefined) {
+      openParts = [toPart(value)];
       messages.push({ role: 'user', parts: openParts });
-    }
-    openParts.push(toPart(value));
+    } else openParts.push(toPart(value));
   }
   return messages;
 }

@@ -1,9 +1,9 @@
-import { filter, map, mergeMap, type OperatorFunction, pipe, scan, tap } from 'rxjs';
+import { distinctUntilChanged, filter, map, mergeMap, type OperatorFunction, pipe, scan, tap } from 'rxjs';
 import { reduce } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
-import { ClientError } from './client-error.ts';
+import { runFailure } from './client-error.ts';
 
 /**
  * The Run after each event, for a UI to render. Only the objects that an event changes are copied, so views can compare by
@@ -39,7 +39,6 @@ export function messages(): OperatorFunction<Event, Message> {
 
 interface TextState {
   readonly text: string;
-  readonly grew: boolean;
   /** Prefix of the next text. */
   readonly separator: string;
 }
@@ -51,18 +50,17 @@ interface TextState {
 export function text(): OperatorFunction<Event, string> {
   return pipe(
     failWithRun(),
-    scan(appendText, { text: '', grew: false, separator: '' }),
-    filter(({ grew }) => grew),
+    scan(appendText, { text: '', separator: '' }),
     map(({ text }) => text),
+    distinctUntilChanged(),
+    filter((text) => text !== ''),
   );
 }
 
 function appendText({ text, separator }: TextState, event: Event): TextState {
-  if (event.type === 'message.created') return { text, grew: false, separator: text === '' ? '' : '\n\n' };
+  if (event.type === 'message.created') return { text, separator: text && '\n\n' };
   const more = event.type === 'message.part' ? answerText(event.part) : '';
-  return more === ''
-    ? { text, grew: false, separator }
-    : { text: `${text}${separator}${more}`, grew: true, separator: '' };
+  return more === '' ? { text, separator } : { text: text + separator + more, separator: '' };
 }
 
 /** The text of a part of the answer; empty for artifacts, data and steps. */
@@ -78,14 +76,11 @@ export const answerText = ({
     : content;
 
 /** The text of a message, without artifacts, data and steps. */
-export const textOf = ({ parts }: Pick<Message, 'parts'>): string => parts.map(answerText).join('');
+export const messageText = ({ parts }: Pick<Message, 'parts'>): string => parts.map(answerText).join('');
 
 // A reader of parts does not see the run's status, so a failed run must not look like a complete output.
 function failWithRun(): OperatorFunction<Event, Event> {
   return tap((event) => {
-    if (event.type !== 'run.failed') return;
-    const { error = { code: 'server_error', message: 'The run failed.' } } = event.run;
-    // Status 200, because the call succeeded: a retry would not help.
-    throw new ClientError({ ...error, status: 200 });
+    if (event.type === 'run.failed') throw runFailure(event.run);
   });
 }

@@ -1,9 +1,10 @@
+import { filter, map, type Observable, tap } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { AgentsQuery, RunsQuery, RunsResponse } from '../schema/api.ts';
-import type { Run } from '../schema/run.ts';
+import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import type { Events } from './events.ts';
-import type { Begin, FollowOptions } from './follow.ts';
+import type { Begin, FeedEvent, FollowOptions, RunsFilter } from './follow.ts';
 import { type Input, type Reply, toMessages, toReply } from './input.ts';
 
 export interface CallOptions {
@@ -26,11 +27,25 @@ export interface StartOptions extends OnceOptions {
   readonly on_disconnect?: 'continue' | 'cancel' | `grace=${number}`;
 }
 
+export interface ResumeOptions extends OnceOptions {
+  /** The channel of the reply, such as `slack`, which the run records. Default: `api` of a client, `in-process` of a runtime. */
+  readonly channel?: string;
+}
+
 export interface RunOptions extends StartOptions, FollowOptions {}
 
 export interface WatchOptions extends FollowOptions {
   /** Id of the last event already seen: the nth event of a run has the id n. Default 0: from the beginning. */
   readonly after?: number;
+}
+
+export interface WatchRunsOptions {
+  /** Called when the newest runs have come; after a break, when all runs have come that may have changed meanwhile. */
+  readonly onReady?: () => void;
+  /** Called where changes may be missing: forget the runs so far, the newest ones follow. */
+  readonly onReset?: () => void;
+  /** Ends the stream with the signal's reason as its error. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -52,16 +67,23 @@ export interface Rivulet {
   start(agent_name: string, input: Input, options?: StartOptions): Promise<Run>;
 
   /** Replies to an awaiting run. Readers of the run see how it continues. */
-  resume(run_id: string, reply: Reply, options?: OnceOptions): Promise<Run>;
+  resume(run_id: string, reply: Reply, options?: ResumeOptions): Promise<Run>;
 
   /** Ends a run; resolves to it as `cancelling`. */
   cancel(run_id: string, options?: CallOptions): Promise<Run>;
 
-  /** The run as it is now. */
-  get(run_id: string, options?: CallOptions): Promise<Run>;
+  /** The run as it is now, with its input. */
+  get(run_id: string, options?: CallOptions): Promise<RunDetails>;
 
   /** A page of runs without their output, newest first; `next_cursor` is the `cursor` of the next page. */
   runs(filter?: RunsQuery, options?: CallOptions): Promise<RunsResponse>;
+
+  /**
+   * The runs that match the filter, as of now and then whenever a status changes; each state replaces an earlier one of the
+   * same `run_id`. Begins with the newest, at most `limit`, oldest first. A run that no longer matches comes with its new
+   * status. A slow reader gets only the newest state of each run.
+   */
+  watchRuns(filter?: RunsFilter, options?: WatchRunsOptions): Observable<RunSummary>;
 
   /** Deletes a final run, with its events and messages. */
   remove(run_id: string, options?: CallOptions): Promise<void>;
@@ -83,6 +105,14 @@ export interface Rivulet {
 
 export const allAgents: AgentsQuery = { limit: 1000 };
 
+/** The runs of a feed. */
+export const runsOf = (events: Events<FeedEvent>, { onReady, onReset }: WatchRunsOptions): Observable<RunSummary> =>
+  events.pipe(
+    tap(({ type }) => (type === 'ready' ? onReady : type === 'reset' ? onReset : undefined)?.()),
+    filter((event) => event.type === 'run'),
+    map(({ run }) => run),
+  );
+
 /** The id at the end of a resource's URL. */
 export const idIn = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
 
@@ -102,11 +132,11 @@ export function beginning(
 }
 
 /** What a call sends to reply to a run. */
-export const replying = (reply: Reply, idempotency_key: string | undefined): Begin => ({
+export const replying = (reply: Reply, { idempotency_key, channel }: ResumeOptions): Begin => ({
   body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
-  headers: { 'Idempotency-Key': idempotency_key },
+  headers: { 'Idempotency-Key': idempotency_key, 'Rivulet-Channel': channel },
 });
 
 // Not randomUUID, which browsers have on https only.
 export const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  crypto.getRandomValues(new Uint8Array(16)).reduce((key, byte) => key + byte.toString(16).padStart(2, '0'), '');

@@ -1,9 +1,9 @@
-import { transitions } from '../core/run-state.ts';
+import { isObject } from '../core/json.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { AgentsResponse, RunsResponse } from '../schema/api.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
-import type { Run } from '../schema/run.ts';
+import type { Run, RunDetails, RunStatus } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 
 /**
@@ -14,8 +14,6 @@ export type Shape<T> = (value: unknown) => value is T;
 
 type Check = (value: unknown) => boolean;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText: Check = (value) => typeof value === 'string';
 const optional =
   (check: Check): Check =>
@@ -43,15 +41,27 @@ const part = object({
 const message = object({ role: isText, parts: listOf(part) });
 export const isError = object<ErrorBody>({ code: isText, message: isText });
 
+const statuses: readonly RunStatus[] = [
+  'created',
+  'in-progress',
+  'awaiting',
+  'cancelling',
+  'cancelled',
+  'completed',
+  'failed',
+];
+
 export const isRun = object<Run>({
   run_id: isText,
   agent_name: isText,
-  status: (value) => typeof value === 'string' && Object.hasOwn(transitions, value),
+  status: (value) => statuses.some((status) => status === value),
   created_at: isText,
   output: listOf(message),
   error: optional(isError),
   await_request: optional(object({ message, schema: optional(isObject) })),
 });
+// The client does not look into the input.
+export const isRunDetails: Shape<RunDetails> = (value): value is RunDetails => isRun(value);
 export const isRunsPage = object<RunsResponse>({ runs: listOf(isRun), next_cursor: optional(isText) });
 export const isManifest = object<AgentManifest>({ name: isText });
 export const isAgentsPage = object<AgentsResponse>({ agents: listOf(isManifest) });

@@ -3,6 +3,7 @@ import { createClient } from 'rivulet/client';
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
+import { listed } from '../support/details.ts';
 import { serve } from '../support/serve.ts';
 
 const missing = '00000000-0000-4000-8000-000000000000';
@@ -24,14 +25,17 @@ describe('calls of the client', () => {
     const { client } = await setUp();
     const made = [await client.sync('echo', 'a'), await client.sync('echo', 'b'), await client.sync('ask', 'c')];
     // Lists leave out the output.
-    const listed = made.map((run) => ({ ...run, output: [] }));
-    expect((await client.runs({ status: 'awaiting' })).runs).toEqual([listed[2]]);
+    const rows = made.map((run, index) => listed(run, 'abc'[index] ?? ''));
+    expect((await client.runs({ status: 'awaiting' })).runs).toEqual([rows[2]]);
     const first = await client.runs({ agent_name: 'echo', limit: 1 });
-    expect(first.runs).toEqual([listed[1]]);
+    expect(first.runs).toEqual([rows[1]]);
     const second = await client.runs({ agent_name: 'echo', limit: 1, cursor: first.next_cursor });
-    expect(second.runs).toEqual([listed[0]]);
+    expect(second.runs).toEqual([rows[0]]);
     const { run_id } = made[0] as Run;
-    expect(await client.get(run_id)).toEqual(made[0]);
+    expect(await client.get(run_id)).toMatchObject({
+      ...made[0],
+      input: [{ role: 'user', parts: [{ content: 'a' }] }],
+    });
     await client.remove(run_id);
     await expect(client.get(run_id)).rejects.toMatchObject({ status: 404 });
     await expect(client.remove(made[2]?.run_id ?? '')).rejects.toMatchObject({ status: 409 });

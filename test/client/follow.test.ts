@@ -1,5 +1,5 @@
 import { createClient, type Events, type MessagePart } from 'rivulet/client';
-import { lastValueFrom, toArray } from 'rxjs';
+import { lastValueFrom, takeWhile, tap, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type Answer,
@@ -163,6 +163,88 @@ describe('following a run', () => {
   });
 });
 
+describe('the first connection', () => {
+  const delays = { minDelay: 1, maxDelay: 1 };
+
+  it('to a dead address fails at once', async () => {
+    const client = createClient({ url: 'http://127.0.0.1:1' });
+    await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'network', retryable: true });
+    await expect(lastValueFrom(client.watchRuns())).rejects.toMatchObject({ code: 'network' });
+    const loop = (async () => {
+      for await (const _ of client.watch(run_id));
+    })();
+    await expect(loop).rejects.toMatchObject({ code: 'network' });
+  });
+
+  it('to a server that does not answer fails after the time-out', async () => {
+    const { fetch } = script();
+    const client = createClient({ url, fetch, timeout: 20 });
+    await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'silent' });
+  });
+
+  it('that is refused fails at once, unless the server asks to try again', async () => {
+    const { fetch, requests } = script(
+      refused(502),
+      refused(503, { 'Retry-After': '0' }),
+      stream(created + completed(2)),
+    );
+    const client = createClient({ url, fetch, reconnect: delays });
+    await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ status: 502 });
+    expect(requests).toHaveLength(1);
+    expect(await typesOf(client.run('a', 'Hi'))).toHaveLength(2);
+  });
+
+  it('is over when the server has answered: later failures are tried again', async () => {
+    const { fetch, requests } = script(stream(soon), lost(), lost(), stream(created + completed(2)));
+    const client = createClient({ url, fetch, reconnect: delays });
+    expect(await typesOf(client.run('a', 'Hi'))).toHaveLength(2);
+    expect(requests).toHaveLength(4);
+  });
+
+  it('is tried again as often as the option says', async () => {
+    const { fetch, requests } = script(lost(), lost(), lost());
+    const client = createClient({ url, fetch, reconnect: { ...delays, firstRetries: 2 } });
+    await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'network' });
+    expect(requests).toHaveLength(3);
+  });
+});
+
+describe('watching runs', () => {
+  const state = (status: string, id?: number): string =>
+    `event: run\n${id === undefined ? '' : `id: ${id}\n`}data: {"run":{"run_id":"${run_id}","agent_name":"a","status":"${status}","output":[],"created_at":"2026-01-01T00:00:00.000Z"}}\n\n`;
+  const said = (type: string, id?: number): string =>
+    `event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: {}\n\n`;
+
+  it('continues from the last position, and says when it is ready and when it begins again', async () => {
+    const answers = [
+      stream(soon + state('created')),
+      stream(soon + state('created') + said('ready', 100) + state('awaiting', 130)),
+      stream(soon + said('reset') + state('completed')),
+      stream(soon + said('ready', 170) + said('dream') + state('failed', 180)),
+    ];
+    const { client, requests } = setUp(answers);
+    const seen: string[] = [];
+    const options = { onReady: () => void seen.push('ready'), onReset: () => void seen.push('reset') };
+    await client
+      .watchRuns({ agent_name: 'a', limit: 5 }, options)
+      .pipe(
+        tap(({ status }) => seen.push(status)),
+        takeWhile(({ status }) => status !== 'failed'),
+      )
+      .forEach(() => {});
+    expect(seen).toEqual(['created', 'created', 'ready', 'awaiting', 'reset', 'completed', 'ready', 'failed']);
+    expect(requests.map(({ headers }) => headers.get('Last-Event-ID'))).toEqual(['0', '0', '130', '130']);
+    expect(requests.every(({ method, path }) => `${method} ${path}` === 'GET /runs')).toBe(true);
+  });
+
+  it('fails with not_understood for a state that is none, and reconnects after an error of the server', async () => {
+    const error = `data: {"type":"error","error":{"code":"server_error","message":"The disk is full."}}\n\n`;
+    const { client, breaks } = setUp([stream(soon + error), stream('event: run\ndata: {"run":{}}\n\n')]);
+    await expect(lastValueFrom(client.watchRuns())).rejects.toMatchObject({ code: 'not_understood' });
+    expect(breaks).toMatchObject([{ error: { message: 'The disk is full.' } }]);
+  });
+});
+
 describe('reconnecting', () => {
   it.each([400, 401, 403, 404, 409, 410, 413, 415, 422, 431])('is not tried after %i', async (status) => {
     const { client, requests } = setUp([refused(status)]);
@@ -297,7 +379,9 @@ describe('unsubscribing', () => {
     onTestFinished(() => void vi.useRealTimers());
     const { fetch, requests } = script(...answers);
     const onEvent = vi.fn();
-    const subscription = createClient({ url, fetch }).watch(run_id).subscribe({ error: onEvent, complete: onEvent });
+    const subscription = createClient({ url, fetch, reconnect: { firstRetries: 1 } })
+      .watch(run_id)
+      .subscribe({ error: onEvent, complete: onEvent });
     await settled();
     expect(vi.getTimerCount()).toBe(1);
     subscription.unsubscribe();

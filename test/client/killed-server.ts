@@ -72,7 +72,11 @@ class Reader {
     const onBreak = (): void => {
       this.breaks += 1;
     };
-    const client = createClient({ url, fetch: fetchWithFastRetry, reconnect: { minDelay: 1, maxDelay: 50, onBreak } });
+    const client = createClient({
+      url,
+      fetch: fetchWithFastRetry,
+      reconnect: { firstRetries: 100, minDelay: 1, maxDelay: 50, onBreak },
+    });
     this.done = new Promise((complete, error) => {
       const next = (event: Event): void => {
         this.events.push(event);

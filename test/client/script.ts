@@ -82,5 +82,9 @@ export const completed = (id: number): string => frame(id, { type: 'run.complete
 /** Options to reconnect within a millisecond, and the breaks that the client reports. */
 export function fastReconnect(more: { retries?: number; idleTimeout?: number } = {}) {
   const breaks: Break[] = [];
-  return { breaks, reconnect: { minDelay: 1, maxDelay: 1, onBreak: (info: Break) => void breaks.push(info), ...more } };
+  const firstRetries = Number.POSITIVE_INFINITY;
+  return {
+    breaks,
+    reconnect: { firstRetries, minDelay: 1, maxDelay: 1, onBreak: (info: Break) => void breaks.push(info), ...more },
+  };
 }
