@@ -1,8 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import mime from 'mime';
 import { answerText } from '../client/operators.ts';
 import type { MessagePart } from '../schema/message.ts';
+import { UsageError } from './exit-codes.ts';
 import { oneLine } from './sanitize.ts';
 
 /** Whether a part is an artifact: a file, data, or a link to content elsewhere. Text, citations and steps are not. */
@@ -21,6 +23,14 @@ export function saveArtifact(part: MessagePart, folder: ArtifactFolder | undefin
   const { name = 'data', content_type = 'text/plain', content_url } = part;
   const description = `${name} (${content_type}, ${content_url ?? `${bytesOf(part).length} bytes`})`;
   return [oneLine(description), folder?.save(part)].filter(Boolean).join(' ');
+}
+
+/** Makes the folder of `--out`, so that an error comes now and not with the first artifact. @throws UsageError that names it */
+export async function makeArtifactFolder(out: string | undefined): Promise<void> {
+  if (out === undefined) return;
+  await mkdir(out, { recursive: true }).catch((error: Error) => {
+    throw new UsageError(`--out ${out}: ${error.message}`);
+  });
 }
 
 /**

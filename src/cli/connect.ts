@@ -19,6 +19,8 @@ export function connect({ url, header }: Connection, retries = 0): Client {
   server.username = '';
   server.password = '';
   const headers = new Headers(header);
+  // Names the channel of a reply in the record of its run.
+  if (!headers.has('Rivulet-Channel')) headers.set('Rivulet-Channel', 'cli');
   if ((username !== '' || password !== '') && !headers.has('Authorization')) {
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     headers.set('Authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
@@ -39,6 +41,7 @@ export function connect({ url, header }: Connection, retries = 0): Client {
     },
     reconnect: {
       retries,
+      firstRetries: retries,
       maxDelay: 10_000,
       onBreak: ({ error, delay, attempt }) =>
         terminal.note(

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isAgent } from '../core/agent.ts';
 import type { Hosted } from '../engine/registry.ts';
@@ -15,7 +16,11 @@ const indexFile = /^index\.(ts|js|mjs)$/;
  */
 export async function loadAgents(folder: string): Promise<Hosted[]> {
   const files = await agentFiles(folder);
-  if (files.length === 0) throw new Error(`${folder}: contains no agent; add a .ts or .js file with a default export`);
+  if (files.length === 0) {
+    throw new Error(
+      `${folder}: contains no agent; "rivulet new NAME" writes a first one in agents/, or add a .ts or .js file with a default export`,
+    );
+  }
   if (files.some((file) => file.endsWith('.ts'))) await allowTypeScript();
   const hosted: Hosted[] = [];
   // One after the other, so that an error names the first file in the alphabet.
@@ -60,14 +65,39 @@ export async function loadAgent(file: string, version?: number): Promise<Hosted>
   const name = relative('.', file);
   const query = version === undefined ? '' : `?rivulet=${version}`;
   const module = await import(`${pathToFileURL(file).href}${query}`).catch((error: unknown) => {
+    if (loadedAsCommonJs.test(String(error))) throw notModule(file, error);
     throw new Error(`${name}: does not load: ${firstLine(error)}${placeOf(error)}`, { cause: error });
   });
+  // Its own `exports`: TypeScript was compiled to CommonJS.
+  if (isAgent(module.default?.default)) throw notModule(file);
   if (!isAgent(module.default)) {
     throw new Error(
       `${name}: its default export is not an agent; write export default defineAgent(…) in ${basename(file)}`,
     );
   }
   return { agent: module.default, source: name };
+}
+
+/** What Node and tsx say where a file with `import` or `export` is loaded as CommonJS. */
+const loadedAsCommonJs =
+  /Cannot require\(\) ES Module|outside a module|Unexpected token 'export'|require\(\) of ES Module/;
+
+function notModule(file: string, cause?: unknown): Error {
+  const owner = packageOf(file);
+  const reason = owner === undefined ? 'there is no package.json' : `${relative('.', owner)} has not "type": "module"`;
+  return new Error(
+    `${relative('.', file)}: does not load: agents are ES modules, and ${reason}; run: npm pkg set type=module`,
+    { cause },
+  );
+}
+
+/** The package.json that decides how a file is loaded. */
+function packageOf(file: string): string | undefined {
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const path = join(folder, 'package.json');
+    if (existsSync(path)) return path;
+    if (folder === dirname(folder)) return undefined;
+  }
 }
 
 /** The first line of an error, and the second if the first ends with a colon. File versions are left out. */

@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { ClientError } from '../client/client-error.ts';
 import { transitions } from '../core/run-state.ts';
 import { version } from '../version.ts';
+import { examplesHelp } from './examples.ts';
 import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
 import {
   addConnectionOptions,
@@ -27,13 +28,13 @@ const action =
     process.exitCode = await run(...args);
   };
 
-/** The command line. An option takes precedence over its environment variable. */
+/** The command line, with examples in the help of each command. An option takes precedence over its environment variable. */
 export function program(): Command {
   const command = new Command('rivulet')
     .description('A streaming-first agent server.')
     .version(version())
     .showHelpAfterError('(see --help)')
-    .addHelpText('after', exitCodesHelp)
+    .addHelpText('after', `${examplesHelp('rivulet')}\n${exitCodesHelp}`)
     .exitOverride()
     // commander's errors repeat what was typed, so they go through the terminal's sanitizing.
     .configureOutput({
@@ -50,16 +51,25 @@ export function program(): Command {
     .description('Write a first agent, agents/NAME.ts, and its test')
     .action(action(async () => (await import('./commands/new.ts')).newAgent));
   addFollowOptions(command.command('run <agent> [text]'))
+    .addOption(asJson())
     .description('Run an agent and stream its output; - reads the text from stdin')
     .option('--file <path>', 'add a file to the input; repeatable', paths, [])
     .option('--session <id>', 'continue this session')
     .action(action(async () => (await import('./commands/run.ts')).run));
+  addFollowOptions(command.command('chat <agent>'))
+    .description('Talk with an agent in one session; /help lists what can be typed')
+    .option('--session <id>', 'continue this session')
+    .action(action(async () => (await import('./commands/chat.ts')).chat));
   addFollowOptions(command.command('watch <run-id>'))
+    .addOption(asJson())
     .description('Follow a run: its past events first, then new ones')
     .option('--after <id>', 'start after the event with this number', eventId, 0)
     .action(action(async () => (await import('./commands/watch.ts')).watch));
-  addFollowOptions(command.command('resume <run-id> <text>'))
-    .description('Reply to a run that awaits, and follow it; - reads the reply from stdin')
+  addFollowOptions(command.command('resume <run-id> [text]'))
+    .addOption(asJson())
+    .description(
+      'Reply to a run that awaits, and follow it; - reads the reply from stdin, no text asks on the terminal',
+    )
     .action(action(async () => (await import('./commands/resume.ts')).resume));
   addConnectionOptions(command.command('cancel <run-id>'))
     .description('Cancel a run')
@@ -77,10 +87,14 @@ export function program(): Command {
     .addOption(new Option('--status <status>', 'only runs with this status').choices(Object.keys(transitions)))
     .option('--session <id>', 'only runs of this session')
     .option('--limit <n>', 'maximum number of runs', count, 20)
+    .option('--watch', 'then print each run whose status changes, until Ctrl-C')
     .option('--json', 'print runs as lines of JSON')
     .action(action(async () => (await import('./commands/runs.ts')).runs));
+  for (const one of command.commands) one.addHelpText('after', () => examplesHelp(one.name()));
   return command;
 }
+
+const asJson = (): Option => new Option('--json', 'print events as lines of JSON');
 
 /** Adds the options of the commands that execute runs. */
 function addWorkOptions(command: Command, store: Option): Command {

@@ -136,6 +136,5 @@ export const addConnectionOptions = (command: Command): Command =>
 /** Adds the options of the commands that follow a run; see `RunFollower`. */
 export const addFollowOptions = (command: Command): Command =>
   addConnectionOptions(command)
-    .option('--json', 'print events as lines of JSON')
     .option('--out <dir>', 'save artifacts in this folder')
     .option('--retries <n>', 'consecutive attempts to reconnect after a lost connection', retries, 6);

@@ -14,6 +14,7 @@ import {
 } from 'rxjs';
 import type { Client } from '../client/client.ts';
 import { ClientError } from '../client/client-error.ts';
+import { problemsOf } from '../client/reply-form.ts';
 import { textOf } from '../core/parts.ts';
 import { isFinal } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
@@ -21,8 +22,9 @@ import type { AwaitRequest, Run, RunStatus } from '../schema/run.ts';
 import { ArtifactFolder, isArtifact, saveArtifact } from './artifacts.ts';
 import { type Connection, connect } from './connect.ts';
 import { exit } from './exit-codes.ts';
+import { expectedReply } from './expected-reply.ts';
 import { defaultUrl } from './options.ts';
-import { promptReply, type TypedValues } from './reply-prompt.ts';
+import { type FieldValues, labelOf, promptReply } from './reply-prompt.ts';
 import { shellQuote } from './sanitize.ts';
 import { type ReadLine, terminal } from './terminal.ts';
 import { Transcript } from './transcript.ts';
@@ -59,6 +61,7 @@ export class RunFollower {
     const folder = out === undefined ? undefined : new ArtifactFolder(out);
     const transcript = new Transcript(terminal, folder);
     let cursor = after;
+    this.#interrupts = 0;
     const onSigint = (): void => this.#interrupt(run_id, onInterrupt);
     process.on('SIGINT', onSigint);
     try {
@@ -80,11 +83,12 @@ export class RunFollower {
     } catch (error) {
       if (error instanceof ClientError && error.retryable) {
         terminal.note(
-          `The run goes on. To resume watching: ${this.#command(`watch ${shellQuote(run_id)} --after ${cursor}`)}`,
+          `The run goes on. To resume watching: ${this.command(`watch ${shellQuote(run_id)} --after ${cursor}`)}`,
         );
       }
       throw error;
     } finally {
+      transcript.close();
       process.off('SIGINT', onSigint);
     }
   }
@@ -121,15 +125,19 @@ export class RunFollower {
       terminal.interactive &&
       (await terminal.withPrompt(signal, (readLine) => this.#promptUntilAccepted(run_id, await_request, readLine)));
     if (replied || signal.aborted) return undefined;
-    terminal.note(`The run awaits a reply: ${this.#command(`resume ${shellQuote(run_id)} 'your answer'`)}`, 'yellow');
+    const [sample, expected] =
+      await_request.schema === undefined ? ['your answer', []] : ['{…}', expectedReply(await_request)];
+    terminal.note(`The run awaits a reply: ${this.command(`resume ${shellQuote(run_id)} '${sample}'`)}`, 'yellow');
+    if (expected.length > 0) terminal.note(expected.join('\n'));
     return exit.awaiting;
   }
 
   /** Resolves to true when the server has accepted a reply, to false if the terminal has no more input. */
   async #promptUntilAccepted(run_id: string, request: AwaitRequest, readLine: ReadLine): Promise<boolean> {
-    const typed: TypedValues = new Map();
+    const values: FieldValues = new Map();
+    const note = (text: string, style?: 'red'): void => terminal.note(text, style);
     for (;;) {
-      const reply = await promptReply(request, readLine, typed);
+      const reply = await promptReply(request, { readLine, note }, values);
       if (reply === undefined) {
         terminal.leavePromptLine();
         return false;
@@ -141,7 +149,10 @@ export class RunFollower {
         // 409: another client has replied first; the next events show that reply.
         if (error instanceof ClientError && error.status === 409) return true;
         if (!(error instanceof ClientError) || !(error.retryable || error.status === 422)) throw error;
-        terminal.note(`The reply was refused: ${error.message}`, 'red');
+        for (const { path, text } of problemsOf(error)) {
+          values.delete(path);
+          terminal.note(`The reply was refused: ${path === '' ? '' : `${labelOf({}, path)} `}${text}`, 'red');
+        }
       }
     }
   }
@@ -151,7 +162,7 @@ export class RunFollower {
     terminal.leavePromptLine();
     this.#interrupts += 1;
     if (onInterrupt === 'leave') {
-      terminal.note(`The run goes on; to cancel it: ${this.#command(`cancel ${shellQuote(run_id)}`)}`);
+      terminal.note(`The run goes on; to cancel it: ${this.command(`cancel ${shellQuote(run_id)}`)}`);
       process.exit(exit.interrupted);
     }
     if (this.#interrupts > 1) process.exit(exit.interrupted);
@@ -162,7 +173,8 @@ export class RunFollower {
     });
   }
 
-  #command(words: string): string {
+  /** A command line for this server. */
+  command(words: string): string {
     const { url } = this.#options;
     return `rivulet ${words}${url === defaultUrl ? '' : ` --url ${shellQuote(url)}`}`;
   }

@@ -7,6 +7,16 @@ const controls = /[^\P{Cc}\n\t]|\p{Bidi_Control}/gu;
 /** The text without control characters. */
 export const sanitize = (text: string): string => text.replace(controls, '');
 
+/** Colours and other styles: the only sequences that the command line itself puts into a text. */
+const style = new RegExp(`(${'\u001b'}\\[[\\d;]*m)`);
+
+/** The text without control characters, except for the styles that `Terminal.paint` has put into it. */
+export const sanitizePainted = (text: string): string =>
+  text
+    .split(style)
+    .map((piece, index) => (index % 2 === 0 ? sanitize(piece) : piece))
+    .join('');
+
 /** The text on one line of at most `maxLength` characters, without control characters. */
 export function oneLine(text: string, maxLength = 300): string {
   const line = text.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ');

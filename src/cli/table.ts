@@ -11,7 +11,10 @@ export function table(head: string[] | undefined, rows: readonly string[][], wid
       .map((cell, at) => cell.padEnd(columns?.[at] ?? 0))
       .join('  ')
       .trimEnd();
-    const fitted = line.length > terminal.width ? `${line.slice(0, terminal.width - 1)}…` : line;
-    terminal.print(fitted, index === 0 && head !== undefined ? 'bold' : undefined);
+    terminal.print(fitted(line), index === 0 && head !== undefined ? 'bold' : undefined);
   }
 }
+
+/** The line, cut at the width of the terminal. */
+export const fitted = (line: string): string =>
+  line.length > terminal.width ? `${line.slice(0, terminal.width - 1)}…` : line;

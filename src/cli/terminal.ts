@@ -1,12 +1,18 @@
 import { on } from 'node:events';
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
-import { oneLine, redactCredentials, sanitize, sanitizedJson } from './sanitize.ts';
+import { type Frame, LiveArea } from './live-area.ts';
+import { oneLine, redactCredentials, sanitize, sanitizedJson, sanitizePainted } from './sanitize.ts';
 
-export type Style = 'dim' | 'bold' | 'red' | 'yellow' | 'cyan';
+export type Style = 'dim' | 'bold' | 'italic' | 'underline' | 'strikethrough' | 'red' | 'green' | 'yellow' | 'cyan';
 
 /** Resolves to a line, or to undefined after Ctrl-D or when the prompt is aborted. */
 export type ReadLine = (prompt: string) => Promise<string | undefined>;
+
+/** What was typed as a message; `closed` after Ctrl-D, `interrupted` after Ctrl-C. */
+export type Typed = { readonly text: string } | 'closed' | 'interrupted';
+
+const bracketedPaste = { on: '\u001b[?2004h', off: '\u001b[?2004l' };
 
 /**
  * All output of the program. Control characters are removed from everything that is printed. The run's answer goes to
@@ -18,6 +24,7 @@ export class Terminal {
   /** The text printed last on stdout, and on the terminal that stdout and stderr share. */
   #lastAnswer = '\n';
   #lastShared = '\n';
+  #live: LiveArea | undefined;
 
   constructor(out: NodeJS.WriteStream = process.stdout, err: NodeJS.WriteStream = process.stderr) {
     this.#out = out;
@@ -32,6 +39,42 @@ export class Terminal {
   /** Characters per line of stdout; Infinity if it is not a terminal. */
   get width(): number {
     return this.#out.isTTY && this.#out.columns > 0 ? this.#out.columns : Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether stdout is a terminal with colours: Markdown is rendered, and lines are drawn again in place. */
+  get rich(): boolean {
+    return hasColours(this.#out);
+  }
+
+  /** Whether stdout and stderr are both terminals, so that notes stand between the lines of the answer. */
+  get shared(): boolean {
+    return this.#out.isTTY && this.#err.isTTY;
+  }
+
+  /** The text without control characters, in styles that stdout can show. */
+  readonly paint = (text: string, ...styles: Style[]): string => {
+    const safe = sanitize(text).replaceAll('\t', '    ');
+    return styles.length === 0 ? safe : styleText(styles, safe, { stream: this.#out });
+  };
+
+  /**
+   * Opens the area at the end of the terminal whose lines change; undefined if neither stdout nor stderr is a terminal
+   * with colours. The caller closes it.
+   */
+  openLive(render: (columns: number) => Frame): LiveArea | undefined {
+    const out = [this.#out, this.#err].find(hasColours);
+    this.#live = out && new LiveArea(out, render);
+    return this.#live;
+  }
+
+  closeLive(): void {
+    this.#live?.close();
+    this.#live = undefined;
+  }
+
+  /** Prints lines on stdout that `paint` has made. */
+  painted(lines: readonly string[]): void {
+    if (lines.length > 0) this.#above(() => this.#out.write(`${sanitizePainted(lines.join('\n'))}\n`));
   }
 
   /** Calls back when the reader of stdout has closed the pipe, as `| head` does. */
@@ -62,7 +105,7 @@ export class Terminal {
 
   /** Prints lines on stdout, for people. */
   print(text: string, style?: Style): void {
-    this.#out.write(`${styled(sanitize(text), style, this.#out)}\n`);
+    this.#above(() => this.#out.write(`${styled(sanitize(text), style, this.#out)}\n`));
   }
 
   /** Prints lines on stderr. Colours are used on terminals only; NO_COLOR and FORCE_COLOR are honoured. */
@@ -77,7 +120,7 @@ export class Terminal {
 
   /** Prints a mark directly after the answer's text, if stdout and stderr are the same terminal. */
   mark(text: string): void {
-    if (this.#out.isTTY && this.#err.isTTY) this.#err.write(styled(sanitize(text), 'dim', this.#err));
+    if (this.shared) this.#err.write(styled(sanitize(text), 'dim', this.#err));
   }
 
   /** The next note begins a new line, because the current one has a prompt or the ^C that the terminal prints. */
@@ -109,12 +152,79 @@ export class Terminal {
     }
   }
 
+  /**
+   * Prompts for a message. A line that ends with a backslash goes on in the next one, and pasted lines stay together.
+   * Resolves to `closed` at Ctrl-D, and to `interrupted` at Ctrl-C without a text. `history` is newest first.
+   */
+  readMessage(prompt: string, history: string[], words: readonly string[]): Promise<Typed> {
+    const completer = (line: string): [string[], string] => [
+      line === '' ? [] : words.filter((word) => word.startsWith(line)),
+      line,
+    ];
+    const { stdin } = process;
+    const lines = createInterface({
+      input: stdin,
+      output: this.#err,
+      history,
+      historySize: history.length + 1,
+      completer,
+    });
+    let message = '';
+    let pasting = false;
+    // Terminals mark pasted text between two sequences, for which Node has these names.
+    const onKey = (_: string | undefined, { name }: { name?: string }): void => {
+      if (name === 'paste-start' || name === 'paste-end') pasting = name === 'paste-start';
+    };
+    return new Promise<Typed>((resolve) => {
+      const ask = (): void => {
+        lines.setPrompt(message === '' ? oneLine(prompt) : '… ');
+        lines.prompt();
+      };
+      lines.on('line', (line) => {
+        const continues = line.endsWith('\\');
+        message += continues ? line.slice(0, -1) : line;
+        if (!pasting && !continues) return resolve({ text: message });
+        message += '\n';
+        ask();
+      });
+      lines.on('SIGINT', () => {
+        if (message === '' && lines.line === '') return resolve('interrupted');
+        message = '';
+        lines.write(null, { ctrl: true, name: 'e' });
+        lines.write(null, { ctrl: true, name: 'u' });
+        ask();
+      });
+      lines.on('close', () => resolve('closed'));
+      stdin.on('keypress', onKey);
+      this.#err.write(bracketedPaste.on);
+      ask();
+    }).then((typed) => {
+      stdin.off('keypress', onKey);
+      lines.close();
+      this.#err.write(bracketedPaste.off);
+      // After Ctrl-C or Ctrl-D the cursor is behind the prompt.
+      this.#lastShared = typeof typed === 'string' ? '' : '\n';
+      return typed;
+    });
+  }
+
   #printError(text: string, style?: Style): void {
-    if (this.#out.isTTY && this.#err.isTTY && !this.#lastShared.endsWith('\n')) this.#err.write('\n');
-    this.#err.write(`${styled(redactCredentials(sanitize(text)), style, this.#err)}\n`);
+    this.#above(() => {
+      if (this.shared && !this.#lastShared.endsWith('\n')) this.#err.write('\n');
+      this.#err.write(`${styled(redactCredentials(sanitize(text)), style, this.#err)}\n`);
+    });
     this.#lastShared = '\n';
   }
+
+  #above(print: () => void): void {
+    if (this.#live === undefined) print();
+    else this.#live.above(print);
+  }
 }
+
+// `hasColors` is false with NO_COLOR, and for a terminal that knows no sequences.
+const hasColours = (stream: NodeJS.WriteStream): boolean =>
+  stream.isTTY && process.env.TERM !== 'dumb' && stream.hasColors?.() === true;
 
 const styled = (text: string, style: Style | undefined, stream: NodeJS.WriteStream): string =>
   style === undefined ? text : styleText(style, text, { stream });

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { createServer } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agent, askOnce, echo, never } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
+import { RivuletProcess } from '../support/process.ts';
 
 const fails = agent('fails', () => Promise.reject(new Error('No\nway.')));
 
@@ -20,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-describe.concurrent('rivulet', { timeout: 60_000 }, () => {
+describe.concurrent('rivulet', { timeout: 120_000 }, () => {
   it('agents prints a table of agents with their success rate and time', async () => {
     const { code, out } = await rivulet(['agents'], { env });
     expect(code).toBe(0);
@@ -41,13 +43,27 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     ).toEqual(['ask', 'echo', 'fails', 'never']);
   });
 
-  it('runs prints a table, newest first, with errors and questions', async () => {
+  it('runs prints a table, newest first, with age, time, errors and questions', async () => {
     const { code, out } = await rivulet(['runs', '--limit', '3', '--status', 'failed'], { env });
     expect(code).toBe(0);
-    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`;
-    expect(out.split('\n')[1]).toMatch(new RegExp(`^${ids[2]}  fails +failed +${time}  No way\\.$`));
+    const [head, row] = out.split('\n');
+    expect(head).toMatch(/^RUN +AGENT +STATUS +CREATED +TIME +ABOUT$/);
+    expect(row).toMatch(new RegExp(`^${ids[2]}  fails +failed +\\S+ .*(x: )?No way\\.$`));
     const asking = await rivulet(['runs', '--agent', 'ask'], { env });
-    expect(asking.out.split('\n')[1]).toMatch(new RegExp(`^${ids[1]}  ask +awaiting +${time}  Well\\?$`));
+    expect(asking.out.split('\n')[1]).toMatch(new RegExp(`^${ids[1]}  ask +awaiting +.* - +(x: )?Well\\?$`));
+  });
+
+  it('runs suggests an agent, where there is none of that name', async () => {
+    const { code, err } = await rivulet(['runs', '--agent', 'ecko'], { env });
+    expect([code, err]).toEqual([
+      0,
+      expect.stringContaining('There is no agent ecko at this server. Did you mean echo?\n'),
+    ]);
+  });
+
+  it('suggests a command for one that is mistyped', async () => {
+    const { code, err } = await rivulet(['agnets'], { env });
+    expect([code, err]).toEqual([2, expect.stringContaining('Did you mean agents?')]);
   });
 
   it('runs prints at most --limit runs, over several pages', async () => {
@@ -63,6 +79,23 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
     expect(runs).toEqual(runs.toSorted().reverse());
   });
 
+  it('runs --watch prints the newest runs, then each change of status, until Ctrl-C', async () => {
+    const client = createClient({ url: env.RIVULET_URL });
+    const session_id = '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a13';
+    const first = await client.start('never', 'x', { session_id });
+    const watching = new RivuletProcess(['runs', '--watch', '--session', session_id], env);
+    const until = async (text: RegExp): Promise<void> => {
+      while (!text.test(watching.out)) await once(watching.child.stdout ?? watching.child, 'data');
+    };
+    await until(new RegExp(`^RUN .*\n${first.run_id}  never +(created|in-progress) `));
+    await client.cancel(first.run_id);
+    await until(new RegExp(`\n${first.run_id}  never +cancelled `));
+    const { run_id } = await client.sync('echo', 'x', { session_id });
+    await until(new RegExp(`\n${run_id}  echo +completed `));
+    await watching.stop('SIGINT');
+    expect(watching.err).toBe('');
+  });
+
   it('cancel cancels a run', async () => {
     const client = createClient({ url: env.RIVULET_URL });
     const { run_id } = await client.start('never', 'x');
@@ -71,7 +104,7 @@ describe.concurrent('rivulet', { timeout: 60_000 }, () => {
       out: `Run ${run_id} is cancelling.\n`,
     });
     const { code, err } = await rivulet(['watch', run_id], { env });
-    expect([code, err]).toEqual([5, 'The run was cancelled.\n']);
+    expect([code, err]).toEqual([5, expect.stringMatching(/^The run was cancelled\. \[.+, 0 parts\]\n$/)]);
   });
 
   it('watch --after prints the events after a number, or nothing if there are none', async () => {

@@ -7,7 +7,9 @@ import { agentFile } from './server-project.ts';
 
 const dist = resolve(import.meta.dirname, '../../dist');
 
-const cases: [string, Record<string, string>, RegExp][] = [
+type Case = [what: string, files: Record<string, string>, says: RegExp];
+
+const cases: Case[] = [
   [
     'a file that does not load',
     { 'agents/bad.ts': 'export default nope;' },
@@ -42,6 +44,13 @@ const cases: [string, Record<string, string>, RegExp][] = [
     { 'agents/a.js': agentFile('same'), 'agents/b.js': agentFile('same') },
     /^agents\/b\.js: agent name "same" is already used by agents\/a\.js$/,
   ],
+  ...['agents/a.ts', 'agents/a.js'].map(
+    (file): Case => [
+      `${file} of a CommonJS package`,
+      { 'package.json': '{"type":"commonjs"}', [file]: agentFile('a') },
+      /^agents\/a\.[tj]s: does not load: agents are ES modules, and package\.json has not "type": "module"; run: npm pkg set type=module$/,
+    ],
+  ),
   ['a missing folder', {}, /^agents: there is no such folder; "rivulet new NAME" writes a first agent in agents\/$/],
   ['a folder without agents', { 'agents/README.md': '' }, /^agents: contains no agent; .*$/],
 ];

@@ -32,15 +32,22 @@ const report = agent('report', () => [
 const given = agent('given', (input) => JSON.stringify(input.flatMap(({ parts }) => parts)));
 const session = agent('session', (_, context) => context.session.history.pipe(map(({ role }) => `${role} `)));
 
+const schema = { type: 'object', properties: { guests: { type: 'integer', minimum: 1 } }, required: ['guests'] };
+const form = agent('form', (_, context) =>
+  context.await('A table?', { schema }).pipe(map(({ message }) => message.parts[0]?.content ?? '')),
+);
+
 let app: FastifyInstance;
 let env: Record<string, string>;
 let folder: string;
 const headers: string[] = [];
+const channels: string[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rivulet-run-'));
-  app = await createServer({ agents: [echo, fails, report, given, session, askOnce], retry: 5 });
+  app = await createServer({ agents: [echo, fails, report, given, session, askOnce, form], retry: 5 });
   app.addHook('onRequest', async (request) => {
+    if (request.method === 'POST') channels.push(String(request.headers['rivulet-channel']));
     if (request.headers['x-key'] !== undefined) headers.push(String(request.headers['x-key']));
   });
   env = { RIVULET_URL: await app.listen({ port: 0, host: '127.0.0.1' }) };
@@ -53,12 +60,12 @@ afterAll(async () => {
 const client = () => createClient({ url: env.RIVULET_URL ?? '' });
 const idIn = (text: string): string => /run ([0-9a-f-]{36})/.exec(text)?.[1] ?? '';
 
-describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
+describe.concurrent('rivulet run', { timeout: 120_000 }, () => {
   it('prints only the answer on stdout', async () => {
     expect(await rivulet(['run', 'echo', 'Hello'], { env })).toEqual({
       code: 0,
       out: 'Hello\n',
-      err: expect.stringMatching(/^run [0-9a-f-]{36}, session [0-9a-f-]{36}\n$/),
+      err: expect.stringMatching(/^run [0-9a-f-]{36}, session [0-9a-f-]{36}\nCompleted \[.+, 1 part\]\.\n$/),
     });
   });
 
@@ -95,6 +102,7 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
       `data (application/json, 2 bytes) saved as ${out}/part.json`,
       'far.png (image/png, https://tea.example/far.png)',
       '[1] Tea, https://tea.example, “Tea”',
+      expect.stringMatching(/^Completed \[.+, 7 parts\]\.$/),
       '',
     ]);
     expect(readdirSync(out).sort()).toEqual(['part.json', 'tea-2.csv', 'tea.csv']);
@@ -143,14 +151,14 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
   it('exits with 1 if the run fails, and prints the reason', async () => {
     const { code, out, err } = await rivulet(['run', 'fails', 'x'], { env });
     expect([code, out]).toEqual([1, 'so far \n']);
-    expect(err).toMatch(/The run failed: The shop is shut\. \(too_late\)\n$/);
+    expect(err).toMatch(/The run failed: The shop is shut\. \(too_late\) \[.+, 1 part\]\n$/);
   });
 
   it.for<[string, string[], RegExp]>([
     ['no input', ['run', 'echo'], /^rivulet: the run has no input/],
     ['a missing file', ['run', 'echo', '--file', 'nowhere'], /^rivulet: --file nowhere: ENOENT/],
     ['a folder that cannot be made', ['run', 'echo', 'x', '--out', '/dev/null/x'], /^rivulet: --out \/dev\/null\/x: /],
-    ['an unknown agent', ['run', 'ecko', 'x'], /^rivulet: There is no agent ecko/],
+    ['an unknown agent', ['run', 'ecko', 'x'], /^rivulet: There is no agent ecko.* Did you mean echo\?\n$/],
     ['an unknown option', ['run', 'echo', 'x', '--quick'], /unknown option '--quick'/],
     ['an invalid header', ['run', 'echo', 'x', '--header', 'secret'], /It has to be 'Name: value'/],
   ])('exits with 2 and one line that names the problem: %s', async ([, args, says]) => {
@@ -187,7 +195,11 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     });
     const ended = await rivulet(['watch', '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', '--url', url]);
     other.close();
-    expect(ended).toEqual({ code: 3, out: '', err: 'rivulet: This is not an event: null\n' });
+    expect(ended).toEqual({
+      code: 3,
+      out: '',
+      err: 'rivulet: The server sent something unknown (null); is it a Rivulet server?\n',
+    });
   });
 
   it('never prints the password of a URL', async () => {
@@ -213,6 +225,30 @@ describe.concurrent('rivulet run', { timeout: 60_000 }, () => {
     expect(err).toContain(`Well?\nThe run awaits a reply: rivulet resume ${idIn(err)} 'your answer' --url`);
     const resumed = await rivulet(['resume', idIn(err), 'yes'], { env });
     expect(resumed).toMatchObject({ code: 0, out: 'You said yes.\n' });
+  });
+
+  it('prints what a question with a schema expects, and refuses another reply before it is sent', async () => {
+    const { code, err } = await rivulet(['run', 'form', 'x'], { env });
+    expect(code).toBe(4);
+    expect(err).toContain(`rivulet resume ${idIn(err)} '{…}' --url`);
+    expect(err).toContain('  guests: whole number, 1 or more, required\nJSON Schema: {"type":"object"');
+    const refused = await rivulet(['resume', idIn(err), 'yes'], { env });
+    expect(refused.code).toBe(2);
+    expect(refused.err).toMatch(
+      /^rivulet: the question expects another reply: .* JSON object\.\n {2}guests: whole number/,
+    );
+    const asked = await rivulet(['resume', idIn(err)], { env });
+    expect(asked).toMatchObject({ code: 4, err: expect.stringContaining('A table?') });
+    const resumed = await rivulet(['resume', idIn(err), '{"guests":2}'], { env });
+    expect(resumed).toMatchObject({ code: 0, out: '{"guests":2}\n' });
+    const again = await rivulet(['resume', idIn(err)], { env });
+    expect(again).toMatchObject({ code: 2, err: expect.stringContaining('is completed; only an awaiting run') });
+  });
+
+  it('names the channel of its replies', async () => {
+    const { run_id } = await client().sync('ask', 'x');
+    await rivulet(['resume', run_id, 'yes'], { env });
+    expect(channels).toContain('cli');
   });
 
   it('does not prompt for a reply that was given', async () => {

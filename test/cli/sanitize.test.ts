@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { oneLine, redactCredentials, sanitizedJson, shellQuote } from '../../src/cli/sanitize.ts';
-import { Terminal } from '../../src/cli/terminal.ts';
 import { Transcript } from '../../src/cli/transcript.ts';
 import type { Event } from '../../src/schema/event.ts';
+import { fakeTerminal, withoutStyles } from './fake-terminal.ts';
 
 const folder = resolve(import.meta.dirname, '../../src/cli');
 
@@ -13,23 +12,6 @@ const folder = resolve(import.meta.dirname, '../../src/cli');
 const malicious =
   'a\u001b[2Jb\u001b]0;title\u0007c\u001b]52;c;cm0gLXJm\u0007d\u009b2Je\u009d52;c;cm0=\u009cf\u007fg\rh\u202ei\u2066j\u2069\u200fk\u061cl';
 const isHarmless = (text: string): boolean => !/[^\P{Cc}\n\t]|\p{Bidi_Control}/u.test(text);
-/** The text without the colours that the command line itself sets. */
-const withoutColours = (text: string): string =>
-  ['0', '1', '2', '22', '31', '33', '36', '39'].reduce((rest, code) => rest.replaceAll(`\u001b[${code}m`, ''), text);
-
-/** A terminal, or two pipes, and functions that read their output. */
-function fakeTerminal(isTTY: boolean) {
-  const [out, err] = [new PassThrough(), new PassThrough()];
-  for (const stream of [out, err]) Object.assign(stream, { isTTY, columns: 200 });
-  const read = (stream: PassThrough): string => stream.read()?.toString() ?? '';
-  return {
-    // The Terminal uses only these members of a stream.
-    terminal: new Terminal(out as unknown as NodeJS.WriteStream, err as unknown as NodeJS.WriteStream),
-    out: () => withoutColours(read(out)),
-    err: () => withoutColours(read(err)),
-  };
-}
-
 const run = (status: 'failed' | 'completed') => ({
   run_id: malicious,
   agent_name: malicious,
@@ -39,8 +21,11 @@ const run = (status: 'failed' | 'completed') => ({
   error: { code: 'server_error' as const, message: malicious, data: { reason: malicious } },
 });
 const events: Event[] = [
-  { type: 'message.created', message: { role: 'agent/a', parts: [], completed_at: null } },
+  { type: 'run.created', run: { ...run('completed'), status: 'created' } },
+  { type: 'message.created', message: { role: `agent/${malicious}`, parts: [], completed_at: null } },
   { type: 'message.part', part: { content: malicious } },
+  { type: 'message.part', part: { content: `[${malicious}](https://a.example/${malicious}) \`${malicious}\`` } },
+  { type: 'generic', generic: { kind: 'progress', message: malicious, done: 1, total: 2 } },
   {
     type: 'message.part',
     part: { metadata: { kind: 'trajectory', message: malicious, tool_name: malicious, tool_input: { a: malicious } } },
@@ -58,10 +43,18 @@ const events: Event[] = [
 ];
 
 describe('output of an agent', () => {
-  it('cannot control a terminal, however it is printed', () => {
-    const { terminal, out, err } = fakeTerminal(true);
+  it.each(['rich', 'plain'] as const)('cannot control a %s terminal, however it is printed', (kind) => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { terminal, both } = fakeTerminal(kind);
     const transcript = new Transcript(terminal);
-    for (const event of events) transcript.show(event);
+    for (const event of events) {
+      transcript.show(event);
+      // Running steps and growing text are drawn in place.
+      vi.advanceTimersByTime(500);
+    }
     for (const text of [malicious, `${malicious}\n`]) {
       terminal.answer(text);
       terminal.print(text, 'bold');
@@ -70,14 +63,33 @@ describe('output of an agent', () => {
       terminal.mark(text);
     }
     terminal.json(events);
-    const shown = out() + err();
+    terminal.painted([malicious, terminal.paint(malicious, 'bold')]);
+    const shown = withoutStyles(both());
     expect(shown).toContain('title');
     expect(isHarmless(shown)).toBe(true);
   });
 
+  it('has no colours of its own on a rich terminal', () => {
+    const { terminal, both } = fakeTerminal('rich');
+    const transcript = new Transcript(terminal);
+    const pink = '\u001b[35mpink\u001b[5m';
+    const texts = [
+      pink,
+      `**${pink}**`,
+      `\`${pink}\``,
+      `[${pink}](https://a.example)`,
+      `| ${pink} |\n| - |\n| ${pink} |`,
+    ];
+    for (const text of texts) transcript.show({ type: 'message.part', part: { content: `${text}\n\n` } });
+    transcript.show({ type: 'message.part', part: { metadata: { kind: 'trajectory', message: pink } } });
+    transcript.close();
+    expect(both()).toContain('[35mpink');
+    expect(both()).not.toMatch(new RegExp(`${'\\u001b'}\\[(35|5)m`));
+  });
+
   it('is escaped in JSON, which parses to the same value', () => {
-    for (const isTTY of [true, false]) {
-      const { terminal, out } = fakeTerminal(isTTY);
+    for (const kind of ['rich', 'pipe'] as const) {
+      const { terminal, out } = fakeTerminal(kind);
       terminal.json({ [malicious]: [malicious, 'Grüße 世界 🌊'] });
       const line = out();
       expect(JSON.parse(line)).toEqual({ [malicious]: [malicious, 'Grüße 世界 🌊'] });
@@ -89,7 +101,7 @@ describe('output of an agent', () => {
   });
 
   it('goes to a pipe unchanged, and is one line in a table or a prompt', () => {
-    const { terminal, out } = fakeTerminal(false);
+    const { terminal, out } = fakeTerminal('pipe');
     terminal.answer(malicious);
     expect(out()).toBe(malicious);
     expect(isHarmless(oneLine(`${malicious}\n\n${malicious}`))).toBe(true);
@@ -106,10 +118,10 @@ describe('credentials in a URL', () => {
     ['http://host/a@b and c@d', 'http://host/a@b and c@d'],
   ])('are redacted in %s', (text, shown) => {
     expect(redactCredentials(text)).toBe(shown);
-    const { terminal, err } = fakeTerminal(false);
+    const { terminal, err } = fakeTerminal('pipe');
     terminal.note(text);
     terminal.error(text);
-    expect(err()).toBe(`${shown}\n${shown}\n`);
+    expect(withoutStyles(err())).toBe(`${shown}\n${shown}\n`);
   });
 });
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { withoutInput } from '../support/details.ts';
 import { framesUntil } from '../support/serve.ts';
 import { agentFile, createRun, getJson, projectFolder, startRivulet } from './server-project.ts';
 
@@ -18,7 +19,7 @@ it('rivulet serve keeps runs, sessions and figures over a restart, and fails run
   expect(await first.stop('SIGKILL')).toBe('SIGKILL');
 
   const url = await startRivulet(folder, ['serve', '--port', '0']).url();
-  expect(await getJson(`${url}/runs/${completed.run_id}`)).toEqual(completed);
+  expect(withoutInput(await getJson(`${url}/runs/${completed.run_id}`))).toEqual(completed);
   expect((await getJson(`${url}/sessions/${completed.session_id}`)).history).toHaveLength(2);
   expect((await getJson(`${url}/agents/a`)).status.success_rate).toBe(100);
   expect(await getJson(`${url}/runs/${interrupted.run_id}`)).toMatchObject({

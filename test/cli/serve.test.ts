@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { get } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { examplesHelp } from '../../src/cli/examples.ts';
+import { reachableUrls } from '../../src/cli/greeting.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { ask } from '../support/serve.ts';
 import { agentFile, createRun, post, projectFolder, startRivulet } from './server-project.ts';
@@ -28,14 +31,36 @@ describe.concurrent('rivulet serve', () => {
     expect(rivulet.err).toBe('');
   });
 
-  it('names the option that changes a port in use', async (t) => {
+  it.for([[], ['--watch']])('ends and names the option that changes a port in use, %j', async (options, t) => {
     const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
     const taken = new URL(await startRivulet(folder, ['serve', '--port', '0', '--store', 'memory:'], t).url()).port;
-    const rivulet = startRivulet(folder, ['serve', '--port', taken, '--store', 'memory:'], t);
+    const rivulet = startRivulet(folder, ['serve', ...options, '--port', taken, '--store', 'memory:'], t);
     expect(await rivulet.ended()).toBe(1);
     expect(rivulet.err).toBe(
       `rivulet: port ${taken} of 127.0.0.1 is in use; give another one with --port, or 0 for a free one\n`,
     );
+  });
+
+  it('warns at an address that other computers reach, and prints its URLs', async (t) => {
+    const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
+    const rivulet = startRivulet(folder, ['serve', '--host', '0.0.0.0', '--port', '0', '--store', 'memory:'], t);
+    const url = await rivulet.url();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+    for (const other of reachableUrls('0.0.0.0', url)) expect(rivulet.out).toContain(other);
+    while (!rivulet.err.includes('no authentication')) await once(rivulet.child.stderr ?? rivulet.child, 'data');
+  });
+
+  it('prints at Ctrl-C how many runs it waits for, and ends at once at the second', async (t) => {
+    const folder = projectFolder({ 'agents/hang.js': agentFile('hang', '() => new Promise(() => {})') }, t);
+    const args = ['serve', '--port', '0', '--store', 'memory:', '--limit', 'shutdownGrace=600000'];
+    const rivulet = startRivulet(folder, args, t);
+    const url = await rivulet.url();
+    await createRun(url, 'hang', { mode: 'async' });
+    await createRun(url, 'hang', { mode: 'async' });
+    rivulet.child.kill('SIGINT');
+    const note = 'Waiting for 2 runs to end, at most 10 min 0 s; press Ctrl-C again to end at once.';
+    while (!rivulet.err.includes(note)) await once(rivulet.child.stderr ?? rivulet.child, 'data');
+    expect(await rivulet.stop('SIGINT')).toBe(130);
   });
 
   it('reads options from the environment; an option on the command line takes precedence', async (t) => {
@@ -146,11 +171,14 @@ describe('rivulet', () => {
   it('prints help', async () => {
     const help = new RivuletProcess(['--help']);
     expect(await help.ended()).toBe(0);
-    expect(help.out).toContain('serve');
+    const commands = [...help.out.matchAll(/^ {2}([a-z]+) .*(?:<|\[options\])/gm)].map(([, name = '']) => name);
+    expect(commands).toEqual(expect.arrayContaining(['serve', 'run', 'chat', 'runs']));
+    for (const name of commands) expect(examplesHelp(name), name).toContain(`$ `);
     const serve = new RivuletProcess(['serve', '--help']);
     expect(await serve.ended()).toBe(0);
     for (const word of ['--host', '--port', '--store', '--public-url', 'RIVULET_STORE', 'sqlite:./data/rivulet.db']) {
       expect(serve.out).toContain(word);
     }
+    expect(serve.out).toMatch(/\nExamples:\n {2}\$ rivulet serve +serves agents\/ at/);
   });
 });

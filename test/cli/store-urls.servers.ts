@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { withoutInput } from '../support/details.ts';
 import type { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
@@ -19,10 +20,10 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
       const [first = '', second = ''] = await Promise.all(nodes.map((node) => node.url()));
       const run = await createRun(first, 'echo');
       expect(run.status).toBe('completed');
-      expect(await getJson(`${second}/runs/${run.run_id}`)).toEqual(run);
+      expect(withoutInput(await getJson(`${second}/runs/${run.run_id}`))).toEqual(run);
       expect(await Promise.all(nodes.map((node) => node.stop()))).toEqual([0, 0]);
       const third = await serve(store).url();
-      expect(await getJson(`${third}/runs/${run.run_id}`)).toEqual(run);
+      expect(withoutInput(await getJson(`${third}/runs/${run.run_id}`))).toEqual(run);
       expect((await getJson(`${third}/sessions/${run.session_id}`)).history).toHaveLength(2);
     });
 

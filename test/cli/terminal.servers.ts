@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { createServer } from 'rivulet';
+import { createServer, trajectory } from 'rivulet';
 import { createClient } from 'rivulet/client';
-import { concat, map, NEVER, of } from 'rxjs';
+import { concat, defer, map, NEVER, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { agent, askOnce, Tap } from '../support/agents.ts';
+import { screenOf } from '../support/screen.ts';
 import { Terminal } from '../support/terminal.ts';
 
 const tap = new Tap();
@@ -20,6 +21,25 @@ const schema = {
 };
 const form = agent('form', (_, context) =>
   context.await('A table for how many?', { schema }).pipe(map(({ message }) => message.parts[0]?.content ?? '')),
+);
+const pattern = agent('pattern', (_, context) => {
+  // Patterns are checked by the server only.
+  const properties = { name: { type: 'string' }, code: { type: 'string', pattern: '^[A-Z][0-9]$' } };
+  return context
+    .await('Which name?', { schema: { type: 'object', properties, required: ['name', 'code'] } })
+    .pipe(map(({ message }) => message.parts[0]?.content ?? ''));
+});
+let dig = (): void => {};
+/** Resolves when the test has seen the running step. */
+const dug = new Promise<void>((resolve) => {
+  dig = resolve;
+});
+const steps = agent('steps', (_, context) =>
+  concat(
+    of(trajectory({ tool_name: 'dig', tool_input: { deep: true } })),
+    defer(() => dug).pipe(map(() => 'Found **gold**.')),
+    context.await('Shall I go on? Answer yes or no.').pipe(map(() => 'On.')),
+  ),
 );
 const endless = agent('endless', () => concat(of('It begins. '), NEVER));
 // A generator that awaits does not see that it is cancelled.
@@ -38,7 +58,7 @@ const malicious = agent('malicious', () => 'a\u001b[2Jb\u0007');
 let app: FastifyInstance;
 let url: string;
 beforeAll(async () => {
-  const agents = [tap.agent, askOnce, form, endless, stubborn, malicious, maliciousForm];
+  const agents = [tap.agent, askOnce, form, pattern, steps, endless, stubborn, malicious, maliciousForm];
   app = await createServer({ agents, limits: { shutdownGrace: 0, cancelGrace: 60_000 } });
   url = await app.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -55,45 +75,93 @@ const statusOf = async (terminal: Terminal): Promise<string> => {
   return (await createClient({ url }).get(run_id)).status;
 };
 
-describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
+describe.concurrent('on a terminal, rivulet', { timeout: 120_000 }, () => {
   it('prints the answer as it arrives', async (t) => {
     const terminal = open(t, 'run', 'tap', 'x');
     await tap.started();
     tap.push('One, ');
-    await terminal.shows('One, ');
+    await terminal.shows('One,');
     tap.push('two.');
     await terminal.shows('two.');
     expect(terminal.child.exitCode).toBe(null);
     tap.complete();
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown).toContain('\u001b[2mrun ');
+    expect(screenOf(terminal.shown)).toContain('One, two.');
+  });
+
+  it('renders Markdown and shows steps while they run, and neither with NO_COLOR', async (t) => {
+    const terminal = open(t, 'run', 'steps', 'x');
+    await terminal.shows('dig {"deep":true}');
+    expect(terminal.shown).toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] dig/);
+    dig();
+    await terminal.shows('Shall I go on?');
+    terminal.type('y\r');
+    expect(await terminal.ended()).toBe(0);
+    const screen = screenOf(terminal.shown).join('\n');
+    expect(screen).toMatch(/\n✓ dig \{"deep":true\}( \S.*)?\n\nFound gold\.\n/);
+    const plain = new Terminal(['run', 'steps', 'x'], { RIVULET_URL: url, NO_COLOR: '1' });
+    t.onTestFinished(() => plain.kill());
+    await plain.shows('Shall I go on?');
+    expect(plain.shown).toMatch(/\r\ndig \{"deep":true\}\r\nFound \*\*gold\*\*\.\r\n/);
+    expect(plain.shown).not.toContain('\u001b[2m');
   });
 
   it('prompts for the reply that the run awaits, and sends it', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
     await terminal.shows('> ');
-    expect(terminal.shown).toMatch(/before\. \r\n.*Well\?.*\r\n/);
+    expect(screenOf(terminal.shown).join('\n')).toMatch(/before\.\n+Well\?\n/);
     terminal.type('of course\r');
     expect(await terminal.ended()).toBe(0);
-    expect(terminal.shown).toMatch(/You said of course\.\r\n$/);
+    expect(screenOf(terminal.shown).join('\n')).toMatch(/\nYou said of course\.\n\nCompleted .*\n$/);
   });
 
-  it('prompts field by field for the value of a schema, and again for a value that the server refuses', async (t) => {
+  it('prompts field by field for the value of a schema, and again for a value that does not fit', async (t) => {
     const terminal = open(t, 'run', 'form', 'x');
-    await terminal.shows('guests (whole number) How many? > ');
+    await terminal.shows('guests (whole number, 1 or more) How many? > ');
     terminal.type('0\r');
-    await terminal.shows('vegan (yes | no) > ');
+    await terminal.shows('guests must be 1 or more.');
+    await terminal.shows('guests (whole number, 1 or more) How many? > ');
+    terminal.type('12\r');
+    await terminal.shows('vegan (yes or no) > ');
     terminal.type('yes\r');
-    await terminal.shows('room (blue | red) [red] > ');
-    terminal.type('\r');
-    await terminal.shows('note (optional) > ');
-    terminal.type('\r');
-    await terminal.shows('must be >= 1');
-    await terminal.shows('guests (whole number) How many? [0] > ');
+    await terminal.shows('2  red');
+    await terminal.shows('room [red] > ');
     // Input that is typed ahead, or pasted, is read line by line.
-    terminal.type('12\r\rblue\r12\r');
+    terminal.type('1\r12\r');
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown).toContain('{"guests":12,"vegan":true,"room":"blue","note":"12"}');
+  });
+
+  it('prompts again for what the server refuses, with the other values as defaults', async (t) => {
+    const terminal = open(t, 'run', 'pattern', 'x');
+    await terminal.shows('name > ');
+    terminal.type('Ada\r');
+    await terminal.shows('code > ');
+    terminal.type('x\r');
+    await terminal.shows('The reply was refused: code must match pattern');
+    await terminal.shows('name [Ada] > ');
+    terminal.type('\r');
+    await terminal.shows('code > ');
+    terminal.type('A1\r');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.shown).toContain('{"name":"Ada","code":"A1"}');
+  });
+
+  it('asks the question of a run again with resume, and leaves the run alone at Ctrl-C', async (t) => {
+    const { run_id } = await createClient({ url }).sync('ask', 'x');
+    const left = open(t, 'resume', run_id);
+    await left.shows('Well?');
+    await left.shows('> ');
+    left.type('\u0003');
+    expect(await left.ended()).toBe(130);
+    expect((await createClient({ url }).get(run_id)).status).toBe('awaiting');
+    const terminal = open(t, 'resume', run_id);
+    await terminal.shows('> ');
+    terminal.type('at last\r');
+    expect(await terminal.ended()).toBe(0);
+    expect(screenOf(terminal.shown)).toContain('You said at last.');
+    expect(terminal.shown).not.toContain('before.');
   });
 
   it('aborts its prompt when another client replies first', async (t) => {
@@ -159,7 +227,7 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
     await terminal.shows('> ');
     // The colours of the command line itself are left out.
     const [first, ...rest] = terminal.shown.split('\u001b[');
-    const shown = [first, ...rest.map((text) => text.replace(/^\d*[A-GJKm]/, ''))].join('');
+    const shown = [first, ...rest.map((text) => text.replace(/^\??\d*[A-GJKhlm]/, ''))].join('');
     expect(shown).toContain('52;c;cm0=');
     expect(shown).not.toMatch(/[^\P{Cc}\r\n]|\p{Bidi_Control}/u);
     terminal.type('\u0004');
@@ -169,6 +237,7 @@ describe.concurrent('on a terminal, rivulet', { timeout: 60_000 }, () => {
   it('removes control characters of an agent’s output', async (t) => {
     const terminal = open(t, 'run', 'malicious', 'x');
     expect(await terminal.ended()).toBe(0);
-    expect(terminal.shown).toMatch(/a\[2Jb\r\n$/);
+    expect(screenOf(terminal.shown)).toContain('a[2Jb');
+    expect(terminal.shown).not.toContain('\u001b[2J');
   });
 });

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { nameProblem } from '../../core/agent.ts';
 import { exit, UsageError } from '../exit-codes.ts';
+import { firstAgent } from '../first-agent.ts';
 import { terminal } from '../terminal.ts';
 
 /**
@@ -12,10 +12,7 @@ import { terminal } from '../terminal.ts';
 export async function newAgent(name: string): Promise<number> {
   const problem = nameProblem(name);
   if (problem !== undefined) throw new UsageError(`"${name}" is not a valid agent name: ${problem}`);
-  const files = {
-    [join('agents', `${name}.ts`)]: agentText(name),
-    [join('agents', `${name}.test.ts`)]: testText(name),
-  };
+  const files = firstAgent(name);
   const existing = Object.keys(files).find((path) => existsSync(path));
   if (existing !== undefined) throw new UsageError(`${existing} already exists; choose another name, or move it`);
   await mkdir('agents', { recursive: true });
@@ -23,26 +20,6 @@ export async function newAgent(name: string): Promise<number> {
   terminal.print(await nextSteps(name, Object.keys(files)));
   return exit.completed;
 }
-
-const agentText = (name: string): string => `import { defineAgent, textOf } from 'rivulet';
-import { from } from 'rxjs';
-
-// Each value streams to the readers of the run. An agent may return a promise, an async generator or a string as well.
-export default defineAgent({ name: '${name}', description: 'Says hello, word by word.' }, (input) =>
-  from(['Hello, ', 'you ', 'said: ', textOf(input)]),
-);
-`;
-
-const testText = (name: string): string => `import { runAgent } from 'rivulet/testing';
-import { expect, it } from 'vitest';
-import agent from './${name}.js';
-
-it('greets and repeats the input', async () => {
-  const { run, text } = await runAgent(agent, 'a word');
-  expect(run.status).toBe('completed');
-  expect(text).toBe('Hello, you said: a word');
-});
-`;
 
 /** The command that installs what the agent and its test import, if the project has not got it. */
 function installs(packageJson: string): string[] {

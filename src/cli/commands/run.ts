@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises';
-import { UsageError } from '../exit-codes.ts';
+import { makeArtifactFolder } from '../artifacts.ts';
 import { readInput } from '../input.ts';
 import { type FollowOptions, RunFollower } from '../run-follower.ts';
+import { withAgent } from '../suggest.ts';
 import { terminal } from '../terminal.ts';
 
 export interface RunOptions extends FollowOptions {
@@ -13,14 +13,11 @@ export interface RunOptions extends FollowOptions {
 export async function run(agent: string, text: string | undefined, options: RunOptions): Promise<number> {
   const { file, session, out, json } = options;
   const input = await readInput(text, file);
-  // Fail now, not when the first artifact arrives.
-  if (out !== undefined) {
-    await mkdir(out, { recursive: true }).catch((error: Error) => {
-      throw new UsageError(`--out ${out}: ${error.message}`);
-    });
-  }
+  await makeArtifactFolder(out);
   const follower = new RunFollower(options);
-  const started = await follower.client.start(agent, input, session === undefined ? {} : { session_id: session });
+  const { client } = follower;
+  const inSession = session === undefined ? {} : { session_id: session };
+  const started = await withAgent(client, agent, () => client.start(agent, input, inSession));
   if (!json) terminal.note(`run ${started.run_id}, session ${started.session_id}`);
   return follower.follow(started.run_id, { onInterrupt: 'cancel' });
 }

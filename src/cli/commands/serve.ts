@@ -1,13 +1,16 @@
 import { isIP } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
-import type { Agent } from '../../core/agent.ts';
 import { defaultLimits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
 import { isReported } from '../../engine/unhandled.ts';
+import type { RunsResponse } from '../../schema/api.ts';
 import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
+import { formatDuration } from '../durations.ts';
 import { exit, UsageError } from '../exit-codes.ts';
+import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
 import { loadAgents } from '../load-agents.ts';
 import type { LimitOption } from '../options.ts';
 import { terminal } from '../terminal.ts';
@@ -42,7 +45,7 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
   if (!options.worker) requireSharedStore(options.store, '--no-worker');
   const watched = options.watch ? await WatchedAgents.open(folders) : undefined;
   const agents = watched?.registry ?? (await registryOf(folders));
-  const { docs, playground, stalledAfter, worker: works } = options;
+  const { docs, playground, stalledAfter, worker } = options;
   const names = {
     allowedHosts: [...options.allowHost, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigin,
@@ -53,18 +56,18 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
     docs,
     playground,
     stalledAfter,
-    works,
+    worker,
     ...names,
   });
   app.addHook('onClose', async () => watched?.close());
-  const url = await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    throw new Error(
-      `port ${options.port} of ${options.host} is in use; give another one with --port, or 0 for a free one`,
-    );
+  const url = await app.listen({ host: options.host, port: options.port }).catch(async (error) => {
+    // Otherwise the watchers of files and the store would keep the process alive.
+    await app.close();
+    throw listenError(error, options);
   });
-  terminal.print(greeting(agents.list(), url.replace('[::1]', 'localhost'), options));
-  closeOnSignal(app, options);
+  terminal.print(greeting(agents.list(), reachableUrls(options.host, url), options));
+  if (!isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
+  closeOnSignal(app, agents, options);
   return exit.completed;
 }
 
@@ -79,8 +82,21 @@ export async function work(folders: readonly string[], options: WorkOptions): Pr
   await app.ready();
   const names = agents.list().map(({ manifest }) => manifest.name);
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
-  closeOnSignal(app, options);
+  closeOnSignal(app, agents, options);
   return exit.completed;
+}
+
+function listenError(error: NodeJS.ErrnoException, { host, port }: ServeOptions): Error {
+  if (error.code === 'EADDRINUSE') {
+    return new Error(`port ${port} of ${host} is in use; give another one with --port, or 0 for a free one`);
+  }
+  if (error.code === 'EACCES') {
+    return new Error(`port ${port} needs the rights of an administrator; give one above 1023 with --port`);
+  }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+    return new Error(`${host} is no address of this computer; give one with --host, such as 127.0.0.1 or 0.0.0.0`);
+  }
+  return error;
 }
 
 const registryOf = async (folders: readonly string[]): Promise<Registry> =>
@@ -95,14 +111,16 @@ const serverOptions = ({ store, publicUrl, allowNetwork, limit, logLevel }: Work
   ...(publicUrl !== undefined && { publicUrl }),
 });
 
+const isShared = (store: string): boolean => /^(rediss?|postgres(ql)?):/.test(store);
+
 function requireSharedStore(store: string, subject: string): void {
-  if (/^(rediss?|postgres(ql)?):/.test(store)) return;
+  if (isShared(store)) return;
   throw new UsageError(
     `${subject} needs a store that several processes share, redis:// or postgres://; got ${storeName(store)}`,
   );
 }
 
-function closeOnSignal(app: FastifyInstance, options: WorkOptions): void {
+function closeOnSignal(app: FastifyInstance, agents: Registry, options: WorkOptions): void {
   // An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
   // ended, all other runs would end, too.
   const logUncaught = (error: unknown): void => {
@@ -110,33 +128,43 @@ function closeOnSignal(app: FastifyInstance, options: WorkOptions): void {
   };
   process.on('uncaughtException', logUncaught);
   process.on('unhandledRejection', logUncaught);
+  const grace = options.limit.runs.shutdownGrace ?? defaultLimits.shutdownGrace;
   // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.
-  const delay = (options.limit.runs.shutdownGrace ?? defaultLimits.shutdownGrace) + 8_000;
-  closeWithGrace({ delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'] }, () => app.close());
+  const delay = grace + 8_000;
+  const onSecondSignal = (signal: string): void => {
+    if (signal === 'SIGINT') process.exit(exit.interrupted);
+  };
+  closeWithGrace(
+    { delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'], onSecondSignal },
+    async ({ signal }) => {
+      if (signal === 'SIGINT') await noteOpenRuns(app, agents, options, grace);
+      await app.close();
+    },
+  );
 }
 
-/** The text printed at start-up: the agents, the URLs and a command to try. */
-function greeting(agents: readonly Agent[], url: string, options: ServeOptions): string {
-  const { store, docs, playground, watch } = options;
-  const names = agents.map(({ manifest }) => manifest.name);
-  const width = Math.max(...names.map((name) => name.length));
-  const lines = agents.map(
-    ({ manifest: { name, description } }) => `  ${name.padEnd(width)}  ${description.split('\n', 1)[0]}`,
-  );
-  const example = ['demo', 'echo'].find((name) => names.includes(name)) ?? names[0] ?? 'echo';
-  const body = `{"agent_name":"${example}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
-  return [
-    '',
-    `Rivulet is listening at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, store ${storeName(store)}`,
-    '',
-    ...lines,
-    '',
-    ...(watch ? ['Agents are reloaded when their files change.'] : []),
-    ...(playground ? [`Playground: ${url}/`] : []),
-    ...(docs ? [`Documentation: ${url}/docs`] : []),
-    'Try it:',
-    '',
-    `  curl -N ${url}/runs -H 'Content-Type: application/json' -d '${body}'`,
-    '',
-  ].join('\n');
+/** Milliseconds that finding the open runs may delay the end of the server. */
+const maxLookUp = 1_000;
+
+/** Prints how many runs the server waits for, and what ends it at once. */
+async function noteOpenRuns(
+  app: FastifyInstance,
+  agents: Registry,
+  { store }: WorkOptions,
+  grace: number,
+): Promise<void> {
+  terminal.leavePromptLine();
+  const atMost = `to end, at most ${formatDuration(grace)}; press Ctrl-C again to end at once.`;
+  // A shared store has the runs of other processes as well.
+  if (isShared(store)) return terminal.note(`Waiting for the runs of this process ${atMost}`, 'yellow');
+  const answer = app.inject('/runs?status=in-progress&limit=100').then((response): RunsResponse => response.json());
+  const page = await Promise.race([answer, setTimeout(maxLookUp, undefined, { ref: false })]).catch(() => undefined);
+  const durable = new Set(agents.list().flatMap(({ manifest, options }) => (options.durable ? [manifest.name] : [])));
+  const runs = page?.runs ?? [];
+  const staying = runs.filter(({ agent_name }) => durable.has(agent_name));
+  const ending = runs.filter(({ agent_name }) => !durable.has(agent_name));
+  if (ending.length > 0) terminal.note(`Waiting for ${runCount(ending.length)} ${atMost}`, 'yellow');
+  if (staying.length > 0) terminal.note(`The next server goes on with ${runCount(staying.length)} of durable agents.`);
 }
+
+const runCount = (count: number): string => (count === 1 ? 'one run' : `${count} runs`);

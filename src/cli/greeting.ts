@@ -1,0 +1,62 @@
+import { networkInterfaces } from 'node:os';
+import type { Agent } from '../core/agent.ts';
+import { storeName } from '../stores/open.ts';
+
+interface GreetingOptions {
+  readonly store: string;
+  readonly docs: boolean;
+  readonly playground: boolean;
+  readonly watch?: boolean;
+}
+
+/** Agents that are good to begin with: they need no model, and stream. */
+const firstAgents = ['demo', 'echo'];
+
+/** The text printed at start-up: the agents, the URLs and a command to try. */
+export function greeting(agents: readonly Agent[], urls: readonly string[], options: GreetingOptions): string {
+  const { store, docs, playground, watch } = options;
+  const [url = '', ...others] = urls;
+  const names = agents.map(({ manifest }) => manifest.name);
+  const first = firstAgents.find((name) => names.includes(name)) ?? names[0];
+  const width = Math.max(...names.map((name) => name.length));
+  const lines = agents
+    .toSorted((a, b) => Number(b.manifest.name === first) - Number(a.manifest.name === first))
+    .map(({ manifest: { name, description } }) => `  ${name.padEnd(width)}  ${description.split('\n', 1)[0]}`);
+  const body = `{"agent_name":"${first}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
+  const example = `curl -N ${url}/runs -H 'Content-Type: application/json' -d '${body}'`;
+  return [
+    '',
+    `Rivulet is listening at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, store ${storeName(store)}`,
+    ...others.map((other) => `                    and ${other}`),
+    '',
+    ...(lines.length > 0 ? lines : ['  No agent yet: "rivulet new NAME" writes a first one.']),
+    '',
+    ...(watch ? ['Agents are reloaded when their files change.'] : []),
+    ...(playground ? [`Playground: ${url}/`] : []),
+    ...(docs ? [`Documentation: ${url}/docs`] : []),
+    'Try it:',
+    '',
+    `  ${first === undefined ? `curl ${url}/agents` : example}`,
+    '',
+  ].join('\n');
+}
+
+/** The URLs of a server that listens at `url`: for an address that stands for all, those of each network. */
+export function reachableUrls(host: string, url: string): string[] {
+  const { port } = new URL(url);
+  if (host !== '0.0.0.0' && host !== '::') return [url.replace('[::1]', 'localhost')];
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .filter(
+      ({ internal, family, address }) => !internal && (family === 'IPv4' || host === '::') && !/^fe80:/i.test(address),
+    )
+    .map(({ address, family }) => `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`);
+  return [`http://127.0.0.1:${port}`, ...addresses];
+}
+
+/** Whether only this computer reaches the address. */
+export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
+export const noAuthentication =
+  'Warning: the server has no authentication. Every computer that reaches these addresses can run its agents and read its ' +
+  'runs. Listen at 127.0.0.1, or put a proxy that authenticates in front: docs/security.md.';
