@@ -2,7 +2,7 @@ import { defineConfig } from 'vite';
 
 const server = process.env.RIVULET_URL ?? 'http://127.0.0.1:8000';
 
-/** The playground. `npm run dev:playground` serves it with hot reload, on top of a server at 127.0.0.1:8000. */
+/** The playground, and the page at `/docs`. `npm run dev:playground` serves it with hot reload, on top of a server at 127.0.0.1:8000. */
 export default defineConfig({
   root: 'src/playground',
   // Relative, so that the page works under whatever prefix it is served.
@@ -10,6 +10,13 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../../dist/playground',
+    rolldownOptions: {
+      input: ['src/playground/index.html', 'src/playground/docs.html'],
+      // A warning that only says how busy the machine is.
+      checks: { pluginTimings: false },
+    },
+    // The API reference is one file of 3.5 MB. Only the page at `/docs` loads it.
+    chunkSizeWarningLimit: 4_000,
     emptyOutDir: true,
     // The policy that the page is served under wants its scripts from files.
     modulePreload: false,

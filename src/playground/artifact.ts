@@ -17,6 +17,8 @@ export interface Artifact {
   readonly image: string | undefined;
   /** The beginning of a text artifact. */
   readonly text: string | undefined;
+  /** The value of JSON that is valid. */
+  readonly json: { readonly value: unknown } | undefined;
 }
 
 const safeProtocol = /^https?:$/;
@@ -36,7 +38,8 @@ export function artifactOf(part: MessagePart): Artifact {
     bytes: bytes === undefined ? undefined : new Blob([bytes], { type: 'application/octet-stream' }),
     url: url !== undefined && safeProtocol.test(url.protocol) ? url.href : undefined,
     image: imageOf(part, type, url),
-    text: readable ? pretty(content ?? '', type).slice(0, maxPreview) : undefined,
+    text: readable ? (content ?? '').slice(0, maxPreview) : undefined,
+    json: readable && /json/i.test(type) && content !== undefined ? parsed(content) : undefined,
   };
 }
 
@@ -49,7 +52,7 @@ function imageOf({ content, content_encoding }: MessagePart, type: string, url: 
     : `data:${known},${encodeURIComponent(content.replace(/\p{Cs}/gu, '\ufffd'))}`;
 }
 
-function bytesOf({ content = '', content_encoding }: MessagePart): Uint8Array<ArrayBuffer> | string {
+export function bytesOf({ content = '', content_encoding }: MessagePart): Uint8Array<ArrayBuffer> | string {
   if (content_encoding !== 'base64') return content;
   try {
     return Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
@@ -58,11 +61,10 @@ function bytesOf({ content = '', content_encoding }: MessagePart): Uint8Array<Ar
   }
 }
 
-function pretty(text: string, type: string): string {
-  if (!/json/i.test(type)) return text;
+function parsed(text: string): { readonly value: unknown } | undefined {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return { value: JSON.parse(text) };
   } catch {
-    return text;
+    return undefined;
   }
 }

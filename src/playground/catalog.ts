@@ -15,8 +15,11 @@ import type { AgentManifest, Client } from '../client/client.ts';
 
 const pollInterval = 5_000; // milliseconds
 
+/** The bundled agent that shows all that an agent can do, and needs nothing: listed first. */
+const tour = 'demo';
+
 /** Ticks while the tab is visible. */
-export const pollWhileVisible = (milliseconds: number): Observable<number> =>
+const pollWhileVisible = (milliseconds: number): Observable<number> =>
   timer(0, milliseconds).pipe(filter((tick) => tick === 0 || document.visibilityState === 'visible'));
 
 /** The agents of the server with their statistics. */
@@ -35,7 +38,7 @@ export class Catalog {
     return merge(pollWhileVisible(pollInterval), this.#refresh)
       .pipe(exhaustMap(() => load))
       .subscribe((agents) => {
-        this.agents.value = agents;
+        this.agents.value = agents.toSorted((a, b) => Number(b.name === tour) - Number(a.name === tour));
       });
   }
 

@@ -15,14 +15,13 @@ export interface TextPiece {
 
 /** The citations of a message, by their position in its text. */
 export class Citations {
+  /** Those without a position as well. */
+  readonly all: readonly NumberedCitation[];
   readonly #positioned: readonly NumberedCitation[];
-  /** Citations without a position. */
-  readonly unpositioned: readonly NumberedCitation[];
 
   constructor(citations: readonly CitationMetadata[]) {
-    const all = citations.map((citation, index) => ({ number: index + 1, citation }));
-    this.#positioned = all.filter(({ citation }) => citation.end_index !== undefined);
-    this.unpositioned = all.filter(({ citation }) => citation.end_index === undefined);
+    this.all = citations.map((citation, index) => ({ number: index + 1, citation }));
+    this.#positioned = this.all.filter(({ citation }) => citation.end_index !== undefined);
   }
 
   /**

@@ -1,28 +1,82 @@
 import type { Message, MessagePart } from '../client/client.ts';
 import type { CitationMetadata, TrajectoryMetadata } from '../schema/message.ts';
 
+/** Consecutive text of a message, without its citations. */
+interface TextBlock {
+  readonly kind: 'text';
+  readonly text: string;
+  /** The position in the message's text. */
+  readonly from: number;
+  /** The index of the first part after it. */
+  readonly end: number;
+}
+
+export interface StepBlock {
+  readonly kind: 'step';
+  readonly step: TrajectoryMetadata;
+  /** The indexes of its parts: of the call and, where they are apart, of its result. */
+  readonly parts: readonly number[];
+}
+
+interface ArtifactBlock {
+  readonly kind: 'artifact';
+  readonly artifact: MessagePart;
+  readonly index: number;
+}
+
+export type Block = TextBlock | StepBlock | ArtifactBlock;
+
 /** A message as the page shows it. */
 export interface Content {
   readonly text: string;
   readonly citations: readonly CitationMetadata[];
-  readonly steps: readonly TrajectoryMetadata[];
   readonly artifacts: readonly MessagePart[];
+  /** Texts, steps and artifacts in their order. */
+  readonly blocks: readonly Block[];
 }
 
 export function contentOf(parts: readonly MessagePart[]): Content {
-  const texts: string[] = [];
   const citations: CitationMetadata[] = [];
-  const steps: TrajectoryMetadata[] = [];
   const artifacts: MessagePart[] = [];
-  for (const part of parts) {
+  const blocks: Block[] = [];
+  let text = '';
+  for (const [index, part] of parts.entries()) {
     if (part.metadata?.kind === 'citation') citations.push(part.metadata);
-    if (part.metadata?.kind === 'trajectory') steps.push(part.metadata);
-    else if (isText(part)) texts.push(part.content ?? '');
-    else if (part.content !== undefined || part.content_url !== undefined || part.name !== undefined)
+    if (part.metadata?.kind === 'trajectory') addStep(blocks, part.metadata, index);
+    else if (isText(part)) {
+      const { content = '' } = part;
+      addText(blocks, content, text.length, index);
+      text += content;
+    } else if (part.content !== undefined || part.content_url !== undefined || part.name !== undefined) {
       artifacts.push(part);
+      blocks.push({ kind: 'artifact', artifact: part, index });
+    }
   }
-  return { text: texts.join(''), citations, steps, artifacts };
+  return { text, citations, artifacts, blocks };
 }
+
+function addText(blocks: Block[], content: string, from: number, index: number): void {
+  if (content === '') return;
+  const last = blocks.at(-1);
+  if (last?.kind === 'text') blocks[blocks.length - 1] = { ...last, text: last.text + content, end: index + 1 };
+  else blocks.push({ kind: 'text', text: content, from, end: index + 1 });
+}
+
+/** Adds a step. The result of a call that was shown before completes it. */
+function addStep(blocks: Block[], step: TrajectoryMetadata, index: number): void {
+  const { tool_name, tool_output } = step;
+  const at = blocks.findLastIndex(
+    (block) => block.kind === 'step' && block.step.tool_name === tool_name && isOpen(block.step),
+  );
+  const open = blocks[at];
+  if (tool_name === undefined || tool_output === undefined || open?.kind !== 'step')
+    blocks.push({ kind: 'step', step, parts: [index] });
+  else blocks[at] = { kind: 'step', step: { ...open.step, ...step }, parts: [...open.parts, index] };
+}
+
+/** A call whose result may follow. */
+export const isOpen = ({ tool_input, tool_output }: TrajectoryMetadata): boolean =>
+  tool_input !== undefined && tool_output === undefined;
 
 function isText({ name, content_type = 'text/plain', content_encoding, content_url }: MessagePart): boolean {
   const readable = /^text\/(plain|markdown)\b/i.test(content_type);

@@ -17,13 +17,16 @@ import {
   timer,
   timestamp,
 } from 'rxjs';
-import { type Client, ClientError, type MessagePart, type Run } from '../client/client.ts';
+import { type Client, ClientError, type MessagePart, type Run, type RunDetails } from '../client/client.ts';
+import { replyPart } from '../client/reply-form.ts';
 import { isFinal, isSettled } from '../core/run-state.ts';
+import type { AwaitRequest } from '../schema/run.ts';
 import type { BrowserStorage } from './browser-storage.ts';
 import type { Catalog } from './catalog.ts';
+import type { ConnectionState } from './connection.ts';
+import { Draft, titleOf } from './draft.ts';
 import type { Route, Router } from './router.ts';
 import { RunRecord } from './run-record.ts';
-import { inputsFrom, readHistory } from './session-history.ts';
 
 /** The run that the page follows. A new object after each change of the record, because views compare by identity. */
 export interface FollowedRun {
@@ -36,6 +39,13 @@ export interface ConversationOptions {
   readonly router: Router;
   readonly storage: BrowserStorage;
   readonly catalog: Catalog;
+  readonly connection: ConnectionState;
+}
+
+/** A question that the followed run awaits the reply to. */
+export interface OpenQuestion {
+  readonly run: Run;
+  readonly request: AwaitRequest;
 }
 
 /** Runs of a session that the page shows. */
@@ -44,6 +54,10 @@ const maxRuns = 100;
 const longRun = 5_000;
 const longRunInterval = 200; // milliseconds
 
+type Input = readonly MessagePart[];
+
+const partsOf = ({ input }: RunDetails): Input => input.flatMap(({ parts }) => parts);
+
 /** The current session: its runs, the followed run, and the messages that the user sends. */
 export class Conversation {
   readonly #options: ConversationOptions;
@@ -51,14 +65,26 @@ export class Conversation {
   readonly #listed = signal<readonly Run[]>([]);
   /** The run that this page created last, and when. */
   #created: { readonly run_id: string; readonly at: number } | undefined;
-  /** Runs whose input was looked up in the session's history. */
-  readonly #lookedUp = new Set<string>();
+  /** The error whose message is the problem. */
+  #failure: unknown;
   /** The session's final runs, with their output. */
   readonly #finalRuns = new Map<string, Run>();
   readonly followed = signal<FollowedRun | undefined>(undefined);
   /** The error of the last message that was not sent. */
   readonly problem = signal<string | undefined>(undefined);
   readonly sending = signal(false);
+  /** The inputs of the session's runs, by run id. */
+  readonly inputs = signal<Readonly<Record<string, Input>>>({});
+  /** The next message. */
+  readonly draft = new Draft();
+  /** The run whose question the user has left, to start another run. */
+  readonly left = signal<string | undefined>(undefined);
+  /** The question that the composer answers. */
+  readonly question = computed<OpenQuestion | undefined>(() => {
+    const run = this.followed.value?.record.run;
+    if (run?.await_request === undefined || run.status !== 'awaiting') return undefined;
+    return { run, request: run.await_request };
+  });
   /** The session's runs, oldest first; the followed one with its live state. */
   readonly runs = computed(() => {
     const { session } = this.#options.router.route.value;
@@ -74,16 +100,16 @@ export class Conversation {
   }
 
   start(): Subscription {
-    const { router, storage } = this.#options;
+    const { router, storage, connection } = this.#options;
     const route = new Observable<Route>((subscriber) => router.route.subscribe((value) => subscriber.next(value)));
     const subscriptions = new Subscription();
     subscriptions.add(
       route
         .pipe(
-          map(({ run }) => run),
-          distinctUntilChanged(),
-          switchMap((run_id) => {
-            this.problem.value = undefined;
+          // An address with the run alone gets its agent and session from the run's first event.
+          distinctUntilChanged((last, next) => last.run === next.run && next.agent !== undefined),
+          switchMap(({ run: run_id }) => {
+            this.left.value = undefined;
             return run_id === undefined ? of(undefined) : this.#follow(run_id);
           }),
         )
@@ -100,21 +126,48 @@ export class Conversation {
         )
         .subscribe((runs) => this.#update(runs)),
     );
+    subscriptions.add(
+      route
+        .pipe(
+          map(({ agent, run }) => `${agent} ${run}`),
+          distinctUntilChanged(),
+        )
+        .subscribe(() => {
+          this.problem.value = undefined;
+        }),
+    );
+    // What failed without a connection may succeed now.
+    subscriptions.add(
+      connection.disconnection.subscribe((lost) => {
+        if (lost === undefined && this.#unreachable) this.problem.value = undefined;
+      }),
+    );
     // Another tab may have sent a message in this session.
-    subscriptions.add(storage.inputs.subscribe(() => this.#changed.next()));
+    subscriptions.add(storage.sessions.subscribe(() => this.#changed.next()));
     return subscriptions;
   }
 
+  /** Sends the draft to the agent, and clears it when the run is created. */
+  async sendDraft(agent: string): Promise<void> {
+    if (this.draft.empty || this.sending.peek()) return;
+    if (await this.send(agent, this.draft.parts(), this.draft.key)) this.draft.clear();
+  }
+
   /** Sends a message to the agent, which creates a run. Resolves to false on failure; `problem` has the reason. */
-  send(agent: string, parts: readonly MessagePart[], title: string, idempotency_key: string): Promise<boolean> {
+  send(agent: string, input: Input | Promise<Input>, idempotency_key?: string): Promise<boolean> {
     return this.#attempt(async ({ client, storage, router }) => {
+      const parts = await input;
       const { session } = router.route.value;
       const at = performance.now();
-      const run = await client.start(agent, parts, { idempotency_key, ...(session && { session_id: session }) });
+      const run = await client.start(agent, parts, {
+        ...(idempotency_key !== undefined && { idempotency_key }),
+        ...(session !== undefined && { session_id: session }),
+      });
       this.#created = { run_id: run.run_id, at };
-      storage.addInputs({ [run.run_id]: parts });
-      if (run.session_id) storage.addSession({ id: run.session_id, agent, title, createdAt: run.created_at });
+      if (run.session_id)
+        storage.addSession({ id: run.session_id, agent, title: titleOf(parts), createdAt: run.created_at });
       router.push({ agent, session: run.session_id, run: run.run_id, view: 'chat' });
+      this.#addInput(run.run_id, parts);
     });
   }
 
@@ -124,10 +177,34 @@ export class Conversation {
     });
   }
 
-  /** Replies to a run that awaits. @throws ClientError if the server refuses the reply */
-  async reply(run_id: string, part: MessagePart): Promise<void> {
-    await this.#options.client.resume(run_id, part);
+  /** Sends the input of a run again, in the same session. */
+  async runAgain({ run_id, agent_name }: Run): Promise<void> {
+    await this.send(agent_name, this.#inputOf(run_id));
+  }
+
+  /** Puts the input of a run into the draft, to be edited. */
+  async edit({ run_id }: Run): Promise<void> {
+    await this.#attempt(async () => this.draft.fill(await this.#inputOf(run_id)));
+    document.getElementById('message')?.focus();
+  }
+
+  async #inputOf(run_id: string): Promise<readonly MessagePart[]> {
+    return this.inputs.peek()[run_id] ?? partsOf(await this.#options.client.get(run_id));
+  }
+
+  /** Leaves the question of a run, so that the composer starts another run; undefined returns to it. */
+  leave(run_id: string | undefined): void {
+    this.left.value = run_id;
+  }
+
+  /** Replies to a question. @throws ClientError if the server refuses the reply */
+  async reply({ run, request }: OpenQuestion, value: unknown): Promise<void> {
+    await this.#options.client.resume(run.run_id, replyPart(request.schema, value), { channel: 'playground' });
     this.#changed.next();
+  }
+
+  get #unreachable(): boolean {
+    return this.#failure instanceof ClientError && this.#failure.retryable;
   }
 
   async #attempt(work: (options: ConversationOptions) => Promise<void>): Promise<boolean> {
@@ -137,6 +214,7 @@ export class Conversation {
       await work(this.#options);
       return true;
     } catch (error) {
+      this.#failure = error;
       this.problem.value = error instanceof ClientError ? error.message : String(error);
       return false;
     } finally {
@@ -167,11 +245,11 @@ export class Conversation {
   }
 
   #runsOf(session: string | undefined): Observable<readonly Run[]> {
-    this.#lookedUp.clear();
+    this.inputs.value = {};
     this.#finalRuns.clear();
     if (session === undefined) return of([]);
     const load = defer(() => this.#options.client.runs({ session_id: session, limit: maxRuns })).pipe(
-      switchMap(({ runs }) => Promise.all(runs.toReversed().map((run) => this.#withOutput(run)))),
+      switchMap(({ runs }) => Promise.all(runs.toReversed().map((run) => this.#whole(run)))),
       catchError(() => EMPTY),
     );
     return this.#changed.pipe(
@@ -180,40 +258,31 @@ export class Conversation {
     );
   }
 
-  /** The whole run of a list entry, which has no output. */
-  async #withOutput(run: Run): Promise<Run> {
-    if (run.output.length > 0 || !isSettled(run.status)) return run;
-    const known = this.#finalRuns.get(run.run_id);
-    if (known !== undefined) return known;
-    const whole = await this.#options.client.get(run.run_id).catch(() => run);
-    if (isFinal(whole.status) && whole !== run) this.#finalRuns.set(run.run_id, whole);
-    return whole;
+  /** The whole run of a list entry, which has no input and no output. Those of a run at work follow with its events. */
+  async #whole(run: Run): Promise<Run> {
+    const { run_id } = run;
+    const known = this.#finalRuns.get(run_id);
+    if (known !== undefined || (!isSettled(run.status) && run_id in this.inputs.peek())) return known ?? run;
+    const whole = await this.#options.client.get(run_id).catch(() => undefined);
+    if (whole === undefined) return run;
+    this.#addInput(run_id, partsOf(whole));
+    if (isFinal(whole.status)) this.#finalRuns.set(run_id, whole);
+    return isSettled(whole.status) ? whole : run;
+  }
+
+  #addInput(run_id: string, parts: readonly MessagePart[]): void {
+    if (!(run_id in this.inputs.peek())) this.inputs.value = { ...this.inputs.peek(), [run_id]: parts };
   }
 
   #update(runs: readonly Run[]): void {
     const { router } = this.#options;
     const previousNewest = this.#listed.peek().at(-1)?.run_id;
     this.#listed.value = runs;
-    void this.#lookUpInputs(runs);
     const { run } = router.route.peek();
     const newest = runs.at(-1)?.run_id;
     // Opens the newest run of a session, and moves on to a newer one when the followed run is final.
     const live = this.followed.peek()?.record.run;
     const followsFinal = live !== undefined && isFinal(live.status) && run === live.run_id && run === previousNewest;
     if (newest !== undefined && (run === undefined || followsFinal)) router.replace({ run: newest });
-  }
-
-  /** Reads the inputs of runs that another browser created from the session's history. */
-  async #lookUpInputs(runs: readonly Run[]): Promise<void> {
-    const { client, storage } = this.#options;
-    const unknown = runs.filter(({ run_id, status }) => status === 'completed' && !(run_id in storage.inputs.peek()));
-    const remaining = unknown.filter(({ run_id }) => !this.#lookedUp.has(run_id));
-    const session = remaining[0]?.session_id;
-    if (session === undefined) return;
-    for (const { run_id } of remaining) this.#lookedUp.add(run_id);
-    // Without it, the page shows the runs without their inputs.
-    const history = await readHistory(client, session).catch(() => []);
-    const found = Object.entries(inputsFrom(history, runs)).filter(([run_id]) => this.#lookedUp.has(run_id));
-    if (found.length > 0) storage.addInputs(Object.fromEntries(found));
   }
 }

@@ -1,13 +1,10 @@
 import { signal } from '@preact/signals';
 import type { ConnectionState } from './connection.ts';
+import { type HttpRequest, toCurl } from './request-code.ts';
 
 /** A request to the server, with all that is needed to repeat it. */
-export interface LoggedRequest {
+export interface LoggedRequest extends HttpRequest {
   readonly key: number;
-  readonly method: string;
-  readonly url: string;
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: string | undefined;
   /** Status of the response; undefined while pending, 0 if the request failed. */
   readonly status: number | undefined;
   /** Milliseconds until the response headers arrived. */
@@ -19,8 +16,6 @@ export interface LoggedRequest {
 }
 
 const maxRequests = 100;
-/** Characters of a body that the curl command includes: enough for typed text, too few for files. */
-const maxBody = 64 * 1024;
 
 /** A `fetch` that logs the page's requests. */
 export class RequestLog {
@@ -73,22 +68,4 @@ export class RequestLog {
   #change(key: number, change: Partial<LoggedRequest>): void {
     this.list.value = this.list.value.map((logged) => (logged.key === key ? { ...logged, ...change } : logged));
   }
-}
-
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** The request as a curl command for a shell. */
-export function toCurl({
-  method,
-  url,
-  headers,
-  body,
-}: Pick<LoggedRequest, 'method' | 'url' | 'headers' | 'body'>): string {
-  const streams = headers.some(([name, value]) => name === 'accept' && value === 'text/event-stream');
-  const data = body !== undefined && body.length > maxBody ? '@body.json' : body;
-  return [
-    `curl${streams ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} ${quote(url)}`,
-    ...headers.map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
-    ...(data === undefined ? [] : [`--data-binary ${quote(data)}`]),
-  ].join(' \\\n  ');
 }

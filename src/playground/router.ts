@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 
-/** The part of the page that a narrow window shows; a wide window shows several. */
-export type View = 'agents' | 'chat' | 'inspect' | 'runs';
+/** The part of the page that a narrow window shows; a wide window shows a conversation with its inspector. */
+export type View = 'agents' | 'chat' | 'inspect' | 'runs' | 'awaiting';
 
 /** The state of the page that is in its URL, so that reloads, bookmarks and other tabs restore it. */
 export interface Route {
@@ -9,21 +9,37 @@ export interface Route {
   readonly agent?: string | undefined;
   readonly session?: string | undefined;
   readonly run?: string | undefined;
+  /** A text for the message box, of a link. It is shown, not sent. */
+  readonly prompt?: string | undefined;
+  /** The filters of the table of runs. */
+  readonly ofAgent?: string | undefined;
+  readonly status?: string | undefined;
+  readonly search?: string | undefined;
 }
 
-const views: readonly string[] = ['agents', 'chat', 'inspect', 'runs'] satisfies View[];
+const views: readonly string[] = ['agents', 'chat', 'inspect', 'runs', 'awaiting'] satisfies View[];
 const isView = (text: string | null): text is View => text !== null && views.includes(text);
+
+/** The view that is shown: without an agent or a run there is no conversation and nothing to inspect. */
+export const shownView = ({ view, agent, run }: Route): View =>
+  (view === 'chat' || view === 'inspect') && agent === undefined && run === undefined ? 'agents' : view;
+
+const places = ['agent', 'session', 'run', 'prompt'] as const;
+const filters = ['ofAgent', 'status', 'search'] as const;
 
 function parseHash(hash: string): Route {
   const values = new URLSearchParams(hash.replace(/^#/, ''));
   const view = values.get('view');
-  const value = (name: string): string | undefined => values.get(name) ?? undefined;
-  return { view: isView(view) ? view : 'chat', agent: value('agent'), session: value('session'), run: value('run') };
+  const given = [...places, ...filters].map((key) => [key, values.get(key) || undefined] as const);
+  return { view: isView(view) ? view : 'chat', ...Object.fromEntries(given) };
 }
 
 function hashOf(route: Route): string {
   const values = new URLSearchParams();
-  for (const key of ['agent', 'session', 'run'] as const) if (route[key] !== undefined) values.set(key, route[key]);
+  // Other views have nothing to filter: a link back to the runs shows all of them.
+  for (const key of route.view === 'runs' ? [...places, ...filters] : places) {
+    if (route[key]) values.set(key, route[key]);
+  }
   if (route.view !== 'chat') values.set('view', route.view);
   return `#${values}`;
 }

@@ -1,9 +1,11 @@
 import type { Event, Run } from '../client/client.ts';
 import { reduce } from '../core/run-state.ts';
+import { EventClock } from './event-clock.ts';
+import { RunNotes } from './run-notes.ts';
 
 export interface LoggedEvent {
   readonly number: number;
-  /** Milliseconds since the page created the run, or began to read it. */
+  /** Milliseconds since the run began: since the page sent its request, or as `EventClock` has them. */
   readonly at: number;
   readonly event: Event;
 }
@@ -22,6 +24,8 @@ export class RunRecord {
   /** Whether this page created the run. Only then the time to the first token is known. */
   readonly createdHere: boolean;
   readonly tokens = new Histogram();
+  readonly notes = new RunNotes();
+  readonly #clock: EventClock | undefined;
   run: Run | undefined;
   events: LoggedEvent[] = [];
   eventCount = 0;
@@ -34,14 +38,27 @@ export class RunRecord {
     this.run_id = run_id;
     this.startedAt = createdAt ?? performance.now();
     this.createdHere = createdAt !== undefined;
+    this.#clock = createdAt === undefined ? new EventClock() : undefined;
+  }
+
+  /** When the run began, in milliseconds since 1970. */
+  get startTime(): number {
+    const { run, startedAt, createdHere } = this;
+    return createdHere || run === undefined ? performance.timeOrigin + startedAt : Date.parse(run.created_at);
+  }
+
+  /** Milliseconds since the run began, at a time on the clock of `performance.now()`. */
+  elapsed(time: number): number {
+    return this.#clock?.elapsed(time) ?? time - this.startedAt;
   }
 
   /** `time` is on the clock of `performance.now()`. */
   add(event: Event, time: number): void {
-    const at = time - this.startedAt;
+    const at = this.#clock?.add(event, time) ?? time - this.startedAt;
     this.eventCount += 1;
     this.lastEventAt = at;
     this.run = this.run === undefined ? ('run' in event ? event.run : undefined) : reduce(this.run, event);
+    if (this.run !== undefined) this.notes.add(event, this.run, at);
     this.events.push({ number: this.eventCount, at, event });
     // In bulk, because removing the first element of an array costs as much as its length.
     if (this.events.length >= 2 * maxEvents) this.events = this.events.slice(-maxEvents);
@@ -62,6 +79,11 @@ export class RunRecord {
 /** Counts per interval of time. Above `maxBars`, each two intervals are merged, so the size is bounded. */
 export class Histogram {
   readonly #maxBars: number;
+  /** The second of the last count, from 0, and the counts in it. */
+  #second = 0;
+  #inSecond = 0;
+  /** The highest count in one second of the clock: it does not depend on the width of the bars. */
+  peak = 0;
   /** Milliseconds of one bar. */
   width: number;
   bars: number[] = [];
@@ -77,11 +99,10 @@ export class Histogram {
     const bar = Math.floor(at / this.width);
     while (this.bars.length <= bar) this.bars.push(0);
     this.bars[bar] = (this.bars[bar] ?? 0) + 1;
-  }
-
-  /** The highest count per second. */
-  get peak(): number {
-    return (Math.max(0, ...this.bars) * 1_000) / this.width;
+    const second = Math.floor(at / 1_000);
+    this.#inSecond = second === this.#second ? this.#inSecond + 1 : 1;
+    this.#second = second;
+    this.peak = Math.max(this.peak, this.#inSecond);
   }
 
   #merge(): void {

@@ -1,33 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type axe from 'axe-core';
-import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
 import { serve } from '../support/serve.ts';
 import { order, showcase } from './agents.ts';
+import { violationsOn } from './axe.ts';
 import { inPlayground, picture, say, shows, visit } from './browser.ts';
-
-declare global {
-  interface Window {
-    axe: typeof axe;
-  }
-}
-
-const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** The serious violations that axe-core finds. */
-async function violationsOn(page: Page, rules?: string[]): Promise<string[]> {
-  await page.evaluate(source);
-  const { violations } = await page.evaluate(
-    (only) => window.axe.run({ preload: false, resultTypes: ['violations'], ...(only && { runOnly: only }) }),
-    rules,
-  );
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-}
 
 inPlayground('the page', () => {
   it('is accessible in every view, in light and dark colours', async () => {
@@ -50,7 +27,7 @@ inPlayground('the page', () => {
     await look('question');
     await say(page, 'showcase', 'Hello');
     await page.locator('.inspector .badge', { hasText: 'completed' }).waitFor();
-    await page.getByText('One step').click();
+    await page.locator('summary.step', { hasText: 'Looked it up.' }).click();
     await look('answer');
     await page.getByRole('tab', { name: 'Requests' }).click();
     await look('requests');
@@ -74,7 +51,7 @@ inPlayground('the page', () => {
     await page.getByRole('link', { name: /^showcase/ }).waitFor();
     await fits('agents');
     await say(page, 'showcase', 'Show me');
-    await shows(page, 'One step');
+    await shows(page, 'Looked it up.');
     await fits('chat');
     await view('Inspector');
     await page.getByRole('tabpanel').getByText('run.completed').waitFor();
@@ -107,20 +84,20 @@ inPlayground('the page', () => {
       throw new Error(`${key} does not reach ${name}`);
     };
     await page.keyboard.press('Tab');
-    await page.getByRole('button', { name: 'Skip to the conversation' }).waitFor();
+    await page.getByRole('button', { name: 'Skip to the content' }).waitFor();
     await tabTo(/approve.*Asks/);
     await page.keyboard.press('Enter');
     await tabTo(/Message to approve/);
     await page.keyboard.type('Open the sluice');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Answer' }).waitFor();
-    await tabTo(/Your answer/, 'Shift+Tab');
+    // The focus is in the composer, which is the box for the answer now.
+    await page.getByRole('textbox', { name: 'Your answer' }).and(page.locator(':focus')).waitFor();
     await page.keyboard.type('yes');
     await page.keyboard.press('Enter');
     await shows(page, 'Done: Open the sluice');
     await tabTo(/^ ?Events/);
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('tab', { name: 'Run', selected: true }).waitFor();
+    await page.getByRole('tab', { name: 'Timeline', selected: true }).waitFor();
     await picture(page, 'keyboard');
   });
 });

@@ -1,4 +1,4 @@
-import { concatMap, from, map, of } from 'rxjs';
+import { concat, concatMap, from, map, of } from 'rxjs';
 import type { Agent, MessagePart } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 
@@ -55,6 +55,45 @@ export const order: Agent = agent('order', (_, context) =>
       },
     })
     .pipe(map(({ message }) => `Ordered: ${message.parts[0]?.content}`)),
+);
+
+const field = {
+  from: { type: 'string', title: 'Place' },
+  day: { type: 'string', format: 'date', title: 'Day' },
+  at: { type: 'string', format: 'time', title: 'Time' },
+  nights: { type: 'integer', minimum: 1, maximum: 30, title: 'Nights' },
+  mail: { type: 'string', format: 'email', title: 'E-mail' },
+  meals: { type: 'array', minItems: 1, items: { enum: ['breakfast', 'lunch', 'dinner'] }, title: 'Meals' },
+  insured: { type: 'boolean', title: 'Insured' },
+  passenger: {
+    type: 'object',
+    title: 'Second passenger',
+    required: ['name'],
+    properties: { name: { type: 'string', title: 'Name' } },
+  },
+};
+
+/** Awaits a reply with a field of each kind, and emits it. */
+export const travel: Agent = agent('travel', (_, context) =>
+  context
+    .await('Where to?', {
+      schema: { type: 'object', required: ['from', 'day', 'nights', 'mail', 'meals', 'insured'], properties: field },
+    })
+    .pipe(map(({ message }) => `Booked: ${message.parts[0]?.content}`)),
+);
+
+/** Asks three questions in a row: for a text, for yes or no, and for a boolean. */
+export const interview: Agent = agent('interview', (_, context) =>
+  concat(
+    context.await('What is your name?'),
+    context.await('Shall I go on? Answer yes or no.'),
+    context.await('Is that all?', { schema: { type: 'boolean' } }),
+  ).pipe(map(({ message }) => `Got ${message.parts[0]?.content}. `)),
+);
+
+/** Asks for three texts in a row, and emits a text after each. */
+export const threeTexts: Agent = agent('three-texts', (_, context) =>
+  concat(context.await('First?'), context.await('Second?'), context.await('Third?')).pipe(map(() => 'Thanks. ')),
 );
 
 /** Emits the names, types and contents of its input. */

@@ -6,6 +6,9 @@ import { beforeAll, expect, onTestFinished } from 'vitest';
 import { browser, inBrowser } from '../support/browser.ts';
 
 const root = resolve(import.meta.dirname, '../..');
+/** For what a slow machine takes longer to show. */
+export const soon = { timeout: 30_000 };
+
 const screenshots = join(import.meta.dirname, 'screenshots');
 
 export interface Look {
@@ -46,7 +49,8 @@ export async function visit(url: string, { width = 1360, height = 860 }: Look = 
     page.on('console', (message) => message.type() === 'error' && report(message.text()));
     page.on('pageerror', (error) => report(String(error)));
     page.on('request', (request) => {
-      if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) report(`asked for ${request.url()}`);
+      if (!request.url().startsWith(new URL(url).origin) && !/^(data|blob):/.test(request.url()))
+        report(`asked for ${request.url()}`);
     });
   });
   onTestFinished(async () => {

@@ -41,8 +41,8 @@ inPlayground('a conversation', () => {
     await page.locator('.turn .badge', { hasText: 'in-progress' }).waitFor();
     resume();
     await page.locator('.prose strong', { hasText: '42' }).waitFor();
-    await page.getByText('One step').click();
-    await page.getByText('"expression":"6 * 7"').waitFor();
+    await page.locator('summary.step', { hasText: 'Calculated.' }).click();
+    await page.locator('.turn .json').getByText('6 * 7').waitFor();
     await page.getByRole('status').filter({ hasText: 'chat has answered.' }).waitFor({ state: 'attached' });
   });
 
@@ -55,6 +55,17 @@ inPlayground('a conversation', () => {
     await page.getByRole('button', { name: 'Answer' }).click();
     await shows(page, 'Done: Open the sluice');
     expect(await page.getByRole('button', { name: 'Answer' }).count()).toBe(0);
+  });
+
+  it('shows the followed run when the address names the run alone', async () => {
+    const { url } = await serve([echo]);
+    const { page } = await visit(url);
+    await say(page, 'echo', 'Good morning');
+    await page.locator('.prose', { hasText: 'Good morning' }).waitFor();
+    const run = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('run');
+    await page.goto(`${url}/#run=${run}`);
+    await page.waitForURL(/agent=echo/);
+    await page.locator('.prose', { hasText: 'Good morning' }).waitFor();
   });
 
   it('stops a run', async () => {

@@ -1,3 +1,4 @@
+import { concat, ignoreElements, of } from 'rxjs';
 import { expect, it } from 'vitest';
 import echo from '../../agents/echo.ts';
 import { AgentError, type MessagePart } from '../../src/index.ts';
@@ -11,6 +12,17 @@ const drawing: MessagePart = { name: 'drawing.svg', content_type: 'image/svg+xml
 const draws = agent('draws', () => [drawing]);
 const deep = agent('deep', () => `${'>'.repeat(3_000)} down here`);
 const starry = agent('starry', () => '*a_'.repeat(5_000));
+const long = 'w'.repeat(400);
+const wide = agent('wide', (_, context) =>
+  concat(
+    of(
+      `${long}\n\n\`\`\`js\nconst ${long} = 1;\n\`\`\`\n\n\`\`\`${long}\nhi\n\`\`\`\n\n| a | b |\n| - | - |\n| ${long} | ${long} |\n`,
+    ),
+    context
+      .await(long, { schema: { type: 'object', description: long, properties: { [long]: { type: 'string' } } } })
+      .pipe(ignoreElements()),
+  ),
+);
 const refuses = agent('refuses', () => {
   throw new AgentError('server_error', 'The shop is shut.', { reason: 'too_late' });
 });
@@ -42,6 +54,25 @@ inPlayground('a hostile agent', () => {
     await picture(page, name);
     await say(page, 'echo', 'Good *day*');
     await page.locator('.prose em', { hasText: 'day' }).waitFor();
+  });
+
+  it('has long words, lines of code, tables and names of fields shown within the column', async () => {
+    const { url } = await serve([wide]);
+    const { page } = await visit(url);
+    await say(page, 'wide', 'Go');
+    await page.getByRole('button', { name: 'Answer', exact: true }).waitFor();
+    const cut = await page.locator('.column').evaluate((column) => {
+      const { right } = column.getBoundingClientRect();
+      // Code scrolls in its own box.
+      const shown = [...column.querySelectorAll('*')].filter(
+        (element) => element.parentElement?.closest('.code') === null,
+      );
+      return shown
+        .filter((element) => element.getBoundingClientRect().right > right + 1)
+        .map(({ className }) => className);
+    });
+    expect(cut).toEqual([]);
+    await picture(page, 'wide');
   });
 
   it('has the reason of its failure shown', async () => {

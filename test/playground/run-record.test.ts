@@ -1,11 +1,9 @@
-import type { Message, Run } from 'rivulet';
+import type { Run } from 'rivulet';
 import { describe, expect, it } from 'vitest';
 import { Citations } from '../../src/playground/citations.ts';
 import { contentOf } from '../../src/playground/content.ts';
-import { formatDuration } from '../../src/playground/format.ts';
-import { toCurl } from '../../src/playground/request-log.ts';
+import { formatAge, formatClock, formatDuration } from '../../src/playground/format.ts';
 import { Histogram, RunRecord } from '../../src/playground/run-record.ts';
-import { inputsFrom } from '../../src/playground/session-history.ts';
 
 describe('a histogram', () => {
   it('has at most its number of bars, and keeps all counts when it merges them', () => {
@@ -13,7 +11,15 @@ describe('a histogram', () => {
     for (let at = 0; at < 1_000; at += 5) histogram.add(at);
     expect(histogram.bars.length).toBeLessThanOrEqual(8);
     expect(histogram.bars.reduce((sum, bar) => sum + bar, 0)).toBe(200);
-    expect(histogram.peak).toBeCloseTo(200, 0);
+  });
+
+  it('has the most counts of one second, whatever the width of its bars', () => {
+    const peaks = [1, 50, 1_600].map((width) => {
+      const histogram = new Histogram(width, 8);
+      for (const at of [0, 10, 20, 999, 1_000, 1_300, 5_000, 5_001, 5_002, 5_003, 5_999]) histogram.add(at);
+      return histogram.peak;
+    });
+    expect(peaks).toEqual([5, 5, 5]);
   });
 });
 
@@ -34,7 +40,7 @@ describe('citations', () => {
       ['ef', true, [2]],
       ['gh', false, []],
     ]);
-    expect(citations.unpositioned.map(({ number }) => number)).toEqual([3]);
+    expect(citations.all.map(({ number }) => number)).toEqual([1, 2, 3]);
   });
 
   it('are marked in the next text if they end in Markdown syntax', () => {
@@ -46,7 +52,7 @@ describe('citations', () => {
 describe('the content of a message', () => {
   it('is split into text, citations, steps and artifacts', () => {
     const step = { kind: 'trajectory' as const, message: 'looked' };
-    const { text, steps, citations, artifacts } = contentOf([
+    const { text, blocks, citations, artifacts } = contentOf([
       { metadata: step },
       { content: 'a' },
       { content: 'b', metadata: { kind: 'citation' } },
@@ -54,54 +60,17 @@ describe('the content of a message', () => {
       { content: '<b>', content_type: 'text/html' },
       { name: 'c.txt', content: 'c' },
     ]);
-    expect([text, steps, citations.length, artifacts.length]).toEqual(['ab', [step], 1, 3]);
+    expect([text, citations.length, artifacts.length]).toEqual(['ab', 1, 3]);
+    expect(blocks.map(({ kind }) => kind)).toEqual(['step', 'text', 'artifact', 'artifact', 'artifact']);
   });
 });
 
-describe('a request as a curl command', () => {
-  it('is quoted for a shell', () => {
-    const request = {
-      method: 'POST',
-      url: 'http://h/runs',
-      headers: [['accept', 'text/event-stream']] as const,
-      body: `{"a":"it's $HOME"}`,
-    };
-    expect(toCurl(request)).toBe(
-      `curl -N -X POST 'http://h/runs' \\\n  -H 'accept: text/event-stream' \\\n  --data-binary '{"a":"it'\\''s $HOME"}'`,
-    );
-  });
-});
-
-const run = (run_id: string, output: Message[], finished_at: string): Run => ({
-  run_id,
-  agent_name: 'a',
-  status: 'completed',
-  output,
-  created_at: finished_at,
-  finished_at,
-});
-const message = (role: string, created_at: string): Message => ({ role, created_at, parts: [{ content: created_at }] });
-
-describe('inputs of other browsers', () => {
-  it('are the messages before a run’s output in the history', () => {
-    const [q1, a1, q2, q3, a2] = [
-      message('user', '1'),
-      message('agent/a', '2'),
-      message('user', '3'),
-      message('user', '4'),
-      message('agent/a', '5'),
-    ] as const;
-    const runs = [run('second', [a2], '5'), run('first', [a1], '2')];
-    expect(inputsFrom([q1, a1, q2, q3, a2], runs)).toEqual({ first: q1.parts, second: [...q2.parts, ...q3.parts] });
-    // The history that was read begins after the session's beginning.
-    expect(inputsFrom([q2, q3, a2], runs)).toEqual({ second: [...q2.parts, ...q3.parts] });
-  });
-});
+const run: Run = { run_id: 'r', agent_name: 'a', status: 'in-progress', output: [], created_at: '1' };
 
 describe('a run’s record', () => {
   it('keeps the newest events and counts all of them', () => {
     const record = new RunRecord('r', 0);
-    const created = { type: 'run.created' as const, run: run('r', [], '1') };
+    const created = { type: 'run.created' as const, run };
     record.add(created, 1);
     for (let at = 0; at < 20_000; at += 1) record.add({ type: 'message.part', part: { content: 'x' } }, 2 + at);
     expect(record.events.length).toBeLessThan(10_000);
@@ -120,5 +89,22 @@ describe('durations', () => {
       '2 min 05 s',
       '2 h 1 min',
     ]);
+  });
+});
+
+describe('ages', () => {
+  it('are given in their largest unit', () => {
+    expect([-5_000, 400, 12_900, 200_000, 3_700_000, 200_000_000].map(formatAge)).toEqual([
+      'now',
+      'now',
+      '12 s ago',
+      '3 min ago',
+      '1 h ago',
+      '2 d ago',
+    ]);
+  });
+
+  it('have a clock time with milliseconds', () => {
+    expect(formatClock(new Date(2026, 0, 1, 9, 5, 7, 45).getTime())).toBe('09:05:07.045');
   });
 });

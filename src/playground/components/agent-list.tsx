@@ -2,6 +2,7 @@ import type { AgentManifest } from '../../client/client.ts';
 import { formatDuration, formatNumber } from '../format.ts';
 import { usePlayground } from '../playground.ts';
 
+/** The agents beside a conversation. */
 export function AgentList() {
   const { catalog, router } = usePlayground();
   const agents = catalog.agents.value;
@@ -9,12 +10,7 @@ export function AgentList() {
   return (
     <section aria-labelledby="agents-title">
       <h2 id="agents-title">Agents</h2>
-      {agents === undefined && <p class="note">Loading…</p>}
-      {agents?.length === 0 && (
-        <p class="note">
-          The server hosts no agents. Add one to <code>agents/</code> and restart it.
-        </p>
-      )}
+      <NoAgents agents={agents} />
       <ul class="cards">
         {agents?.map((agent) => (
           <li key={agent.name}>
@@ -25,7 +21,7 @@ export function AgentList() {
             >
               <strong>{agent.name}</strong>
               <span class="description">{agent.description}</span>
-              <Statistics agent={agent} />
+              <AgentStatistics agent={agent} />
             </a>
           </li>
         ))}
@@ -34,15 +30,26 @@ export function AgentList() {
   );
 }
 
+/** The reason why there is nothing to list. */
+export function NoAgents({ agents }: { agents: readonly AgentManifest[] | undefined }) {
+  if (agents === undefined) return <p class="note">Loading…</p>;
+  if (agents.length > 0) return null;
+  return (
+    <p class="note">
+      The server hosts no agents. Add one to <code>agents/</code> and restart it.
+    </p>
+  );
+}
+
 /** Statistics of the agent's runs. */
-function Statistics({ agent: { status } }: { agent: AgentManifest }) {
+export function AgentStatistics({ agent: { status } }: { agent: AgentManifest }) {
   const { success_rate, avg_run_tokens, avg_run_time_seconds } = status ?? {};
   if (success_rate === undefined && avg_run_time_seconds === undefined) return <span class="figures">no runs yet</span>;
   return (
     <span class="figures">
       {success_rate !== undefined && <span data-good={success_rate >= 90}>{formatNumber(success_rate)}% ok</span>}
       {avg_run_tokens !== undefined && (
-        <span>
+        <span title="Tokens of a run on average; parts, where the agent reports no tokens">
           {formatNumber(avg_run_tokens)} {avg_run_tokens === 1 ? 'token' : 'tokens'}
         </span>
       )}

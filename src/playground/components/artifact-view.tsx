@@ -3,11 +3,12 @@ import type { MessagePart } from '../../client/client.ts';
 import { artifactOf } from '../artifact.ts';
 import { formatBytes } from '../format.ts';
 import { Icon } from './icons.tsx';
+import { JsonView } from './json-view.tsx';
 import { ScrollBox } from './scroll-box.tsx';
 
-/** An artifact: images and text are shown, files can be saved, content elsewhere is linked. */
+/** An artifact: images, text and JSON are shown, files can be saved, content elsewhere is linked. */
 export function ArtifactView({ part }: { part: MessagePart }) {
-  const { name, type, bytes, url, image, text } = useMemo(() => artifactOf(part), [part]);
+  const { name, type, bytes, url, image, text, json } = useMemo(() => artifactOf(part), [part]);
   const [blobUrl, setBlobUrl] = useState<string>();
   useEffect(() => {
     if (bytes === undefined) return;
@@ -18,7 +19,8 @@ export function ArtifactView({ part }: { part: MessagePart }) {
   return (
     <figure class="artifact">
       {image !== undefined && <img src={image} alt={name} />}
-      {text !== undefined && text !== '' && (
+      {json !== undefined && <JsonView label={name} value={json.value} />}
+      {json === undefined && text !== undefined && text !== '' && (
         <ScrollBox class="code" label={name}>
           <pre>{text}</pre>
         </ScrollBox>

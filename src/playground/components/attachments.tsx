@@ -1,6 +1,4 @@
 import { useRef } from 'preact/hooks';
-import type { MessagePart } from '../../client/client.ts';
-import { file } from '../../core/parts.ts';
 import { formatBytes } from '../format.ts';
 import { Icon } from './icons.tsx';
 
@@ -44,9 +42,4 @@ export function AttachmentList({ files, onRemove }: { files: readonly File[]; on
       ))}
     </ul>
   );
-}
-
-/** A file as a part, with its name and type: UTF-8 as text, other bytes in base64. */
-export async function toPart(given: File): Promise<MessagePart> {
-  return file(given.name, new Uint8Array(await given.arrayBuffer()), given.type || undefined);
 }

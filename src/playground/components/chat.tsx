@@ -2,11 +2,14 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { AgentManifest } from '../../client/client.ts';
 import { usePlayground } from '../playground.ts';
 import { Composer } from './composer.tsx';
+import { EmptyConversation } from './empty-conversation.tsx';
 import { RunView } from './run-view.tsx';
 import { ScrollBox } from './scroll-box.tsx';
 
 /** Pixels from the end within which the view keeps scrolling to the end. */
 const endDistance = 80;
+/** Pixels above a question. */
+const margin = 12;
 
 export function Chat() {
   const { catalog, conversation, router } = usePlayground();
@@ -16,15 +19,23 @@ export function Chat() {
   const followed = conversation.followed.value;
   const scroller = useRef<HTMLElement>(null);
   const atEnd = useRef(true);
-  // Keeps the end in view while the output grows, unless the user has scrolled up.
+  const asked = conversation.question.value !== undefined;
+  useEffect(() => {
+    if (!asked) atEnd.current = true;
+  }, [asked]);
+  // Keeps the end in view while the output grows, unless the user has scrolled up. A question is shown from its top.
   useEffect(() => {
     const box = scroller.current;
-    if (box !== null && atEnd.current) box.scrollTop = box.scrollHeight;
+    if (box === null || !atEnd.current) return;
+    const question = box.querySelector('[data-followed="true"] .question[data-state="open"]');
+    const top = question === null ? 0 : question.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    box.scrollTop = question === null ? box.scrollHeight : Math.min(box.scrollHeight, box.scrollTop + top - margin);
   }, [followed, runs]);
   useEffect(() => {
     atEnd.current = true;
   }, [run]);
-  if (name === undefined) return <Welcome />;
+  // The agent is known with the first event of the run.
+  if (name === undefined) return <div class="empty">{followed?.problem ?? 'Loading the run…'}</div>;
   return (
     <div class="chat">
       <ScrollBox
@@ -41,34 +52,17 @@ export function Chat() {
             <p class="problem">This server has no agent {name}. Choose one from the list.</p>
           )}
           {followed?.problem !== undefined && <p class="problem">{followed.problem}</p>}
-          {agent !== undefined && runs.length === 0 && <EmptyConversation />}
+          {agent !== undefined && runs.length === 0 && <EmptyConversation agent={agent} />}
           {runs.map((item) => (
-            <RunView key={item.run_id} run={item} followed={item.run_id === run} />
+            <RunView
+              key={item.run_id}
+              run={item}
+              followed={followed?.record.run_id === item.run_id ? followed : undefined}
+            />
           ))}
         </div>
       </ScrollBox>
       <Composer agent={name} manifest={agent} />
-    </div>
-  );
-}
-
-function EmptyConversation() {
-  return (
-    <div class="empty">
-      <p>No messages yet.</p>
-      <p class="note">
-        <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a new line. Drop files on the box to attach
-        them.
-      </p>
-    </div>
-  );
-}
-
-function Welcome() {
-  return (
-    <div class="empty">
-      <h2>Choose an agent</h2>
-      <p>Send it messages, watch its events live, and copy each request as a curl command.</p>
     </div>
   );
 }

@@ -1,67 +1,57 @@
-import { useRef, useState } from 'preact/hooks';
-import type { AgentManifest, MessagePart } from '../../client/client.ts';
-import { isFinal } from '../../core/run-state.ts';
-import { formatBytes } from '../format.ts';
+import { useEffect, useRef } from 'preact/hooks';
+import type { AgentManifest } from '../../client/client.ts';
 import { usePlayground } from '../playground.ts';
-import { AttachButton, AttachmentList, toPart } from './attachments.tsx';
+import { AnswerBox, isTyped } from './answer-box.tsx';
+import { AttachButton, AttachmentList } from './attachments.tsx';
+import { firstField, focusIfFree } from './focus.ts';
 import { Icon } from './icons.tsx';
 import { MessageBox } from './message-box.tsx';
+import { StopButton } from './stop-button.tsx';
 
-/** Bytes of all files together. Base64 adds a third, and the server accepts 10 MiB. */
-const maxBytes = 7_000_000;
-
-interface Draft {
-  readonly text: string;
-  readonly files: readonly File[];
-  /** Idempotency key: sending the draft again after a lost connection creates no second run. */
-  readonly key: string;
-}
-
-const newDraft = (text = '', files: readonly File[] = []): Draft => ({
-  text,
-  files,
-  key: crypto.getRandomValues(new Uint32Array(4)).join('-'),
-});
-
-/** The box for the next message to the agent. */
+/**
+ * The box for the next message to the agent. While the followed run asks, it is the box for the answer; a question with a
+ * form of several fields is answered in the form alone.
+ */
 export function Composer({ agent, manifest }: { agent: string; manifest: AgentManifest | undefined }) {
   const { conversation } = usePlayground();
-  const [{ text, files, key }, setDraft] = useState(() => newDraft());
-  const [tooLarge, setTooLarge] = useState(false);
-  // A ref, because a second Enter would see the old state.
-  const busy = useRef(false);
-  const empty = text.trim() === '' && files.length === 0;
+  const question = conversation.question.value;
+  const asked = question !== undefined && conversation.left.value !== question.run.run_id ? question : undefined;
+  const box = asked === undefined ? 'message' : `${asked.run.run_id} ${asked.request.id}`;
+  const previous = useRef(box);
+  useEffect(() => {
+    if (previous.current === box) return;
+    previous.current = box;
+    // The form may have been drawn while the message box, which is gone now, had the focus.
+    if (asked !== undefined && !isTyped(asked.request)) focusIfFree(firstField());
+    // A touch screen would open its keyboard, above the answer.
+    if (!matchMedia('(pointer: coarse)').matches) focusIfFree(document.getElementById('message'));
+  }, [box]);
+  if (asked !== undefined) return <AnswerBox key={box} question={asked} />;
+  return <MessageForm agent={agent} manifest={manifest} />;
+}
 
-  const attach = (added: readonly File[]): void => {
-    const all = [...files, ...added];
-    const fits = all.reduce((sum, file) => sum + file.size, 0) <= maxBytes;
-    setTooLarge(!fits);
-    if (fits) setDraft(newDraft(text, all));
-  };
-  const send = async (): Promise<void> => {
-    if (empty || busy.current) return;
-    busy.current = true;
-    try {
-      if (await conversation.send(agent, await partsOf(text, files), titleOf(text, files), key)) setDraft(newDraft());
-    } finally {
-      busy.current = false;
-    }
-  };
-  const problem = tooLarge
-    ? `The files may have at most ${formatBytes(maxBytes)} together.`
-    : conversation.problem.value;
-
+function MessageForm({ agent, manifest }: { agent: string; manifest: AgentManifest | undefined }) {
+  const { conversation, router } = usePlayground();
+  const { draft } = conversation;
+  const { prompt } = router.route.value;
+  useEffect(() => {
+    if (prompt === undefined) return;
+    draft.write(prompt);
+    router.replace({ prompt: undefined });
+    document.getElementById('message')?.focus();
+  }, [prompt]);
+  const problem = draft.problem.value ?? conversation.problem.value;
   return (
     <form
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void conversation.sendDraft(agent);
       }}
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
-        attach([...(event.dataTransfer?.files ?? [])]);
+        draft.attach([...(event.dataTransfer?.files ?? [])]);
       }}
     >
       {problem !== undefined && (
@@ -69,28 +59,24 @@ export function Composer({ agent, manifest }: { agent: string; manifest: AgentMa
           {problem}
         </p>
       )}
-      <AttachmentList
-        files={files}
-        onRemove={(file) =>
-          setDraft(
-            newDraft(
-              text,
-              files.filter((other) => other !== file),
-            ),
-          )
-        }
-      />
+      <LeftQuestion />
+      <AttachmentList files={draft.files.value} onRemove={(file) => draft.remove(file)} />
       <div class="box">
-        <AttachButton accept={acceptedTypes(manifest)} onPick={attach} />
+        <AttachButton accept={acceptedTypes(manifest)} onPick={(files) => draft.attach(files)} />
         <MessageBox
           id="message"
           label={`Message to ${agent}`}
           placeholder={`Message ${agent}…`}
-          value={text}
-          onInput={(next) => setDraft(newDraft(next, files))}
+          value={draft.text.value}
+          onInput={(text) => draft.write(text)}
         />
         <StopButton />
-        <button type="submit" class="primary round" aria-label="Send" disabled={empty || conversation.sending.value}>
+        <button
+          type="submit"
+          class="primary round"
+          aria-label="Send"
+          disabled={draft.empty || conversation.sending.value}
+        >
           <Icon name="send" />
         </button>
       </div>
@@ -98,30 +84,22 @@ export function Composer({ agent, manifest }: { agent: string; manifest: AgentMa
   );
 }
 
-function StopButton() {
+/** The way back to the question that the user has left. */
+function LeftQuestion() {
   const { conversation } = usePlayground();
-  const run = conversation.followed.value?.record.run;
-  if (run === undefined || isFinal(run.status)) return null;
+  const question = conversation.question.value;
+  if (question === undefined) return null;
   return (
-    <button
-      type="button"
-      class="stop round"
-      aria-label="Stop the run"
-      disabled={run.status === 'cancelling'}
-      onClick={() => void conversation.cancel(run.run_id)}
-    >
-      <Icon name="stop" />
-    </button>
+    <p class="asked">
+      <span>
+        Enter starts another run. <strong>{question.run.agent_name}</strong> still waits for an answer.
+      </span>
+      <button type="button" class="quiet" onClick={() => conversation.leave(undefined)}>
+        Answer the question
+      </button>
+    </p>
   );
 }
-
-async function partsOf(text: string, files: readonly File[]): Promise<MessagePart[]> {
-  const attached = await Promise.all(files.map(toPart));
-  return text.trim() === '' ? attached : [{ content_type: 'text/plain', content: text }, ...attached];
-}
-
-const titleOf = (text: string, files: readonly File[]): string =>
-  text.trim().slice(0, 60) || files.map(({ name }) => name).join(', ');
 
 /** The content types for the file picker; undefined if the agent accepts all. */
 function acceptedTypes(manifest: AgentManifest | undefined): string | undefined {

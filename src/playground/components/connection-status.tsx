@@ -17,7 +17,8 @@ export function ConnectionStatus() {
   const seconds = Math.ceil((retryAt - now) / 1_000);
   return (
     <div class="line" role="alert">
-      <strong>Connection lost.</strong> No events are lost: the run goes on, and the stream resumes where it broke.
+      <strong>Connection lost.</strong> The page reconnects, and the stream continues where it broke. If the server
+      restarts, runs of durable agents go on; other runs fail.
       {attempt !== undefined && (
         <span aria-hidden="true">
           {' '}

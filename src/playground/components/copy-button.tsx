@@ -12,7 +12,12 @@ export function CopyButton({ label, text }: { label: string; text: () => string 
     return () => clearTimeout(timer);
   }, [copied]);
   return (
-    <button type="button" class="bare copy" aria-label={label} onClick={() => void copy(text()).then(setCopied)}>
+    <button
+      type="button"
+      class="bare copy"
+      aria-label={copied ? `Copied: ${label}` : label}
+      onClick={() => void copy(text()).then(setCopied)}
+    >
       <Icon name="copy" />
       <span role="status">{copied ? 'Copied' : ''}</span>
     </button>

@@ -1,171 +1,147 @@
 import type { JSX } from 'preact';
-import { useId, useState } from 'preact/hooks';
-import { fieldKind, fieldsOf, isObject, type Problem, parseValue, type ReplySchema } from '../../client/reply-form.ts';
-import { type FieldAria, MessageBox } from './message-box.tsx';
+import { useId } from 'preact/hooks';
+import {
+  fieldKind,
+  fieldsOf,
+  initialValue,
+  isObject,
+  type Problem,
+  pointerTo,
+  type ReplySchema,
+} from '../../client/reply-form.ts';
+import { FormControl } from './form-control.tsx';
 
 export interface FieldProps {
   readonly schema: ReplySchema;
   /** JSON Pointer to the value in the reply, such as `/address/city`; empty for the whole reply. */
   readonly path: string;
+  /** The property's name; without one, the field is the whole reply. */
+  readonly name?: string;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** The problem that the server has with the reply, shown at the field that it names. */
-  readonly problem: Problem;
+  /** The problems that the server has with the reply, each shown at the field that it names. */
+  readonly problems: readonly Problem[];
   readonly required: boolean;
 }
 
-/** The input for a schema; for an object, a fieldset with one input for each property. */
+/** The input for a schema; for an object, a group with one input for each property. */
 export function FormField(props: FieldProps): JSX.Element {
-  const { schema, path, value, onChange, problem } = props;
-  if (fieldKind(schema) !== 'object') return <SingleField {...props} />;
-  const object = isObject(value) ? value : {};
+  if (fieldKind(props.schema) !== 'object') return <SingleField {...props} />;
+  return props.path === '' ? <ObjectFields {...props} /> : <ObjectGroup {...props} />;
+}
+
+const labelOf = ({ schema, name }: FieldProps): string => schema.title ?? name ?? 'Your answer';
+
+/** A group with a border and a name. An optional one is left out of the reply until the user adds it. */
+function ObjectGroup(props: FieldProps): JSX.Element {
+  const { schema, value, onChange, required } = props;
+  const label = labelOf(props);
+  if (!required && value === undefined) {
+    return (
+      <div class="row">
+        <button type="button" class="quiet add" onClick={() => onChange(initialValue(schema))}>
+          + {label} <span class="optional">(optional)</span>
+        </button>
+      </div>
+    );
+  }
   return (
-    <fieldset class={path === '' ? 'all' : undefined}>
-      {path !== '' && <legend>{labelOf(props)}</legend>}
-      {schema.description !== undefined && <p class="note">{schema.description}</p>}
-      {fieldsOf(schema).map(({ name, schema: inner, required }) => (
-        <FormField
-          key={name}
-          schema={inner}
-          path={`${path}/${name}`}
-          value={object[name]}
-          // JSON leaves out undefined values, so an empty optional field is not sent.
-          onChange={(next) => onChange({ ...object, [name]: next })}
-          problem={problem}
-          required={required}
-        />
-      ))}
-      {problem.path === path && problem.text !== '' && (
-        <p class="problem" role="alert">
-          {problem.text}
-        </p>
-      )}
+    <fieldset>
+      <legend>
+        {label}
+        {!required && (
+          <button type="button" class="quiet" aria-label={`Leave out ${label}`} onClick={() => onChange(undefined)}>
+            Leave out
+          </button>
+        )}
+      </legend>
+      <ObjectFields {...props} />
     </fieldset>
   );
 }
 
-const labelOf = ({ schema, path }: FieldProps): string => schema.title ?? path.split('/').at(-1) ?? '';
+function ObjectFields({ schema, path, value, onChange, problems }: FieldProps): JSX.Element {
+  const object = isObject(value) ? value : {};
+  const fields = fieldsOf(schema);
+  const paths = fields.map(({ name }) => pointerTo(path, name));
+  // Of the object itself, or of something in it that has no field.
+  const own = problems.filter(
+    (problem) =>
+      problem.path === path ||
+      (problem.path.startsWith(`${path}/`) &&
+        !paths.some((inner) => problem.path === inner || problem.path.startsWith(`${inner}/`))),
+  );
+  return (
+    <div class="fields">
+      {schema.description !== undefined && <p class="note">{schema.description}</p>}
+      {own.map(({ path: at, text }) => (
+        <p key={at} class="problem" role="alert">
+          {at === path ? text : `${at}: ${text}`}
+        </p>
+      ))}
+      {fields.map(({ name, schema: inner, required }, index) => (
+        <FormField
+          key={name}
+          schema={inner}
+          name={name}
+          path={paths[index] ?? ''}
+          value={object[name]}
+          // JSON leaves out undefined values, so an empty optional field is not sent.
+          onChange={(next) => onChange({ ...object, [name]: next })}
+          problems={problems}
+          required={required}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** Kinds with several controls, which a label element cannot name. */
+const composite: readonly string[] = ['boolean', 'choices'];
 
 function SingleField(props: FieldProps): JSX.Element {
-  const { schema, path, problem, required } = props;
+  const { schema, path, problems, required } = props;
   const id = useId();
-  const invalid = problem.path === path && problem.text !== '';
-  const describedBy = invalid ? `${id}-problem` : schema.description === undefined ? undefined : `${id}-description`;
+  const kind = fieldKind(schema);
+  const own = problems.filter((problem) => problem.path === path || problem.path.startsWith(`${path}/`));
+  const notes = [schema.description, rangeOf(schema)].filter((note) => note !== undefined).join('. ');
+  const described = [own.length > 0 && `${id}-problem`, notes !== '' && `${id}-note`].filter(Boolean).join(' ');
+  const label = (
+    <>
+      {labelOf(props)}
+      {!required && <span class="optional"> (optional)</span>}
+    </>
+  );
   return (
-    <div class="field" data-kind={fieldKind(schema)}>
-      <label for={id}>
-        {labelOf(props) || 'Your answer'}
-        {!required && <span class="optional"> (optional)</span>}
-      </label>
-      <Control {...props} id={id} aria={{ 'aria-describedby': describedBy, 'aria-invalid': invalid || undefined }} />
-      {schema.description !== undefined && (
-        <p class="note" id={`${id}-description`}>
-          {schema.description}
+    <div class="field" data-kind={kind}>
+      {composite.includes(kind) ? (
+        <span class="label" id={`${id}-label`}>
+          {label}
+        </span>
+      ) : (
+        <label for={id}>{label}</label>
+      )}
+      <FormControl
+        {...props}
+        id={id}
+        aria={{ 'aria-describedby': described || undefined, 'aria-invalid': own.length > 0 || undefined }}
+      />
+      {notes !== '' && (
+        <p class="note" id={`${id}-note`}>
+          {notes}
         </p>
       )}
-      {invalid && (
+      {own.length > 0 && (
         <p class="problem" id={`${id}-problem`} role="alert">
-          {problem.text}
+          {own.map(({ text }) => text).join('; ')}
         </p>
       )}
     </div>
   );
 }
 
-interface ControlProps extends FieldProps {
-  readonly id: string;
-  readonly aria: FieldAria;
-}
-
-function Control({ schema, value, onChange, required, id, aria }: ControlProps): JSX.Element {
-  switch (fieldKind(schema)) {
-    case 'boolean':
-      return (
-        <input
-          {...aria}
-          id={id}
-          type="checkbox"
-          checked={value === true}
-          onChange={(e) => onChange(e.currentTarget.checked)}
-        />
-      );
-    case 'number':
-      return (
-        <input
-          {...aria}
-          id={id}
-          type="number"
-          step={schema.type === 'integer' ? 1 : 'any'}
-          min={schema.minimum}
-          max={schema.maximum}
-          value={typeof value === 'number' ? value : ''}
-          onInput={(e) => onChange(e.currentTarget.value === '' ? undefined : e.currentTarget.valueAsNumber)}
-        />
-      );
-    case 'choice': {
-      const choices = schema.enum ?? [];
-      return (
-        <select {...aria} id={id} onChange={(e) => onChange(choices[Number(e.currentTarget.value)])}>
-          <option value={-1} selected={value === undefined} disabled={required}>
-            Choose…
-          </option>
-          {choices.map((choice, index) => (
-            <option key={`${index}`} value={index} selected={choice === value}>
-              {String(choice)}
-            </option>
-          ))}
-        </select>
-      );
-    }
-    case 'list':
-      return <LineList value={value} onChange={onChange} id={id} aria={aria} />;
-    case 'text':
-      return (
-        <MessageBox
-          id={id}
-          aria={aria}
-          value={typeof value === 'string' ? value : ''}
-          onInput={(text) => onChange(text === '' && !required ? undefined : text)}
-        />
-      );
-    default:
-      return <JsonEditor schema={schema} value={value} onChange={onChange} id={id} aria={aria} />;
-  }
-}
-
-type TextProps = Pick<ControlProps, 'value' | 'onChange' | 'id' | 'aria'>;
-
-/** An array of strings, one per line. */
-function LineList({ value, onChange, id, aria }: TextProps) {
-  const lines = Array.isArray(value) ? value.join('\n') : '';
-  return (
-    <textarea
-      {...aria}
-      id={id}
-      rows={3}
-      placeholder="One per line"
-      value={lines}
-      onInput={({ currentTarget: { value: text } }) => onChange(text === '' ? undefined : text.split('\n'))}
-    />
-  );
-}
-
-/** Any value as JSON. Invalid JSON is sent as a string, which the server refuses. */
-function JsonEditor({ schema, value, onChange, id, aria }: TextProps & Pick<ControlProps, 'schema'>) {
-  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
-  const change = (next: string): void => {
-    setText(next);
-    onChange(next.trim() === '' ? undefined : parseValue(next, schema));
-  };
-  return (
-    <textarea
-      {...aria}
-      id={id}
-      rows={4}
-      class="code"
-      placeholder="JSON"
-      value={text}
-      onInput={(e) => change(e.currentTarget.value)}
-    />
-  );
+/** The bounds of a number, for people. */
+function rangeOf({ minimum, maximum }: ReplySchema): string | undefined {
+  if (minimum === undefined) return maximum === undefined ? undefined : `At most ${maximum}`;
+  return maximum === undefined ? `At least ${minimum}` : `${minimum} to ${maximum}`;
 }

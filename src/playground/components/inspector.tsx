@@ -1,10 +1,12 @@
 import { usePlayground } from '../playground.ts';
 import { CopyButton } from './copy-button.tsx';
 import { EventLog } from './event-log.tsx';
+import { JsonView } from './json-view.tsx';
 import { RequestList } from './request-list.tsx';
 import { RunFigures } from './run-figures.tsx';
 import { StatusBadge } from './status-badge.tsx';
 import { Tabs } from './tabs.tsx';
+import { TimelineView } from './timeline-view.tsx';
 
 /** Details of the followed run. */
 export function Inspector() {
@@ -18,9 +20,7 @@ export function Inspector() {
         {run !== undefined && <StatusBadge status={run.status} />}
       </div>
       {followed === undefined && (
-        <div class="empty">
-          <p>Send a message or choose a run to see its events, figures and requests live.</p>
-        </div>
+        <p class="empty">Send a message or choose a run to see its events, figures and requests live.</p>
       )}
       {followed !== undefined && (
         <>
@@ -33,21 +33,13 @@ export function Inspector() {
             label="About the run"
             tabs={[
               { name: 'Events', panel: () => <EventLog key={followed.record.run_id} followed={followed} /> },
-              { name: 'Run', panel: () => <RunJson json={() => JSON.stringify(run, null, 2)} /> },
+              { name: 'Timeline', panel: () => <TimelineView followed={followed} /> },
+              { name: 'Run', panel: () => <JsonView key={followed.record.run_id} value={run} label="the run" /> },
               { name: 'Requests', panel: () => <RequestList run_id={followed.record.run_id} /> },
             ]}
           />
         </>
       )}
     </aside>
-  );
-}
-
-function RunJson({ json }: { json: () => string }) {
-  return (
-    <div class="json">
-      <CopyButton label="Copy the run's JSON" text={json} />
-      <pre>{json()}</pre>
-    </div>
   );
 }

@@ -1,31 +1,50 @@
 import type { MarkedToken, Token, Tokens } from 'marked';
-import type { ComponentChildren, JSX } from 'preact';
+import { type ComponentChildren, Fragment, type JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { CitationMetadata } from '../../schema/message.ts';
+import { decodeEntities } from '../../markdown/entities.ts';
+import { MarkdownReader } from '../../markdown/markdown-reader.ts';
 import { Citations } from '../citations.ts';
-import { MarkdownReader } from '../markdown-reader.ts';
-import { CitationMark } from './citation-mark.tsx';
+import { CodeBlock } from './code-block.tsx';
 import { ScrollBox } from './scroll-box.tsx';
+import { CitationMark } from './sources.tsx';
+
+/** What is shown after the block that has this position of the text. */
+interface MarkdownInsert {
+  readonly at: number;
+  readonly content: ComponentChildren;
+}
+
+export interface MarkdownProps {
+  readonly text: string;
+  /** The position of the text in its message. */
+  readonly from?: number;
+  readonly cited?: Citations;
+  /** The id of the list of sources that marks refer to. */
+  readonly sources?: string;
+  readonly inserts?: readonly MarkdownInsert[];
+}
+
+const uncited = new Citations([]);
 
 /**
  * Renders an agent's Markdown as elements. The library only parses it and generates no HTML, so there is none to sanitize.
  * HTML and images in it are shown as their source text.
  */
-export function Markdown({ text, citations = [] }: { text: string; citations?: readonly CitationMetadata[] }) {
+export function Markdown({ text, from = 0, cited = uncited, sources = '', inserts = [] }: MarkdownProps) {
   const reader = useMemo(() => new MarkdownReader(), []);
-  const tokens = reader.read(text);
-  const cited = useMemo(() => new Citations(citations), [citations.length]);
   let position = 0;
   return (
     <div class="prose">
-      {tokens.map((token, index) => {
-        const from = position;
+      {reader.read(text).map((token, index) => {
+        const begin = position;
         position += token.raw.length;
-        return <Block key={`${index}`} token={token} from={from} cited={cited} />;
+        return (
+          <Fragment key={`${index}`}>
+            <Block token={token} from={from + begin} cited={cited} sources={sources} />
+            {inserts.map(({ at, content }) => at >= begin && at < position && content)}
+          </Fragment>
+        );
       })}
-      {cited.unpositioned.map(({ number, citation }) => (
-        <CitationMark key={number} number={number} citation={citation} />
-      ))}
     </div>
   );
 }
@@ -34,11 +53,15 @@ interface BlockProps {
   readonly token: Token;
   readonly from: number;
   readonly cited: Citations;
+  readonly sources: string;
 }
 
 // A token changes only the last block; the others are memoized.
-function Block({ token, from, cited }: BlockProps): JSX.Element {
-  return useMemo(() => <>{new BlockRenderer(cited, from, token.raw).render(token)}</>, [token.raw, from, cited]);
+function Block({ token, from, cited, sources }: BlockProps): JSX.Element {
+  return useMemo(
+    () => <>{new BlockRenderer(cited, sources, from, token.raw).render(token)}</>,
+    [token.raw, from, cited, sources],
+  );
 }
 
 /** Characters of Markdown syntax that may stand between two texts. */
@@ -49,12 +72,14 @@ const safeLink = /^(https?:|mailto:)/i;
 /** Renders the tokens of a block, and tracks their positions in the text for citations. */
 class BlockRenderer {
   readonly #cited: Citations;
+  readonly #sources: string;
   readonly #source: string;
   readonly #from: number;
   #position = 0;
 
-  constructor(cited: Citations, from: number, source: string) {
+  constructor(cited: Citations, sources: string, from: number, source: string) {
     this.#cited = cited;
+    this.#sources = sources;
     this.#from = from;
     this.#source = source;
   }
@@ -75,17 +100,13 @@ class BlockRenderer {
       case 'blockquote':
         return <blockquote>{this.#renderAll(token.tokens)}</blockquote>;
       case 'code':
-        return (
-          <ScrollBox class="code" label={token.lang ? `${token.lang} code` : 'Code'}>
-            <pre>
-              <code>{token.text}</code>
-            </pre>
-          </ScrollBox>
-        );
+        return <CodeBlock code={token.text} language={token.lang?.split(/\s/, 1)[0] ?? ''} />;
       case 'table':
         return this.#table(token);
       case 'hr':
         return <hr />;
+      case 'html':
+        return token.block ? <p>{this.#text(token.raw)}</p> : this.#text(token.raw);
       case 'space':
       case 'def':
         return null;
@@ -170,22 +191,9 @@ class BlockRenderer {
       <>
         {cited ? <span class="cited">{decodeEntities(text)}</span> : decodeEntities(text)}
         {marks.map(({ number, citation }) => (
-          <CitationMark key={`${index}-${number}`} number={number} citation={citation} />
+          <CitationMark key={`${index}-${number}`} number={number} citation={citation} list={this.#sources} />
         ))}
       </>
     ));
   }
 }
-
-const entities: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  '#39': "'",
-  nbsp: '\u00a0',
-};
-const decodeEntities = (text: string): string =>
-  text.includes('&')
-    ? text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (all, name: string) => entities[name] ?? all)
-    : text;

@@ -1,60 +1,110 @@
-import { useMemo } from 'preact/hooks';
+import { useId, useMemo } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
-import type { TrajectoryMetadata } from '../../schema/message.ts';
+import { Citations } from '../citations.ts';
 import { contentOf } from '../content.ts';
+import { formatDuration } from '../format.ts';
+import type { Note } from '../run-notes.ts';
+import { segmentsOf } from '../segments.ts';
 import { ArtifactView } from './artifact-view.tsx';
+import { CopyButton } from './copy-button.tsx';
 import { Markdown } from './markdown.tsx';
+import { Sources } from './sources.tsx';
+import { Steps, type StepTime } from './steps.tsx';
 
 /** The fields of a message that are shown. */
 interface ShownMessage {
   readonly role: string;
   readonly parts: readonly MessagePart[];
+  readonly created_at?: string | undefined;
+  readonly completed_at?: string | null | undefined;
 }
 
-/** A message. It is memoized: an unchanged message is the same object in each frame. */
-export function MessageView({ message }: { message: ShownMessage }) {
-  return useMemo(() => {
-    const { text, citations, steps, artifacts } = contentOf(message.parts);
-    const byUser = message.role === 'user';
-    return (
-      <div class={byUser ? 'message user' : 'message'}>
-        <p class="role">{byUser ? 'You' : message.role.replace(/^agent\//, '')}</p>
-        {byUser ? <p class="said">{text}</p> : <Markdown text={text} citations={citations} />}
-        {artifacts.length > 0 && (
-          <ul class="artifacts">
-            {artifacts.map((part, at) => (
-              <li key={`${at}`}>
-                <ArtifactView part={part} />
-              </li>
-            ))}
-          </ul>
-        )}
-        {steps.length > 0 && <Steps steps={steps} />}
-      </div>
-    );
-  }, [message]);
+export interface MessageViewProps {
+  readonly message: ShownMessage;
+  /** What the log has between its parts. */
+  readonly notes?: readonly Note[];
+  readonly timeOf?: StepTime | undefined;
+  /** Whether more of it may come. */
+  readonly live?: boolean;
+  /** Whether another agent than the run's has sent it. */
+  readonly called?: boolean;
 }
 
-/** The steps that led to the output, collapsed. */
-function Steps({ steps }: { steps: readonly TrajectoryMetadata[] }) {
+/** A message with its author, and a button that copies its text. */
+export function MessageView({ message, called = false, ...body }: MessageViewProps) {
+  const { role, parts } = message;
+  const byUser = role === 'user';
+  const { text } = useMemo(() => contentOf(parts), [parts]);
   return (
-    <details class="steps">
-      <summary>{steps.length === 1 ? 'One step' : `${steps.length} steps`}</summary>
-      <ol>
-        {steps.map(({ message, tool_name, tool_input, tool_output }, index) => (
-          <li key={`${index}`}>
-            {tool_name !== undefined && <code>{tool_name}</code>} {message}
-            {tool_input !== undefined && <Data label="in" value={tool_input} />}
-            {tool_output !== undefined && <Data label="out" value={tool_output} />}
-          </li>
-        ))}
-      </ol>
-    </details>
+    <div class={byUser ? 'message user' : 'message'} data-called={called || undefined}>
+      <div class="role">
+        <span>{byUser ? 'You' : role.replace(/^agent\//, '')}</span>
+        {called && <CallTime message={message} />}
+        {text !== '' && !body.live && (
+          <CopyButton label={byUser ? 'Copy your message' : 'Copy the message'} text={() => text} />
+        )}
+      </div>
+      <MessageBody message={message} {...body} />
+    </div>
   );
 }
 
-const Data = ({ label, value }: { label: string; value: object }) => (
-  <pre>
-    <span>{label}</span> {JSON.stringify(value)}
-  </pre>
-);
+/** The time of a call, from the message that the called agent has sent. */
+function CallTime({ message: { created_at, completed_at } }: { message: ShownMessage }) {
+  const time = Date.parse(completed_at ?? '') - Date.parse(created_at ?? '');
+  return time > 0 ? <span class="time">{formatDuration(time)}</span> : null;
+}
+
+const noNotes: readonly Note[] = [];
+
+/** Text, steps and artifacts in their order. It is memoized: an unchanged message is the same object in each frame. */
+export function MessageBody({ message, notes = noNotes, timeOf, live = false }: Omit<MessageViewProps, 'called'>) {
+  const sources = useId();
+  return useMemo(() => {
+    const { citations, blocks } = contentOf(message.parts);
+    if (message.role === 'user') return <UserText parts={message.parts} />;
+    const cited = new Citations(citations);
+    const segments = segmentsOf(blocks, notes);
+    return (
+      <>
+        {segments.map((segment, index) => {
+          const running = live && index === segments.length - 1;
+          switch (segment.kind) {
+            case 'steps':
+              return <Steps key={`${index}`} rows={segment.rows} running={running} timeOf={timeOf} />;
+            case 'artifact':
+              return <ArtifactView key={`${index}`} part={segment.artifact} />;
+            default:
+              return (
+                <Markdown
+                  key={`${index}`}
+                  text={segment.text}
+                  from={segment.from}
+                  cited={cited}
+                  sources={sources}
+                  inserts={segment.inserts.map(({ at, note }) => ({
+                    at,
+                    content: <Steps rows={[{ note }]} running={false} timeOf={timeOf} />,
+                  }))}
+                />
+              );
+          }
+        })}
+        <Sources sources={cited.all} list={sources} />
+      </>
+    );
+  }, [message, notes, live]);
+}
+
+/** What a person has written is shown as it is. */
+function UserText({ parts }: { parts: readonly MessagePart[] }) {
+  const { text, artifacts } = contentOf(parts);
+  return (
+    <>
+      <p class="said">{text}</p>
+      {artifacts.map((part, index) => (
+        <ArtifactView key={`${index}`} part={part} />
+      ))}
+    </>
+  );
+}

@@ -1,17 +1,18 @@
 import { usePlayground } from '../playground.ts';
-import type { View } from '../router.ts';
+import { shownView, type View } from '../router.ts';
 import { Icon } from './icons.tsx';
 
-const views: readonly { view: View; label: string; icon: 'agents' | 'chat' | 'inspect' | 'runs' }[] = [
+const views: readonly { view: View; label: string; icon: View }[] = [
   { view: 'agents', label: 'Agents', icon: 'agents' },
   { view: 'chat', label: 'Conversation', icon: 'chat' },
   { view: 'inspect', label: 'Inspector', icon: 'inspect' },
   { view: 'runs', label: 'Runs', icon: 'runs' },
+  { view: 'awaiting', label: 'Awaiting', icon: 'awaiting' },
 ];
 
 export function Navigation() {
   const { router } = usePlayground();
-  const current = router.route.value.view;
+  const current = shownView(router.route.value);
   return (
     <header class="top">
       <h1 class="brand">
@@ -28,6 +29,7 @@ export function Navigation() {
           >
             <Icon name={icon} />
             {label}
+            {view === 'awaiting' && <AwaitingCount />}
           </a>
         ))}
       </nav>
@@ -36,4 +38,12 @@ export function Navigation() {
       </a>
     </header>
   );
+}
+
+/** The number of runs that wait for the reply of a person. */
+function AwaitingCount() {
+  const { awaiting } = usePlayground();
+  const count = awaiting.rows.value?.length ?? 0;
+  if (count === 0) return null;
+  return <span class="count">{awaiting.older.value === undefined ? count : `${count}+`}</span>;
 }

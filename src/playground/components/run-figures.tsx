@@ -1,14 +1,15 @@
-import { isFinal } from '../../core/run-state.ts';
 import type { FollowedRun } from '../conversation.ts';
 import { formatDuration, formatNumber } from '../format.ts';
 
-/** Counts and times of the run. Of a run that this page did not create, only the times of reading it are known. */
+/** Counts and times of the run. Parts and their rates are measured in this page; tokens are those that the agent reports. */
 export function RunFigures({ followed }: { followed: FollowedRun }) {
   const { run, firstTokenAt, tokenCount, rate, eventCount, createdHere, lastEventAt } = followed.record;
+  const tokens = run?.usage?.tokens;
   const figures: readonly (readonly [string, string])[] = [
-    ['First token', createdHere && firstTokenAt !== undefined ? formatDuration(firstTokenAt) : '–'],
-    ['Tokens', formatNumber(tokenCount)],
-    ['Per second', createdHere && rate !== undefined ? formatNumber(rate) : '–'],
+    ['First part', createdHere && firstTokenAt !== undefined ? formatDuration(firstTokenAt) : '–'],
+    ['Parts', formatNumber(tokenCount)],
+    ['Parts/s', createdHere && rate !== undefined ? formatNumber(rate) : '–'],
+    ...(tokens === undefined ? [] : [['Tokens', formatNumber(tokens)] as const]),
     ['Events', formatNumber(eventCount)],
     ['Duration', run === undefined ? '–' : formatDuration(runDuration(run.created_at, run.finished_at, lastEventAt))],
   ];
@@ -22,11 +23,11 @@ export function RunFigures({ followed }: { followed: FollowedRun }) {
           </div>
         ))}
       </dl>
-      <TokenChart followed={followed} />
+      {createdHere && <PartChart followed={followed} />}
       {!createdHere && run !== undefined && (
         <p class="note">
-          {isFinal(run.status) ? 'Read from the log: ' : 'Joined while running: '}the times are those of reading, not of
-          the run.
+          The page reads this run from the server's log. Changes of status and messages have the server's times; the log
+          has no times for other events.
         </p>
       )}
     </div>
@@ -39,14 +40,14 @@ const runDuration = (created: string, finished: string | undefined, readFor: num
 const width = 320;
 const height = 56;
 
-/** Tokens over time, with a mark at the first one. */
-function TokenChart({ followed }: { followed: FollowedRun }) {
+/** Parts over time, with a mark at the first one. */
+function PartChart({ followed }: { followed: FollowedRun }) {
   const { tokens, tokenCount, firstTokenAt, rate } = followed.record;
   if (tokenCount === 0 || firstTokenAt === undefined) return null;
   const { bars, width: step, peak } = tokens;
   const highest = Math.max(...bars);
   const barWidth = width / Math.max(bars.length, 12);
-  const description = `${formatNumber(tokenCount)} tokens${rate === undefined ? '' : `, ${formatNumber(rate)} per second`}; the first after ${formatDuration(firstTokenAt)}`;
+  const description = `${formatNumber(tokenCount)} parts${rate === undefined ? '' : `, ${formatNumber(rate)} per second`}; the first after ${formatDuration(firstTokenAt)}`;
   const mark = Math.min((firstTokenAt / step) * barWidth, width - 1);
   return (
     <figure class="chart">
@@ -68,7 +69,9 @@ function TokenChart({ followed }: { followed: FollowedRun }) {
       </svg>
       <figcaption>
         <span>{formatDuration(step)} a bar</span>
-        <span>peak {formatNumber(peak)} tokens/s</span>
+        <span>
+          at most {formatNumber(peak)} {peak === 1 ? 'part' : 'parts'} in a second
+        </span>
       </figcaption>
     </figure>
   );

@@ -1,69 +1,99 @@
-import { useEffect, useId, useState } from 'preact/hooks';
-import { catchError, defer, EMPTY, exhaustMap } from 'rxjs';
+import { useEffect, useId, useMemo, useState } from 'preact/hooks';
 import type { Run, RunStatus } from '../../client/client.ts';
+import { reasonOf } from '../../client/client-error.ts';
+import { textOf } from '../../core/parts.ts';
 import { transitions } from '../../core/run-state.ts';
-import { pollWhileVisible } from '../catalog.ts';
-import { formatDuration, formatTime } from '../format.ts';
+import type { RunSummary } from '../../schema/run.ts';
+import { formatDuration } from '../format.ts';
 import { usePlayground } from '../playground.ts';
-import { ScrollBox } from './scroll-box.tsx';
+import type { Route } from '../router.ts';
+import { RunList } from '../run-list.ts';
+import { RelativeTime } from './relative-time.tsx';
 import { StatusBadge } from './status-badge.tsx';
 
-const pollInterval = 2_000; // milliseconds
-const limit = 50;
 const statuses = Object.keys(transitions);
-const isStatus = (text: string): text is RunStatus => statuses.includes(text);
+const isStatus = (text: string | undefined): text is RunStatus => text !== undefined && statuses.includes(text);
 
-/** The newest runs of the server, filtered by agent and status, refreshed while the tab is visible. */
+/** The runs of the server, newest first, live; the filters are in the address. */
 export function RunsTable() {
-  const { client, catalog } = usePlayground();
-  const [agent, setAgent] = useState('');
-  const [status, setStatus] = useState<RunStatus | ''>('');
-  const [runs, setRuns] = useState<readonly Run[]>();
+  const { client, catalog, router, runChanges } = usePlayground();
+  const { ofAgent, status: given, search = '' } = router.route.value;
+  const status = isStatus(given) ? given : undefined;
+  const list = useMemo(
+    () => new RunList(client, runChanges, { agent_name: ofAgent, status }),
+    [client, runChanges, ofAgent, status],
+  );
   useEffect(() => {
-    const load = defer(() =>
-      client.runs({ limit, ...(agent && { agent_name: agent }), ...(status && { status }) }),
-    ).pipe(catchError(() => EMPTY));
-    const polling = pollWhileVisible(pollInterval)
-      .pipe(exhaustMap(() => load))
-      .subscribe((page) => setRuns(page.runs));
-    return () => polling.unsubscribe();
-  }, [client, agent, status]);
+    const subscription = list.start();
+    return () => subscription.unsubscribe();
+  }, [list]);
+  const rows = list.rows.value;
+  const found = rows?.filter((run) => includes(run, search));
+  const agents = catalog.agents.value?.map(({ name }) => name) ?? [];
   return (
-    <section class="runs" aria-labelledby="runs-title">
+    <section class="page runs" aria-labelledby="runs-title">
       <div class="row">
         <h2 id="runs-title">Runs</h2>
+        <SearchBox value={search} onChange={(value) => router.replace({ search: value })} />
         <Filter
           label="Agent"
-          options={catalog.agents.value?.map(({ name }) => name) ?? []}
-          value={agent}
-          onChange={setAgent}
+          // An address may name an agent that the server no longer has.
+          options={ofAgent === undefined || agents.includes(ofAgent) ? agents : [ofAgent, ...agents]}
+          value={ofAgent ?? ''}
+          onChange={(value) => router.push({ ofAgent: value })}
         />
         <Filter
           label="Status"
           options={statuses}
-          value={status}
-          onChange={(value) => setStatus(isStatus(value) ? value : '')}
+          value={status ?? ''}
+          onChange={(value) => router.push({ status: value })}
         />
       </div>
-      {runs === undefined && <p class="note">Loading…</p>}
-      {runs?.length === 0 && (
-        <div class="empty">
-          <p>{agent || status ? 'No run matches these filters.' : 'No runs yet.'}</p>
-        </div>
-      )}
-      {runs !== undefined && runs.length > 0 && <Table runs={runs} />}
+      {found === undefined && <p class="note">Loading…</p>}
+      {found?.length === 0 && <p class="empty">{reasonForNone({ ofAgent, status, search })}</p>}
+      {found !== undefined && found.length > 0 && <Table runs={found} />}
+      {rows !== undefined && <Older list={list} count={rows.length} search={search} />}
     </section>
   );
 }
 
+/** Whether the text occurs in what the row shows, or in its ids. */
+function includes(run: RunSummary, search: string): boolean {
+  const { run_id, session_id, agent_name, title } = run;
+  const text = [title, agent_name, run_id, session_id, detailOf(run)].join('\n').toLowerCase();
+  return text.includes(search.trim().toLowerCase());
+}
+
+/** The error of a failed run, or the question of an awaiting one. */
+function detailOf({ error, await_request }: Run): string | undefined {
+  if (error !== undefined) return `${reasonOf(error)}: ${error.message}`;
+  return await_request && `Asks: ${textOf(await_request.message)}`;
+}
+
+function reasonForNone({ ofAgent, status, search }: Partial<Route>): string {
+  if (search?.trim()) return `No loaded run contains “${search.trim()}”.`;
+  return ofAgent || status ? 'No run matches these filters.' : 'No runs yet. Send an agent a message to start one.';
+}
+
 interface FilterProps {
   readonly label: string;
-  readonly options: readonly string[];
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
-function Filter({ label, options, value, onChange }: FilterProps) {
+function SearchBox({ value, onChange }: Omit<FilterProps, 'label'>) {
+  return (
+    <input
+      type="search"
+      aria-label="Search the runs"
+      placeholder="Search input, error or id"
+      value={value}
+      onInput={({ currentTarget }) => onChange(currentTarget.value)}
+    />
+  );
+}
+
+function Filter({ label, options, value, onChange }: FilterProps & { readonly options: readonly string[] }) {
   const id = useId();
   return (
     <div class="filter">
@@ -78,40 +108,92 @@ function Filter({ label, options, value, onChange }: FilterProps) {
   );
 }
 
-function Table({ runs }: { runs: readonly Run[] }) {
-  const { router } = usePlayground();
+const columns = ['Status', 'Agent', 'Input', 'Started', 'Duration'];
+
+function Table({ runs }: { runs: readonly RunSummary[] }) {
   return (
-    <ScrollBox class="wide" label="Runs">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Status</th>
-            <th scope="col">Agent</th>
-            <th scope="col">Run</th>
-            <th scope="col">Created</th>
-            <th scope="col">Duration</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map(({ run_id, agent_name, session_id, status, created_at, finished_at }) => (
-            <tr key={run_id} data-status={status}>
-              <td>
-                <StatusBadge status={status} />
-              </td>
-              <td>{agent_name}</td>
-              <td>
-                <a href={router.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' })}>
-                  …{run_id.slice(-8)}
-                </a>
-              </td>
-              <td>
-                <time dateTime={created_at}>{formatTime(created_at)}</time>
-              </td>
-              <td>{formatDuration((finished_at ? Date.parse(finished_at) : Date.now()) - Date.parse(created_at))}</td>
-            </tr>
+    <table>
+      <thead>
+        <tr>
+          {columns.map((name) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
           ))}
-        </tbody>
-      </table>
-    </ScrollBox>
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((run) => (
+          <Row key={run.run_id} run={run} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ run }: { run: RunSummary }) {
+  const { router } = usePlayground();
+  const { run_id, agent_name, session_id, status, created_at, title } = run;
+  const href = router.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' });
+  const detail = detailOf(run);
+  return (
+    // The link is the control; the row is a larger target for pointers.
+    <tr
+      data-status={status}
+      onClick={({ target }) => {
+        const isLink = target instanceof Element && target.closest('a') !== null;
+        if (!isLink && getSelection()?.isCollapsed !== false) location.hash = href;
+      }}
+    >
+      <td>
+        <StatusBadge status={status} />
+      </td>
+      <td class="agent">{agent_name}</td>
+      <td class="input">
+        <a href={href}>{title.trim() || `Run …${run_id.slice(-8)}`}</a>
+        {detail !== undefined && (
+          <p class="detail" title={detail}>
+            {detail}
+          </p>
+        )}
+      </td>
+      <td class="time">
+        <RelativeTime time={created_at} />
+      </td>
+      <td class="time">
+        <Duration run={run} />
+      </td>
+    </tr>
+  );
+}
+
+/** From creation to the end, or until now. */
+function Duration({ run: { created_at, finished_at } }: { run: RunSummary }) {
+  const { clock } = usePlayground();
+  const end = finished_at === undefined ? clock.now.value : Date.parse(finished_at);
+  return <span>{formatDuration(Math.max(0, end - Date.parse(created_at)))}</span>;
+}
+
+/** Loads the next page of older runs. A search looks only at loaded runs, and says so. */
+function Older({ list, count, search }: { list: RunList; count: number; search: string }) {
+  const [problem, setProblem] = useState<string>();
+  const load = async (): Promise<void> => {
+    try {
+      setProblem(undefined);
+      await list.loadOlder();
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <footer class="row older">
+      {list.older.value !== undefined && (
+        <button type="button" onClick={() => void load()}>
+          Load older runs
+        </button>
+      )}
+      {search.trim() !== '' && <span class="note">Searched {count} loaded runs.</span>}
+      {problem !== undefined && <span class="problem">{problem}</span>}
+    </footer>
   );
 }

@@ -46,8 +46,16 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
           </button>
         ))}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the ARIA pattern of tabs has a focusable panel. */}
-      <div class="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${selected}`} tabIndex={0}>
+      <div
+        // A new element for each tab, which begins at its top.
+        key={selected}
+        class="panel"
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-tab-${selected}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the ARIA pattern of tabs has a focusable panel.
+        tabIndex={0}
+      >
         {tabs[selected]?.panel()}
       </div>
     </>

@@ -1,0 +1,62 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { CodeTree } from '../highlighter.ts';
+import { CopyButton } from './copy-button.tsx';
+import { ScrollBox } from './scroll-box.tsx';
+
+/** Characters of code that is highlighted; more would block the page. */
+const maxHighlighted = 20_000;
+/** Milliseconds without a change after which code is highlighted: while it streams, it changes with each token. */
+const settled = 150;
+
+/** A block of code with its language, a button that copies it, and highlighting. */
+export function CodeBlock({ code, language }: { code: string; language: string }) {
+  const [highlighted, setHighlighted] = useState<{ readonly code: string; readonly tree: CodeTree }>();
+  useEffect(() => {
+    if (language === '' || code.length > maxHighlighted) return;
+    let wanted = true;
+    const timer = setTimeout(() => {
+      import('../highlighter.ts').then(
+        ({ highlight }) => {
+          const tree = wanted ? highlight(language.toLowerCase(), code) : undefined;
+          if (tree !== undefined) setHighlighted({ code, tree });
+        },
+        // Without a connection, the code stays as it is.
+        () => {},
+      );
+    }, settled);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [code, language]);
+  return (
+    <div class="code-block">
+      <div class="bar">
+        <span>{language || 'text'}</span>
+        <CopyButton label="Copy the code" text={() => code} />
+      </div>
+      <ScrollBox class="code" label={language ? `${language} code` : 'Code'}>
+        <pre>
+          <code>{highlighted?.code === code ? childrenOf(highlighted.tree) : code}</code>
+        </pre>
+      </ScrollBox>
+    </div>
+  );
+}
+
+type Node = CodeTree['children'][number];
+
+const childrenOf = ({ children }: { readonly children: readonly Node[] }): ComponentChildren => children.map(render);
+
+/** The class names are the library's own. */
+function render(node: Node, index: number): ComponentChildren {
+  if (node.type === 'text') return node.value;
+  if (node.type !== 'element') return null;
+  const { className } = node.properties;
+  return (
+    <span key={`${index}`} class={Array.isArray(className) ? className.join(' ') : undefined}>
+      {childrenOf(node)}
+    </span>
+  );
+}
