@@ -7,7 +7,12 @@ export default defineAgent(
     description: 'Asks for approval before it acts.',
     input_content_types: ['text/plain'],
     output_content_types: ['text/plain'],
-    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'human-in-the-loop'] },
+    metadata: {
+      license: 'MIT',
+      programming_language: 'TypeScript',
+      tags: ['example', 'human-in-the-loop'],
+      examples: ['Open the sluice', 'Send the invoice to Ada'],
+    },
   },
   async function* (input, context) {
     const action = textOf(input);

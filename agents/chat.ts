@@ -1,45 +1,57 @@
 import OpenAI from 'openai';
 import { AgentError, defineAgent, type Message, type MessagePart, textOf, trajectory } from 'rivulet';
-import { concatMap, concatWith, EMPTY, map, Observable, of, switchMap, toArray } from 'rxjs';
+import { concatMap, concatWith, EMPTY, from, map, Observable, of, switchMap, toArray } from 'rxjs';
 import { calculate, calculator } from './_calculate.ts';
+import { findModel, localOllama, type Missing, type Model } from './_model.ts';
 
 const maxRounds = 8;
 
-/** Sends the session to a language model, and streams its answer token by token. */
-export default defineAgent(
-  {
-    name: 'chat',
-    description: 'Talks with any language model behind an OpenAI-compatible server, and can calculate.',
-    input_content_types: ['text/*', 'image/*'],
-    output_content_types: ['text/plain'],
-    metadata: {
-      license: 'MIT',
-      programming_language: 'TypeScript',
-      tags: ['example', 'llm', 'tools'],
-      recommended_models: ['llama3.2'],
+/** What the manifest says of the model: it is the first that a user reads. */
+const descriptionFor = (found: Model | Missing): string =>
+  'missing' in found ? `Not ready. ${found.missing}` : `Talks with ${found.name} at ${found.place}, and can calculate.`;
+
+/**
+ * Sends the session to a language model, and streams its answer token by token. The description says whether there is
+ * a model. It is looked for again in each run, because Ollama may have been started meanwhile.
+ */
+export const createChat = async (ollama = localOllama) =>
+  defineAgent(
+    {
+      name: 'chat',
+      description: descriptionFor(await findModel(process.env, ollama)),
+      input_content_types: ['text/*', 'image/*'],
+      output_content_types: ['text/plain'],
+      metadata: {
+        license: 'MIT',
+        programming_language: 'TypeScript',
+        tags: ['example', 'llm', 'tools'],
+        examples: ['Explain backpressure in three sentences', 'What is 17 % of 2,340?'],
+        recommended_models: ['llama3.2'],
+      },
     },
-  },
-  (input, context) =>
-    context.session.history.pipe(
-      concatWith(input),
-      map(toChat),
-      toArray(),
-      // A step: after a crash or a deploy, the answer so far is in the journal, and the model continues from there.
-      switchMap((messages) =>
-        context.step(
-          'answer',
-          () => answer(messages, context.signal),
-          (before) => answer([...messages, ...continuation(before)], context.signal),
+    (input, context) =>
+      context.session.history.pipe(
+        concatWith(input),
+        map(toChat),
+        toArray(),
+        // A step: after a crash or a deploy, the answer so far is in the journal, and the model continues from there.
+        switchMap((messages) =>
+          context.step(
+            'answer',
+            () => answerOfModel(ollama, messages, context.signal),
+            (before) => answerOfModel(ollama, [...messages, ...continuation(before)], context.signal),
+          ),
         ),
+        concatMap((output) => {
+          if (typeof output === 'string' || !('tokens' in output)) return of(output);
+          context.usage(output);
+          return EMPTY;
+        }),
       ),
-      concatMap((output) => {
-        if (typeof output === 'string' || !('tokens' in output)) return of(output);
-        context.usage(output);
-        return EMPTY;
-      }),
-    ),
-  { durable: true },
-);
+    { durable: true },
+  );
+
+export default await createChat();
 
 /** A token, a tool call, or the number of tokens used. */
 type Answer = string | MessagePart | { tokens: number };
@@ -55,12 +67,26 @@ function continuation(before: readonly Answer[]): OpenAI.ChatCompletionMessagePa
       ];
 }
 
+const answerOfModel = (
+  ollama: string,
+  messages: OpenAI.ChatCompletionMessageParam[],
+  signal: AbortSignal,
+): Observable<Answer> =>
+  from(findModel(process.env, ollama)).pipe(
+    switchMap((found) => {
+      if ('missing' in found) throw new AgentError('llm_unreachable', found.missing);
+      return answer(found, messages, signal);
+    }),
+  );
+
 /** Cold: subscribing sends the request, unsubscribing aborts it. */
-function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSignal): Observable<Answer> {
+function answer(
+  { baseURL, apiKey, name }: Model,
+  messages: OpenAI.ChatCompletionMessageParam[],
+  signal: AbortSignal,
+): Observable<Answer> {
   return new Observable((subscriber) => {
-    const { OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL } = process.env;
-    const baseURL = OPENAI_BASE_URL || 'http://127.0.0.1:11434/v1';
-    const client = new OpenAI({ baseURL, apiKey: OPENAI_API_KEY || 'none', maxRetries: 0 });
+    const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
     const tool = async (args: string): Promise<unknown> => {
       const { input: tool_input, output: tool_output } = await calculate(args);
       subscriber.next(trajectory({ message: 'Calculated.', tool_name: calculator.name, tool_input, tool_output }));
@@ -69,7 +95,7 @@ function answer(messages: OpenAI.ChatCompletionMessageParam[], signal: AbortSign
     const runner = client.chat.completions
       .runTools(
         {
-          model: OPENAI_MODEL || 'llama3.2',
+          model: name,
           messages,
           stream: true,
           stream_options: { include_usage: true },

@@ -76,6 +76,7 @@ export const createDemo = (pace = 25) =>
         license: 'MIT',
         programming_language: 'TypeScript',
         tags: ['example', 'tour'],
+        examples: ['Plan a river trip', 'Which river is the longest?'],
         capabilities: [{ name: 'Tour', description: 'Steps, citations, a chart, a form, a file and memory.' }],
       },
     },

@@ -6,7 +6,12 @@ export default defineAgent(
   {
     name: 'echo',
     description: 'Returns each message it receives.',
-    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example'] },
+    metadata: {
+      license: 'MIT',
+      programming_language: 'TypeScript',
+      tags: ['example'],
+      examples: ['Hello, **world**'],
+    },
   },
   (input) => from(input),
 );

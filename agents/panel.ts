@@ -29,6 +29,7 @@ export default defineAgent(
       license: 'MIT',
       programming_language: 'TypeScript',
       tags: ['example', 'composition'],
+      examples: ['The river rises in the hills. The river feeds the lake. The lake feeds the town.'],
       dependencies: [
         { type: 'agent', name: 'echo' },
         { type: 'agent', name: 'summarize' },

@@ -5,6 +5,12 @@ import { textRank } from './_text-rank.ts';
 
 const maxSentences = 500; // ranking compares each pair
 
+const rivers =
+  'A river begins at a source: a spring, a lake or the end of a glacier. Rain and melting snow feed the river on its way. ' +
+  'Smaller rivers join it and carry sand and stones into it. Where the land is steep, the river cuts a valley. ' +
+  'Where the land is flat, the river slows down and leaves the sand and the stones behind. ' +
+  'Most rivers end in the sea, where the sand that a river carries forms a delta.';
+
 /** Selects the most important sentences of the text, and cites their sources. */
 export default defineAgent(
   {
@@ -12,7 +18,12 @@ export default defineAgent(
     description: 'Summarizes text by its own most telling sentences, each with a citation.',
     input_content_types: ['text/plain', 'text/markdown'],
     output_content_types: ['text/plain'],
-    metadata: { license: 'MIT', programming_language: 'TypeScript', tags: ['example', 'citations'] },
+    metadata: {
+      license: 'MIT',
+      programming_language: 'TypeScript',
+      tags: ['example', 'citations'],
+      examples: [{ title: 'Summarize a text about rivers', prompt: rivers }],
+    },
   },
   (input) =>
     from(input.flatMap(({ parts }) => parts)).pipe(

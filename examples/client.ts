@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { fileURLToPath } from 'node:url';
-import { type Client, createClient, type Run, text, textOf } from 'rivulet/client';
+import { type Client, createClient, messageText, type Run, text } from 'rivulet/client';
 import type { Observable } from 'rxjs';
 
 /** A live UI: the output so far, each time that it grows. The client reconnects by itself. */
@@ -25,14 +25,25 @@ export async function talk(
   return run;
 }
 
-const questionOf = ({ await_request }: Run): string => (await_request ? textOf(await_request.message) : '');
+const questionOf = ({ await_request }: Run): string => (await_request ? messageText(await_request.message) : '');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [url = 'http://127.0.0.1:8000', agent = 'approve', input = 'paint the fence'] = process.argv.slice(2);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // At the end of its input, the example stops asking; the run still awaits a reply.
+  const closed = new AbortController();
+  terminal.once('close', () => closed.abort());
   const print = (piece: string): void => void process.stdout.write(piece);
-  const run = await talk(createClient({ url }), agent, input, print, (question) => terminal.question(`${question} `));
-  terminal.close();
-  process.stderr.write(`${run?.status}\n`);
-  process.exitCode = run?.status === 'completed' ? 0 : 1;
+  const answer = (question: string): Promise<string> => terminal.question(`${question} `, { signal: closed.signal });
+  try {
+    const run = await talk(createClient({ url }), agent, input, print, answer);
+    process.stderr.write(`${run?.status}\n`);
+    process.exitCode = run?.status === 'completed' ? 0 : 1;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(closed.signal.aborted ? '\nThere is no more input; the run awaits a reply.\n' : `${reason}\n`);
+    process.exitCode = 1;
+  } finally {
+    terminal.close();
+  }
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource react */
 import { type FormEvent, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { type Client, createClient, type Run, textOf } from 'rivulet/client';
+import { type Client, createClient, messageText, type Run } from 'rivulet/client';
 import { useRun } from 'rivulet/react';
 
 function Answer({ client, run_id }: { client: Client; run_id: string }) {
@@ -9,10 +9,10 @@ function Answer({ client, run_id }: { client: Client; run_id: string }) {
   const failure = error ?? run?.error;
   return (
     <section>
-      <p>{run?.output.map(textOf).join('\n\n')}</p>
+      <p>{run?.output.map(messageText).join('\n\n')}</p>
       {failure && <p role="alert">{failure.message}</p>}
       {run?.await_request && (
-        <Say label={textOf(run.await_request.message)} onSay={(reply) => client.resume(run_id, reply)} />
+        <Say label={messageText(run.await_request.message)} onSay={(reply) => client.resume(run_id, reply)} />
       )}
     </section>
   );

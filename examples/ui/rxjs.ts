@@ -1,4 +1,4 @@
-import { type Client, createClient, type Run, textOf, toRun } from 'rivulet/client';
+import { type Client, createClient, messageText, type Run, toRun } from 'rivulet/client';
 import {
   catchError,
   concatMap,
@@ -51,7 +51,7 @@ export function chat(client: Client, agent: string, inputs: Observable<string>):
 
 function answerOf({ output, await_request, error }: Run): string {
   const messages = await_request === undefined ? output : [...output, await_request.message];
-  const texts = messages.map(textOf);
+  const texts = messages.map(messageText);
   return [...texts, ...(error === undefined ? [] : [error.message])].join('\n\n');
 }
 

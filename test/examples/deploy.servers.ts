@@ -130,7 +130,7 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
       const onBreak = (): void => {
         breaks += 1;
       };
-      const client = createClient({ url, reconnect: { retries: 100, onBreak } });
+      const client = createClient({ url, reconnect: { retries: 100, firstRetries: 100, onBreak } });
       const { run_id } = await client.start('count', 'hi');
       // Two at each node, so that at least two lose their connection.
       const readers = Array.from({ length: 6 }, () => readRun(client.watch(run_id)));

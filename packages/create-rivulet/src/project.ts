@@ -1,0 +1,63 @@
+import rivulet from '../../../package.json' with { type: 'json' };
+import { firstAgent } from '../../../src/cli/first-agent.ts';
+import { type PackageManager, programCommand, scriptCommand, settings } from './package-manager.ts';
+
+const agent = 'hello';
+
+/** The files of a new project, by path. Its versions are those with which this version of Rivulet is tested. */
+export const projectFiles = (name: string, manager: PackageManager): Readonly<Record<string, string>> => ({
+  'package.json': json({
+    name,
+    version: '0.1.0',
+    private: true,
+    type: 'module',
+    scripts: { start: 'rivulet serve', dev: 'rivulet serve --watch', test: 'vitest run', check: 'tsc' },
+    dependencies: { rivulet: rivulet.version, rxjs: rivulet.dependencies.rxjs },
+    devDependencies: {
+      '@types/node': rivulet.devDependencies['@types/node'],
+      typescript: rivulet.devDependencies.typescript,
+      vitest: rivulet.devDependencies.vitest,
+    },
+    ...(manager.name === 'npm' && { allowScripts: rivulet.allowScripts }),
+  }),
+  'tsconfig.json': json({
+    compilerOptions: {
+      target: 'es2023',
+      module: 'nodenext',
+      types: ['node'],
+      strict: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: true,
+      noEmit: true,
+    },
+    include: ['agents'],
+  }),
+  ...firstAgent(agent),
+  ...settings(manager, rivulet.allowScripts),
+  '.gitignore': 'node_modules/\ndata/\n.env\n*.log\n',
+  'README.md': readme(name, manager),
+});
+
+const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** A name for package.json: the folder's, in the characters that npm accepts. */
+export const packageName = (folder: string): string =>
+  folder
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[._-]+|-+$/g, '')
+    .slice(0, 214) || 'my-agents';
+
+const readme = (name: string, manager: PackageManager): string => `# ${name}
+
+Agents on [Rivulet](https://www.npmjs.com/package/rivulet).
+
+| Command | Does |
+| --- | --- |
+| \`${manager.name} install\` | installs the packages |
+| \`${scriptCommand(manager, 'dev')}\` | serves \`agents/\` at http://127.0.0.1:8000, and loads them again when they change |
+| \`${programCommand(manager)} rivulet run ${agent} Ada\` | runs the agent \`${agent}\` on the terminal |
+| \`${programCommand(manager)} rivulet new NAME\` | adds an agent and its test |
+| \`${scriptCommand(manager, 'test')}\` | runs the tests |
+| \`${scriptCommand(manager, 'check')}\` | checks the types |
+`;

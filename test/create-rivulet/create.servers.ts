@@ -1,0 +1,80 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+const pnpm = ['npm', 'exec', '--yes', '--package=pnpm@12.21.0', '--', 'pnpm'];
+let folder: string;
+
+/** Runs a command as a user does, without the variables that npm sets for this test. */
+async function run(cwd: string, [program = '', ...args]: string[], more: Record<string, string> = {}): Promise<string> {
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', NO_COLOR: '1', CI: 'true', ...more };
+  const { stdout, stderr } = await promisify(execFile)(program, args, { cwd, env });
+  return stdout + stderr;
+}
+
+/** The answer of the project's agent, from its own server. */
+async function answerOf(project: string): Promise<string> {
+  const server = spawn('node_modules/.bin/rivulet', ['serve', '--port', '0', '--store', 'memory:'], { cwd: project });
+  try {
+    let shown = '';
+    for await (const chunk of server.stdout) {
+      shown += chunk;
+      const url = /listening at (http:\S+) .*curl/s.exec(shown)?.[1];
+      if (url === undefined) continue;
+      const response = await fetch(`${url}/runs`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ agent_name: 'hello', input: [{ parts: [{ content: 'Ada' }] }] }),
+      });
+      return (await response.json()).output[0].parts.map(({ content }: { content: string }) => content).join('');
+    }
+    throw new Error(`the server ended: ${shown}`);
+  } finally {
+    const exit = once(server, 'exit');
+    server.kill();
+    await exit;
+  }
+}
+
+// Each installation downloads some 150 packages.
+describe('a project of create-rivulet, with the packages as they are published', { timeout: 600_000 }, () => {
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'create-rivulet-'));
+    const packages = [root, join(root, 'packages/create-rivulet')];
+    await run(folder, ['npm', 'pack', '--ignore-scripts', ...packages]);
+  }, 120_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Makes a project, which takes Rivulet from the packed file, because the registry may have another one. */
+  const create = async (name: string, userAgent: string): Promise<string> => {
+    // npm sets the variable for what it runs, so the other package manager is named behind it.
+    const command = ['env', `npm_config_user_agent=${userAgent}`, 'create-rivulet', name];
+    await run(folder, ['npm', 'exec', '--yes', '--package=./create-rivulet-0.1.0.tgz', '--', ...command]);
+    const project = join(folder, name);
+    await run(project, ['npm', 'pkg', 'set', 'dependencies.rivulet=file:../rivulet-0.1.0.tgz']);
+    return project;
+  };
+
+  it('installs with npm without a warning, passes its test and tsc, and answers', async () => {
+    const project = await create('with-npm', 'npm/11.0.0 node/v20.19.0');
+    const report = await run(project, ['npm', 'install', '--engine-strict', '--no-audit', '--no-fund']);
+    expect(report).not.toMatch(/EBADENGINE|deprecated|install-scripts/);
+    expect(await run(project, ['npm', 'test'])).toMatch(/Tests +1 passed \(1\)/);
+    expect(await run(project, ['npx', 'tsc', '--noEmit'])).not.toContain('error');
+    expect(await answerOf(project)).toBe('Hello, you said: Ada');
+  });
+
+  it('installs with pnpm, passes its test and tsc, and answers', async () => {
+    const project = await create('with-pnpm', 'pnpm/12.21.0 npm/? node/v20.19.0');
+    const store = { npm_config_store_dir: join(folder, 'pnpm-store') };
+    expect(await run(project, [...pnpm, 'install'], store)).not.toMatch(/unsupported engine/i);
+    expect(await run(project, [...pnpm, 'test'], store)).toMatch(/Tests +1 passed \(1\)/);
+    expect(await run(project, [...pnpm, 'check'], store)).not.toContain('error');
+    expect(await answerOf(project)).toBe('Hello, you said: Ada');
+  });
+});
