@@ -1,17 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-// vitest 5 prints failures with Map.groupBy, which Node 20 lacks; without it, a failing test would hide its reason.
-if (!('groupBy' in Map)) {
-  Object.defineProperty(Map, 'groupBy', {
-    value<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
-      const groups = new Map<K, T[]>();
-      for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
-      return groups;
-    },
-  });
-}
-
 export default defineConfig({
   resolve: {
     // Tests, agents and examples say `rivulet`, as users do, and get the sources.

@@ -6,13 +6,13 @@ const root = resolve(import.meta.dirname, '..');
 const page = readFileSync(resolve(root, 'CONTRIBUTING.md'), 'utf8');
 const journeys = page.slice(page.indexOf('## Journeys'), page.indexOf('## Words'));
 
-/** Each file of the journeys, and the names that stand behind it. */
-const stations = [...journeys.matchAll(/`([\w./-]+\.ts)`\s+\(((?:`\w+`(?:,\s+)?)+)\)/g)].map(
-  ([, file = '', names = '']) => ({
+/** Each file of a text, and the names that stand behind it. */
+const stationsOf = (text: string) =>
+  [...text.matchAll(/`([\w./-]+\.ts)`\s+\(((?:`\w+`(?:,\s+)?)+)\)/g)].map(([, file = '', names = '']) => ({
     file,
     names: [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
-  }),
-);
+  }));
+const stations = stationsOf(journeys);
 
 describe('the map in CONTRIBUTING', () => {
   it('names folders that there are', () => {
@@ -30,6 +30,13 @@ describe('the map in CONTRIBUTING', () => {
       return names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text)).map((name) => `${file} has no ${name}`);
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('takes a token back to a lower layer at most twice', () => {
+    const [, token = ''] = journeys.split('\n- ');
+    const layers = stationsOf(token).map(({ file }) => ['core', 'engine', 'http'].indexOf(file.split('/')[0] ?? ''));
+    expect([layers.at(0), layers.at(-1), layers.includes(-1)]).toEqual([0, 2, false]);
+    expect(layers.filter((layer, at) => layer < (layers[at - 1] ?? 0)).length).toBeLessThanOrEqual(2);
   });
 
   it('leaves out no room of the engine', () => {

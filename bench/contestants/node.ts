@@ -18,7 +18,7 @@ const app = await createServer({
   agents,
   store,
   dispatcher: await openDispatcher(url, { slots: 10_000, lease: limits.lease, onError: console.error }),
-  works: role !== 'serves',
+  worker: role !== 'serves',
   limits,
   docs: false,
   playground: false,

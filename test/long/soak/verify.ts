@@ -1,4 +1,5 @@
-import { type Event, fold, isFinal, type Message, type Run, type Session } from '../../../src/index.ts';
+import { type Event, fold, isFinal, type Message, type Run, type Session, transcriptOf } from '../../../src/index.ts';
+import { withoutInput } from '../../support/details.ts';
 import { markOf, outputProblem } from './expected-output.ts';
 import type { Known, Ledger } from './ledger.ts';
 import type { Faults } from './measurements.ts';
@@ -73,7 +74,7 @@ async function readFromAll(
     const received = known === undefined ? log : `{"events":[${known.lines.join(',')}]}`;
     if (log !== received)
       faults.add('the log differs from the received events', `${place}: ${difference(log, received)}`);
-    const run: Run = JSON.parse(await getFromAll(`/runs/${run_id}`, place, nodes, faults));
+    const run = withoutInput<Run>(JSON.parse(await getFromAll(`/runs/${run_id}`, place, nodes, faults)));
     return { run, events: JSON.parse(log).events, order };
   } catch (error) {
     faults.add('a run cannot be read', `${place}: ${error instanceof Error ? error.message : error}`);
@@ -165,11 +166,12 @@ async function checkSession(
       const { key }: Order = JSON.parse(messages[at]?.parts[0]?.content ?? '{}');
       const run = missing.get(key);
       missing.delete(key);
-      const output = messages.slice(at + 1, at + 1 + (run?.output.length ?? 0));
-      if (run === undefined || canonical(output) !== canonical(run.output)) {
+      const turn = run === undefined ? [] : transcriptOf(run);
+      const stored = messages.slice(at + 1, at + 1 + turn.length);
+      if (run === undefined || canonical(stored) !== canonical(turn)) {
         return faults.add('a session has a wrong history', `${place} at ${at}: ${JSON.stringify(messages.slice(at))}`);
       }
-      at += 1 + output.length;
+      at += 1 + turn.length;
     }
     for (const run of missing.values()) faults.add('a session lacks messages', `${place}, run ${run.run_id}`);
     const turns = completed.flatMap(({ events }) => tokensOf(events).filter((token) => token.startsWith('turn:')));
