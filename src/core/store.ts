@@ -5,9 +5,14 @@ import type { RunStatus } from '../schema/run.ts';
 export interface RunRow {
   readonly run_id: string;
   readonly agent_name: string;
+  /** The session's key (`sessionKey`): its owner and the id that clients use. So in this whole port. */
   readonly session_id: string;
-  /** The principal that made the run; null while there is no authentication. */
+  /** The owner (`ownerOf`) of the run and its session; null where it was made without authentication. */
   readonly owner: string | null;
+  /** The principal that made the run, as JSON; null where it was made without authentication. */
+  readonly principal: string | null;
+  /** The W3C trace context of the run's last span, `traceparent` or `traceparent tracestate`; null without traces. */
+  readonly trace: string | null;
   /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */
   readonly epoch: number;
   readonly status: RunStatus;
@@ -55,7 +60,7 @@ export interface SessionRow {
 
 /** A client's Idempotency-Key, and the result of its first request. */
 export interface Key {
-  /** The kind of request: creating runs, or resuming one of them. */
+  /** The owner, and the kind of request: creating runs, or resuming one of them. */
   readonly scope: string;
   readonly key: string;
   /** The hash of the request's body, without the mode. */
@@ -121,6 +126,7 @@ export interface RunFilter {
   readonly agent_name?: string;
   readonly session_id?: string;
   readonly status?: RunStatus;
+  readonly owner?: string;
 }
 
 /** Sums over the ended runs of an agent, without cancelled ones. */
@@ -186,7 +192,10 @@ export interface Store {
   session(session_id: string): Promise<SessionRow | undefined>;
   /** Several resources in one call; undefined for each that the store does not have. */
   resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]>;
-  figures(agent_names: readonly string[]): Promise<AgentFigures[]>;
+  /** The figures of agents: over all runs, or over those of one owner. */
+  figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]>;
+  /** The keys of some sessions of an owner. */
+  sessionsOf(owner: string, limit: number): Promise<string[]>;
   /**
    * Removes a run and its messages in the session; `sweep` clears its log in steps. Returns false, and changes nothing,
    * if the run is not final.
@@ -197,6 +206,8 @@ export interface Store {
    * steps. Returns false, and changes nothing, if one of its runs is not final.
    */
   removeSession(session_id: string): Promise<boolean>;
+  /** Removes what an owner has beside its sessions and their runs: its idempotency keys and its figures. */
+  removeOwner(owner: string): Promise<void>;
   /** Removes some of the expired data, in a few milliseconds at most. Returns whether there is more. */
   sweep(before: Retention): Promise<boolean>;
   /**

@@ -193,6 +193,8 @@ const newRow = (
   agent_name: manifest.name,
   session_id,
   owner: null,
+  principal: null,
+  trace: null,
   epoch: 1,
   status: 'created',
   title: titleOf(input),
