@@ -36,7 +36,7 @@ import {
 import { fail, RivuletError } from './core/errors.ts';
 import { reasonOf } from './core/json.ts';
 import { isFinal, isSettled } from './core/run-state.ts';
-import type { Engine } from './engine/engine.ts';
+import type { Access } from './engine/access.ts';
 import { newId } from './engine/ids.ts';
 import type { CursorOptions } from './engine/log/cursor.ts';
 import { JsonSize } from './http/json-size.ts';
@@ -49,7 +49,7 @@ import type { Run, RunDetails, RunStatus, RunSummary } from './schema/run.ts';
 import type { Session } from './schema/session.ts';
 
 export interface InProcessOptions {
-  readonly engine: Engine;
+  readonly access: Access;
   readonly limits: Pick<HttpLimits, 'bodyLimit' | 'bodyValues'>;
   readonly reconnect: Reconnect;
   /** Told of errors that are not the caller's. */
@@ -69,13 +69,13 @@ const charsInARow = 64 * 1024;
  * JSON, and output is parsed from JSON, so that callers and runs share no object.
  */
 export class InProcess implements Rivulet {
-  readonly #engine: Engine;
+  readonly #access: Access;
   readonly #options: InProcessOptions;
   readonly #followers = new Set<AbortController>();
   #stopping = false;
 
   constructor(options: InProcessOptions) {
-    this.#engine = options.engine;
+    this.#access = options.access;
     this.#options = options;
   }
 
@@ -106,22 +106,22 @@ export class InProcess implements Rivulet {
       const id = runIn(run_id);
       const { body, headers } = this.#received(replying(reply, { channel: 'in-process', ...options }));
       const { await_resume } = checks.resume(body);
-      const { run } = await this.#engine.resume(id, await_resume, runOptions(checks.headers(headers)));
+      const { run } = await this.#access.resume(id, await_resume, runOptions(checks.headers(headers)));
       return JSON.parse(run);
     });
   }
 
   cancel(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#call(options, async () => JSON.parse(await this.#engine.cancel(runIn(run_id))));
+    return this.#call(options, async () => JSON.parse(await this.#access.cancel(runIn(run_id))));
   }
 
   get(run_id: string, options?: CallOptions): Promise<RunDetails> {
-    return this.#call(options, async () => JSON.parse(await this.#engine.details(runIn(run_id))));
+    return this.#call(options, async () => JSON.parse(await this.#access.details(runIn(run_id))));
   }
 
   runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
     return this.#call(options, async () => {
-      return JSON.parse(await listRuns(this.#engine, runsQuery(filter)));
+      return JSON.parse(await listRuns(this.#access, runsQuery(filter)));
     });
   }
 
@@ -133,38 +133,38 @@ export class InProcess implements Rivulet {
   }
 
   remove(run_id: string, options?: CallOptions): Promise<void> {
-    return this.#call(options, () => this.#engine.remove(runIn(run_id)));
+    return this.#call(options, () => this.#access.remove(runIn(run_id)));
   }
 
   agents(page: AgentsQuery = allAgents, options?: CallOptions): Promise<AgentManifest[]> {
     return this.#call(options, async () => {
       const { limit = 10, offset = 0 } = agentsQuery(page);
-      return copyOf(await this.#engine.manifests(limit, offset));
+      return copyOf(await this.#access.manifests(limit, offset));
     });
   }
 
   agent(name: string, options?: CallOptions): Promise<AgentManifest> {
     return this.#call(options, async () => {
       pathOf('agents', name);
-      return copyOf(await this.#engine.manifest(name));
+      return copyOf(await this.#access.manifest(name));
     });
   }
 
   session(session_id: string, options?: CallOptions): Promise<Session> {
-    return this.#call(options, () => this.#engine.session(sessionIn(session_id)));
+    return this.#call(options, () => this.#access.session(sessionIn(session_id)));
   }
 
   resource(url: string, options?: CallOptions): Promise<unknown> {
     return this.#call(options, async () => {
       const resource_id = idIn(url);
       pathOf('resources', resource_id);
-      const { body } = await this.#engine.resource(checks.resource({ resource_id }).resource_id.toLowerCase());
+      const { body } = await this.#access.resource(checks.resource({ resource_id }).resource_id.toLowerCase());
       return JSON.parse(body);
     });
   }
 
   removeSession(session_id: string, options?: CallOptions): Promise<void> {
-    return this.#call(options, () => this.#engine.removeSession(sessionIn(session_id)));
+    return this.#call(options, () => this.#access.removeSession(sessionIn(session_id)));
   }
 
   /** Whether calls are refused. */
@@ -263,7 +263,7 @@ export class InProcess implements Rivulet {
 
   /** The events that one HTTP stream of a feed would carry. */
   async *#feed({ filter, after }: FollowedFeed, signal: AbortSignal): AsyncGenerator<Numbered[], void, undefined> {
-    const reader = await this.#call({}, () => this.#engine.watchRuns(...feedOf(runsQuery(filter), after)));
+    const reader = await this.#call({}, () => this.#access.watchRuns(...feedOf(runsQuery(filter), after)));
     const close = (): void => reader.close();
     signal.addEventListener('abort', close, { once: true });
     if (signal.aborted) close();
@@ -290,9 +290,9 @@ export class InProcess implements Rivulet {
   }
 
   async #read(run_id: string, options: CursorOptions) {
-    const cursor = await this.#engine.openCursor(run_id, options);
+    const cursor = await this.#access.openCursor(run_id, options);
     try {
-      return { cursor, leave: await this.#engine.connectReader(run_id) };
+      return { cursor, leave: await this.#access.connectReader(run_id) };
     } catch (error) {
       cursor.close();
       throw error;
@@ -301,7 +301,7 @@ export class InProcess implements Rivulet {
 
   #create(begin: Begin) {
     const { body, headers } = this.#received(begin);
-    return this.#engine.create(checks.create(body), runOptions(checks.headers(headers)));
+    return this.#access.create(checks.create(body), runOptions(checks.headers(headers)));
   }
 
   /** A request as a server receives it: the body as JSON within the limits, the defined headers in lower case. */

@@ -3,7 +3,9 @@ import { defaultReconnect, type Reconnect } from './client/follow.ts';
 import type { Rivulet } from './client/rivulet.ts';
 import type { Agent, AgentLog } from './core/agent.ts';
 import type { Dispatcher } from './core/dispatcher.ts';
+import { operator } from './core/principal.ts';
 import type { Store } from './core/store.ts';
+import { Access } from './engine/access.ts';
 import { Engine } from './engine/engine.ts';
 import { type Limits, parseLimits } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
@@ -79,6 +81,7 @@ function addressOf({ addresses }: Base): string {
 }
 
 interface Parts extends InProcessOptions {
+  readonly engine: Engine;
   readonly registry: Registry;
   readonly base: Base;
   readonly closeStore: () => Promise<void>;
@@ -94,9 +97,9 @@ export class LocalRuntime extends InProcess implements Runtime {
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor({ registry, base, closeStore, ...calls }: Parts) {
+  private constructor({ engine, registry, base, closeStore, ...calls }: Parts) {
     super(calls);
-    this.engine = calls.engine;
+    this.engine = engine;
     this.registry = registry;
     this.base = base;
     this.#closeStore = closeStore;
@@ -126,6 +129,7 @@ export class LocalRuntime extends InProcess implements Runtime {
     });
     return new LocalRuntime({
       engine,
+      access: new Access(engine, operator),
       registry,
       base,
       closeStore: async () => (store === options.store ? undefined : store.close()),

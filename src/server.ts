@@ -14,6 +14,7 @@ import { compile } from './core/validate.ts';
 import type { Engine } from './engine/engine.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
 import { acceptJson } from './http/body.ts';
+import { identifyCallers } from './http/caller.ts';
 import { Connections } from './http/connections.ts';
 import { handleError, pathOf, refuseUnknown } from './http/errors.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
@@ -88,8 +89,9 @@ async function host(
   app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
+  const access = identifyCallers(app, engine, false);
   const monitor = new StreamMonitor(http);
-  const responder = new Responder(engine, { monitor, retry: http.retry });
+  const responder = new Responder({ monitor, retry: http.retry });
   readRequests(app, http);
   let stopping = false;
   refuseWhile(app, (isStream) => stopping || runtime.stopping || (isStream && monitor.full));
@@ -109,12 +111,12 @@ async function host(
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   await app.register(healthRoutes, { engine });
-  await app.register(agentRoutes, { engine });
-  await app.register(runRoutes, { engine, responder, base });
-  await app.register(storedRunRoutes, { engine, responder });
-  await app.register(eventRoutes, { responder });
-  await app.register(sessionRoutes, { engine });
-  await app.register(resourceRoutes, { engine });
+  await app.register(agentRoutes, { access });
+  await app.register(runRoutes, { access, responder, base });
+  await app.register(storedRunRoutes, { access, responder });
+  await app.register(eventRoutes, { access, responder });
+  await app.register(sessionRoutes, { access });
+  await app.register(resourceRoutes, { access });
 }
 
 /** How requests are parsed, checked and refused; how answers are written. */

@@ -7,6 +7,7 @@ import type { Message, MessagePart } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
 import { fail } from './errors.ts';
 import { NotJson, toJson } from './json.ts';
+import type { Principal } from './principal.ts';
 import { compile, type Validator } from './validate.ts';
 
 /** What an agent may emit: text, a part, a whole message, or an event of its own kind. */
@@ -30,6 +31,8 @@ export interface AgentOptions {
    * the header `On-Disconnect` overrides it. `{ grace }` cancels unless a reader is back in that many milliseconds.
    */
   readonly on_disconnect?: OnDisconnect | { readonly grace: number };
+  /** Scopes that a principal needs to run the agent. Agents that call it need none. Default: none. */
+  readonly scopes?: readonly string[];
 }
 
 /** `parallel` runs beside the other run, `enqueue` after it; `reject` answers 409, `interrupt` cancels the other run. */
@@ -77,6 +80,8 @@ export interface AgentContext {
   /** Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. */
   readonly signal: AbortSignal;
   readonly session: AgentSession;
+  /** Who made the run, also in the agents that it calls; undefined where authentication is off. */
+  readonly principal: Principal | undefined;
   readonly log: AgentLog;
   /** Asks: the run is `awaiting` until the reply comes. Emits the reply and completes; resolves to it where it is awaited. */
   await(request: string | Message | AwaitRequest, options?: AwaitOptions): Awaitable<AwaitResume>;

@@ -49,6 +49,12 @@ export const errorTable = {
     (origin: string) =>
       `Pages of ${cut(origin, 300)} may not call this server; start it with --allow-origin (allowedOrigins) and the page's origin.`,
   ),
+  scope_missing: row(
+    403,
+    'invalid_input',
+    (scopes: string) =>
+      `This call needs the scope ${cut(scopes, 300)}; ask the operator for a key or token that has it.`,
+  ),
   session_mismatch: row(
     400,
     'invalid_input',

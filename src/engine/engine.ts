@@ -176,11 +176,14 @@ export class Engine {
     if (!(await this.#store.remove(run_id))) throw fail('not_final', run_id, row.status);
   }
 
-  /** Deletes a session and its runs, which have to be final. @throws RivuletError `session_unknown`, `not_final` */
-  async removeSession(session_id: string): Promise<void> {
-    await this.#sessions.describe(session_id);
-    if (await this.#store.removeSession(session_id)) return;
-    const [open] = await this.#store.unfinished(session_id, '', 1);
+  /**
+   * Deletes a session, by its key, and its runs, which have to be final.
+   * @throws RivuletError `session_unknown`, `not_final`
+   */
+  async removeSession(session_key: string): Promise<void> {
+    await this.#sessions.describe(session_key);
+    if (await this.#store.removeSession(session_key)) return;
+    const [open] = await this.#store.unfinished(session_key, '', 1);
     throw fail('not_final', open?.run_id ?? 'of the session', open?.status ?? 'in-progress');
   }
 
@@ -209,22 +212,37 @@ export class Engine {
     return this.#connectedReaders.connect(run_id, row.on_disconnect);
   }
 
-  /** @throws RivuletError `agent_unknown` */
-  async manifest(name: string): Promise<AgentManifest> {
-    const [manifest] = await manifestsOf(this.#store, [this.#services.executions.registry.get(name)]);
+  /** Resolves where the owner of a run passes. @throws RivuletError `run_unknown`, `log_removed`, also where it does not */
+  checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<void> {
+    return this.#services.active.checkOwner(run_id, isAllowed);
+  }
+
+  /** The scopes that an agent asks for; none for an unknown agent. */
+  scopesOf(name: string): readonly string[] {
+    return this.#services.executions.registry.find(name)?.options.scopes ?? [];
+  }
+
+  /** The manifest, with the figures of all runs or of an owner's. @throws RivuletError `agent_unknown` */
+  async manifest(name: string, owner?: string): Promise<AgentManifest> {
+    const [manifest] = await manifestsOf(this.#store, [this.#services.executions.registry.get(name)], owner);
     if (manifest === undefined) throw fail('agent_unknown', name);
     return manifest;
   }
 
-  /** The manifests of the agents, by name. */
-  manifests(limit: number, offset: number): Promise<AgentManifest[]> {
-    const { registry } = this.#services.executions;
-    return manifestsOf(this.#store, registry.list().slice(offset, offset + limit));
+  /** The manifests of the agents that pass, by name, with the figures of all runs or of an owner's. */
+  manifests(
+    limit: number,
+    offset: number,
+    isVisible: (name: string) => boolean = () => true,
+    owner?: string,
+  ): Promise<AgentManifest[]> {
+    const agents = this.#services.executions.registry.list().filter(({ manifest }) => isVisible(manifest.name));
+    return manifestsOf(this.#store, agents.slice(offset, offset + limit), owner);
   }
 
-  /** @throws RivuletError `session_unknown` */
-  session(session_id: string): Promise<Session> {
-    return this.#sessions.describe(session_id);
+  /** A session by its key. @throws RivuletError `session_unknown` */
+  session(session_key: string): Promise<Session> {
+    return this.#sessions.describe(session_key);
   }
 
   /** @throws RivuletError `resource_unknown` */

@@ -25,9 +25,13 @@ export class Registry {
 
   /** @throws RivuletError `agent_unknown` */
   get(name: string): Agent {
-    const hosted = this.#agents.get(name);
-    if (hosted === undefined) throw fail('agent_unknown', name.slice(0, 100));
-    return hosted.agent;
+    const agent = this.find(name);
+    if (agent === undefined) throw fail('agent_unknown', name.slice(0, 100));
+    return agent;
+  }
+
+  find(name: string): Agent | undefined {
+    return this.#agents.get(name)?.agent;
   }
 
   /** Sorted by name, so that pages of a list never overlap. */
@@ -50,9 +54,10 @@ function byName(hosted: Iterable<Hosted>): Map<string, Hosted> {
   return agents;
 }
 
-/** The manifests of agents, with the figures of their ended runs, if there are any. */
-export async function manifestsOf(store: Store, agents: readonly Agent[]): Promise<AgentManifest[]> {
-  const figures = await store.figures(agents.map((agent) => agent.manifest.name));
+/** The manifests of agents, with the figures of their ended runs, all or those of an owner, if there are any. */
+export async function manifestsOf(store: Store, agents: readonly Agent[], owner?: string): Promise<AgentManifest[]> {
+  const names = agents.map((agent) => agent.manifest.name);
+  const figures = await store.figures(names, owner);
   const byName = new Map(figures.map((one) => [one.agent_name, one]));
   return agents.map(({ manifest }) => {
     const known = byName.get(manifest.name);

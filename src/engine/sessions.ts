@@ -3,6 +3,7 @@ import type { AgentLog } from '../core/agent.ts';
 import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
+import { sessionIdOf, sessionOwnerOf } from '../core/principal.ts';
 import type { Extras, Resource, RunRow, Store } from '../core/store.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
@@ -42,12 +43,14 @@ export interface History {
 /** The URLs of a history to read. An unreadable one is an error if `strict`; otherwise it is added to `without`. */
 interface HistoryReading {
   readonly run_id: string;
+  /** Of the session: resources of other owners are not read. */
+  readonly owner: string | null;
   readonly urls: readonly string[];
   readonly strict: boolean;
   readonly without: Set<string>;
 }
 
-/** Sessions: their states, and their histories of URLs, with messages in this store or on other servers. */
+/** Sessions, by their keys: their states, and their histories of URLs, with messages in this store or on other servers. */
 export class Sessions {
   readonly #store: Store;
   readonly #fetch: FetchResource;
@@ -66,9 +69,9 @@ export class Sessions {
   /** The session with the newest 10,000 URLs of its history. @throws RivuletError `session_unknown` */
   async describe(session_id: string): Promise<Session> {
     const row = await this.#store.session(session_id);
-    if (row === undefined) throw fail('session_unknown', session_id);
+    if (row === undefined) throw fail('session_unknown', sessionIdOf(session_id));
     return {
-      id: row.session_id,
+      id: sessionIdOf(row.session_id),
       history: row.history.slice(-maxListedMessages).map((url) => this.#absolute(url)),
       ...(row.state !== null && { state: this.#absolute(row.state) }),
     };
@@ -151,24 +154,25 @@ export class Sessions {
   /** The session's state, or undefined where none was stored. */
   async state(session_id: string, signal: AbortSignal): Promise<unknown> {
     const row = await this.#store.session(session_id);
-    return row === undefined || row.state === null ? undefined : this.#json(row.state, signal);
+    if (row === undefined || row.state === null) return undefined;
+    return this.#json(row.state, sessionOwnerOf(session_id), signal);
   }
 
   /** A run whose request had a descriptor reads its history, and fails if it cannot. */
   async #historyOf({ session_id, run_id }: RunKey): Promise<HistoryReading> {
     const [descriptor] = await this.#store.resources([run_id]);
     const without = new Set<string>();
-    if (descriptor !== undefined) return { run_id, urls: JSON.parse(descriptor.body), strict: true, without };
+    const owner = sessionOwnerOf(session_id);
+    if (descriptor !== undefined) return { run_id, owner, urls: JSON.parse(descriptor.body), strict: true, without };
     const session = await this.#store.session(session_id);
-    return { run_id, urls: session?.history ?? [], strict: false, without };
+    return { run_id, owner, urls: session?.history ?? [], strict: false, without };
   }
 
   /** Reads all messages of this store in one call; those of other servers are fetched one by one. */
-  async #messages({ run_id, urls, strict, without }: HistoryReading, signal: AbortSignal): Promise<Message[]> {
+  async #messages({ run_id, owner, urls, strict, without }: HistoryReading, signal: AbortSignal): Promise<Message[]> {
     const own = urls.filter((url) => !isForeign(url));
-    const resources =
-      own.length === 0 ? [] : await this.#store.resources(own.map((url) => url.slice(resourcePath.length)));
-    const bodies = new Map(own.map((url, index) => [url, resources[index]?.body]));
+    const found = await this.#bodies(own, owner);
+    const bodies = new Map(own.map((url, index) => [url, found[index]]));
     const messages: Message[] = [];
     for (const url of urls) {
       if (without.has(url)) continue;
@@ -187,6 +191,13 @@ export class Sessions {
     return messages;
   }
 
+  /** Resources that a client's descriptor named may be another owner's: they are as good as removed. */
+  async #bodies(urls: readonly string[], owner: string | null): Promise<(string | undefined)[]> {
+    if (urls.length === 0) return [];
+    const found = await this.#store.resources(urls.map((url) => url.slice(resourcePath.length)));
+    return found.map((one) => (one !== undefined && sessionOwnerOf(one.session_id) === owner ? one.body : undefined));
+  }
+
   #message(url: string, body: string | undefined): Message {
     const value = parse(url, body);
     try {
@@ -196,10 +207,8 @@ export class Sessions {
     }
   }
 
-  async #json(url: string, signal: AbortSignal): Promise<unknown> {
-    const body = url.startsWith(resourcePath)
-      ? (await this.#store.resources([url.slice(resourcePath.length)]))[0]?.body
-      : await this.#fetch(url, signal);
+  async #json(url: string, owner: string | null, signal: AbortSignal): Promise<unknown> {
+    const body = isForeign(url) ? await this.#fetch(url, signal) : (await this.#bodies([url], owner))[0];
     return parse(url, body);
   }
 

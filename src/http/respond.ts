@@ -4,8 +4,8 @@ import { lastValueFrom, ReplaySubject, takeUntil } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { RunFilter } from '../core/store.ts';
+import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
-import type { Engine } from '../engine/engine.ts';
 import { isSettling, lastIdOf } from '../engine/log/batch.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
 import type { RunStream } from '../engine/log/run-stream.ts';
@@ -25,12 +25,10 @@ export const sendJson = (reply: FastifyReply, text: string): FastifyReply => rep
  * The three modes of an answer: sync collects the run stream, async detaches from it, stream pipes it to the client.
  */
 export class Responder {
-  readonly #engine: Engine;
   readonly #streams: StreamOptions;
   readonly #stopped = new ReplaySubject<void>(1);
 
-  constructor(engine: Engine, streams: StreamOptions) {
-    this.#engine = engine;
+  constructor(streams: StreamOptions) {
     this.#streams = streams;
   }
 
@@ -48,15 +46,20 @@ export class Responder {
     this.#stopped.next();
   }
 
-  async respond(reply: FastifyReply, { run_id, run, after }: AcceptedRun, mode: RunMode): Promise<FastifyReply> {
+  async respond(
+    reply: FastifyReply,
+    access: Access,
+    { run_id, run, after }: AcceptedRun,
+    mode: RunMode,
+  ): Promise<FastifyReply> {
     reply.header('Run-ID', run_id);
     switch (mode) {
       case 'async':
         return sendJson(reply.code(202), run);
       case 'sync':
-        return this.#collect(reply, run_id, { after, until: 'settled' });
+        return this.#collect(reply, access, run_id, { after, until: 'settled' });
       case 'stream':
-        return this.stream(reply, run_id, { after, until: 'settled' });
+        return this.stream(reply, access, run_id, { after, until: 'settled' });
     }
   }
 
@@ -64,43 +67,48 @@ export class Responder {
    * Pipes a run stream. Answers 204 for a final run without events after the cursor. That status stops an EventSource,
    * which reconnects after the end of any stream.
    */
-  async stream(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
-    const cursor = (await this.#engine.stream(run_id, options)).cursor();
+  async stream(reply: FastifyReply, access: Access, run_id: string, options: CursorOptions): Promise<FastifyReply> {
+    const cursor = (await access.stream(run_id, options)).cursor();
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();
     }
-    sendStream(reply, cursor, framesOf, this.#streams, await this.#engine.connectReader(run_id));
+    sendStream(reply, cursor, framesOf, this.#streams, await access.connectReader(run_id));
     return reply;
   }
 
   /** Streams the states of the runs that match a filter, and then each change, until the client disconnects. */
-  async streamRuns(reply: FastifyReply, filter: RunFilter, options: ChangesOptions): Promise<FastifyReply> {
-    const reader = await this.#engine.watchRuns(filter, options);
+  async streamRuns(
+    reply: FastifyReply,
+    access: Access,
+    filter: RunFilter,
+    options: ChangesOptions,
+  ): Promise<FastifyReply> {
+    const reader = await access.watchRuns(filter, options);
     sendStream(reply, new Pulled(reader, () => reader.close()), changeFramesOf, this.#streams, () => {});
     return reply;
   }
 
   /** All events so far as `{events: […]}`, written as stored, one batch at a time. */
-  async list(reply: FastifyReply, run_id: string, after: number): Promise<FastifyReply> {
-    const events = await this.#engine.stream(run_id, { after, until: 'now' });
+  async list(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<FastifyReply> {
+    const events = await access.stream(run_id, { after, until: 'now' });
     return reply.type(json).send(Readable.from(eventList(events)));
   }
 
-  async #collect(reply: FastifyReply, run_id: string, options: CursorOptions): Promise<FastifyReply> {
-    const leave = await this.#engine.connectReader(run_id);
+  async #collect(reply: FastifyReply, access: Access, run_id: string, options: CursorOptions): Promise<FastifyReply> {
+    const leave = await access.connectReader(run_id);
     onceClosed(reply, () => leave(!reply.raw.writableEnded));
-    return sendJson(reply, await this.#settledRun(run_id, options));
+    return sendJson(reply, await this.#settledRun(access, run_id, options));
   }
 
-  async #settledRun(run_id: string, options: CursorOptions): Promise<string> {
-    const events = (await this.#engine.stream(run_id, options)).pipe(takeUntil(this.#stopped));
+  async #settledRun(access: Access, run_id: string, options: CursorOptions): Promise<string> {
+    const events = (await access.stream(run_id, options)).pipe(takeUntil(this.#stopped));
     const batch = await lastValueFrom(events, { defaultValue: undefined });
     const last = batch?.lines.at(-1);
     // When the server stops, it hands over a durable run, which then settles on another node.
     if (last === undefined || !isSettling(last)) throw fail('stopping');
     // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
-    return runEventOf(last) === 'awaiting' ? this.#engine.runAt(run_id, lastIdOf(batch)) : runInside(last);
+    return runEventOf(last) === 'awaiting' ? access.runAt(run_id, lastIdOf(batch)) : runInside(last);
   }
 }
 

@@ -1,8 +1,8 @@
 import { nameProblem } from '../core/agent.ts';
 import { fail } from '../core/errors.ts';
 import type { RunFilter } from '../core/store.ts';
+import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
-import type { Engine } from '../engine/engine.ts';
 import { isOnDisconnect } from '../engine/runs/connected-readers.ts';
 import type { RunOptions } from '../engine/runs/create.ts';
 import type { RunHeaders, RunsQuery } from '../schema/api.ts';
@@ -22,8 +22,8 @@ export const runOptions = (headers: RunHeaders): RunOptions => ({
 const defaultLimit = 20;
 
 /** A page of runs as JSON. @throws RivuletError `agent_unknown` */
-export async function listRuns(engine: Engine, { limit = defaultLimit, cursor, ...query }: RunsQuery): Promise<string> {
-  const { runs, next } = await engine.runs(filterOf(query), cursor?.toLowerCase(), limit);
+export async function listRuns(access: Access, { limit = defaultLimit, cursor, ...query }: RunsQuery): Promise<string> {
+  const { runs, next } = await access.runs(filterOf(query), cursor?.toLowerCase(), limit);
   return `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`;
 }
 
@@ -34,7 +34,7 @@ export const feedOf = (
 ): [filter: RunFilter, options: ChangesOptions] => [filterOf(query), { limit, after: after || undefined }];
 
 /** @throws RivuletError `agent_unknown` */
-function filterOf({ agent_name, session_id, status }: RunsQuery): RunFilter {
+function filterOf({ agent_name, session_id, status, owner }: RunsQuery): RunFilter {
   // An invalid name is an unknown agent, as in all calls. A store might refuse the name.
   if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
     throw fail('agent_unknown', agent_name.slice(0, 100));
@@ -43,6 +43,7 @@ function filterOf({ agent_name, session_id, status }: RunsQuery): RunFilter {
     ...(agent_name !== undefined && { agent_name }),
     ...(session_id !== undefined && { session_id: session_id.toLowerCase() }),
     ...(status !== undefined && { status }),
+    ...(owner !== undefined && { owner }),
   };
 }
 

@@ -83,12 +83,21 @@ export const RunHeaders = Type.Object({
 });
 export type RunHeaders = Static<typeof RunHeaders>;
 
+const Owner = Type.String({
+  maxLength: 1_000,
+  description: 'for the scope admin: the owner of the runs or the session; ignored for all others',
+});
+
+export const OwnerQuery = Type.Object({ owner: Type.Optional(Owner) });
+export type OwnerQuery = Static<typeof OwnerQuery>;
+
 export const RunsQuery = Type.Object({
   agent_name: Type.Optional(Type.String({ maxLength: 255 })),
   session_id: Type.Optional(Uuid),
   status: Type.Optional(RunStatus),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
   cursor: Type.Optional(Uuid),
+  owner: Type.Optional(Owner),
 });
 export type RunsQuery = Static<typeof RunsQuery>;
 

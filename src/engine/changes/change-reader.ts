@@ -201,7 +201,9 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
  * Whether a reader has to know of a run's new status: the run matches the filter, or has matched it before. Without the
  * status before, it has matched if it may have.
  */
-function concerns({ agent_name, session_id, status }: RunFilter, row: RunRow, before: RunStatus | undefined): boolean {
+function concerns(filter: RunFilter, row: RunRow, before: RunStatus | undefined): boolean {
+  const { agent_name, session_id, status, owner } = filter;
+  if (owner !== undefined && owner !== row.owner) return false;
   if (agent_name !== undefined && agent_name !== row.agent_name) return false;
   if (session_id !== undefined && session_id !== row.session_id) return false;
   if (status === undefined || status === row.status) return true;

@@ -5,6 +5,7 @@ import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
+import type { Principal } from '../../core/principal.ts';
 import { toMessage } from '../../core/to-events.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
@@ -33,6 +34,8 @@ export interface ContextHost {
   readonly now: () => string;
   /** Returns the same object each time. */
   session(): AgentSession;
+  /** Returns the same object each time. */
+  principal(): Principal | undefined;
   ask(request: AwaitRequest): Observable<AwaitResume>;
   /** Records an event of the run beside the agent's output. */
   record(event: GenericEvent): void;
@@ -185,6 +188,12 @@ const lazy: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls }>
       return this[calls].host.session();
     },
   },
+  principal: {
+    enumerable: true,
+    get() {
+      return this[calls].host.principal();
+    },
+  },
   log: {
     enumerable: true,
     get() {
@@ -200,6 +209,7 @@ class Context implements AgentContext {
   readonly agent_name: string;
   declare readonly signal: AbortSignal;
   declare readonly session: AgentSession;
+  declare readonly principal: Principal | undefined;
   declare readonly log: AgentLog;
   readonly await: AgentContext['await'];
   readonly step: AgentContext['step'];

@@ -1,4 +1,5 @@
 import type { AgentLog, AgentSession } from '../../core/agent.ts';
+import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
@@ -56,6 +57,7 @@ export function createHost(
   const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
   const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
   let session: AgentSession | undefined;
+  let principal: Principal | undefined;
   return {
     run_id: run.run_id,
     registry,
@@ -69,6 +71,11 @@ export function createHost(
     session: () => {
       session ??= createAgentSession(sessions, recorder, runSignal, steps);
       return session;
+    },
+    principal: () => {
+      // Written by this or another node: see `RunRow.principal`.
+      if (log.row.principal !== null) principal ??= JSON.parse(log.row.principal);
+      return principal;
     },
     ask,
     use,

@@ -9,6 +9,7 @@ import { LRUCache } from 'lru-cache';
 import { errorOf, fail } from '../../core/errors.ts';
 import { cut } from '../../core/json.ts';
 import { receiveMessage } from '../../core/messages.ts';
+import type { Principal } from '../../core/principal.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput } from '../../schema/run.ts';
 
@@ -99,7 +100,7 @@ type Received = Pick<AwaitResume, 'channel' | 'principal' | 'received_at'>;
 
 /**
  * A client's reply as the agent gets it, with the id of the question that it answers. The server sets the
- * reply's channel and time; those that a client sends are dropped.
+ * reply's channel, principal and time; those that a client sends are dropped.
  * @throws RivuletError `await_type_mismatch`, `question_mismatch`, `validation_failed` that names the path
  */
 export function receiveReply(
@@ -107,6 +108,7 @@ export function receiveReply(
   { type = 'message', channel: _, principal: __, received_at: ___, ...input }: AwaitResumeInput & Received,
   channel: string,
   now: string,
+  principal?: Principal,
 ): AwaitResume {
   if (type !== request.type) throw fail('await_type_mismatch', request.type, type);
   const { id = input.id } = request;
@@ -114,7 +116,8 @@ export function receiveReply(
   if (input.message === undefined) throw fail('validation_failed', 'await_resume.message', 'is required');
   const message = receiveMessage(input.message, 'await_resume.message', now);
   if (request.schema !== undefined) checkReply(request.schema, message);
-  return { ...input, type: request.type, message, ...(id !== undefined && { id }), channel, received_at: now };
+  const by = principal === undefined || principal.kind === 'anonymous' ? {} : { principal: principal.id };
+  return { ...input, type: request.type, message, ...(id !== undefined && { id }), channel, ...by, received_at: now };
 }
 
 function checkReply(schema: Schema, message: Message): void {

@@ -1,6 +1,7 @@
 import { concatMap, defer, firstValueFrom, type Observable, type ObservableInput } from 'rxjs';
 import type { AgentSession } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
+import { sessionIdOf } from '../../core/principal.ts';
 import type { History, HistoryMark, Sessions } from '../sessions.ts';
 import { ignored, reported } from '../unhandled.ts';
 import type { Recorder } from './recorder.ts';
@@ -33,7 +34,7 @@ export function createAgentSession(
     load: (mark) => sessions.historyAt(key, mark as HistoryMark, runSignal.signal),
   };
   return {
-    id: session_id,
+    id: sessionIdOf(session_id),
     history:
       steps === undefined
         ? step('history', () => sessions.history(key, runSignal.signal))

@@ -1,5 +1,6 @@
 import { encode } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
+import { sessionIdOf } from '../../core/principal.ts';
 import { fold, isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
@@ -56,7 +57,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
   const known: RunSummary = {
     run_id,
     agent_name,
-    session_id,
+    session_id: sessionIdOf(session_id),
     status,
     title,
     output: [],
@@ -127,7 +128,7 @@ export async function readRun(store: Store, row: RunRow): Promise<Run> {
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     const { run_id, agent_name, session_id, status, created_at } = row;
-    return { run_id, agent_name, session_id, status, output: [], created_at };
+    return { run_id, agent_name, session_id: sessionIdOf(session_id), status, output: [], created_at };
   }
 }
 

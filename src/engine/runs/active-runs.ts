@@ -1,7 +1,7 @@
 import { EventEmitter } from 'eventemitter3';
 import { BoxedMap } from '../../core/collections.ts';
 import type { Lease } from '../../core/dispatcher.ts';
-import { fail } from '../../core/errors.ts';
+import { fail, type RivuletError } from '../../core/errors.ts';
 import type { RunNotification, RunRow, Store } from '../../core/store.ts';
 import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -113,9 +113,25 @@ export class ActiveRuns implements RunFinder {
   async row(run_id: string): Promise<RunRow> {
     const row = await this.#store.run(run_id);
     if (row !== undefined) return row;
+    throw this.#missing(run_id);
+  }
+
+  /**
+   * Resolves where the owner of a run passes. Any other run is read from the store, and rejected as if it were not
+   * there: an answer that came sooner would tell that it is.
+   * @throws as `row`
+   */
+  async checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<void> {
+    const local = this.#executions.get(run_id)?.log.row;
+    if (local !== undefined && isAllowed(local.owner)) return;
+    const row = await this.#store.run(run_id);
+    if (row === undefined || !isAllowed(row.owner)) throw this.#missing(run_id);
+  }
+
+  #missing(run_id: string): RivuletError {
     const { runTtl } = this.#options.limits;
     // Ids carry their creation time, so that no list of removed runs has to be kept.
-    throw runTtl > 0 && madeAt(run_id) < Date.now() - runTtl
+    return runTtl > 0 && madeAt(run_id) < Date.now() - runTtl
       ? fail('log_removed', run_id)
       : fail('run_unknown', run_id);
   }

@@ -2,6 +2,7 @@ import type { Agent, IfBusy, OnDisconnect } from '../../core/agent.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.ts';
+import { operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
@@ -25,6 +26,8 @@ export interface RunOptions {
   readonly on_disconnect?: OnDisconnect;
   /** The channel of a reply, which its run records. Default `api`. */
   readonly channel?: string;
+  /** Who asks, and owns the run. Default: the server itself. */
+  readonly principal?: Principal;
 }
 
 /** The engine's result for a request that creates or resumes a run. */
@@ -40,6 +43,8 @@ export interface AcceptedRun {
 interface Plan {
   readonly agent: Agent;
   readonly input: Message[];
+  readonly owner: string | null;
+  /** The session's key. */
   readonly session_id: string;
   readonly if_busy: IfBusy;
   readonly now: string;
@@ -59,8 +64,9 @@ export async function createRun(
   request: RunCreateRequest,
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
-  const { idempotency_key } = runOptions;
-  const key = idempotency_key === undefined ? undefined : idempotentRequest('runs', idempotency_key, request);
+  const { idempotency_key, principal } = runOptions;
+  const key =
+    idempotency_key === undefined ? undefined : idempotentRequest('runs', principal, idempotency_key, request);
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
@@ -89,7 +95,9 @@ function planOf(
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
   const if_busy = runOptions.if_busy ?? agent.options.if_busy ?? 'parallel';
-  return { agent, input, session_id: sessionIdOf(request), if_busy, now, key, descriptor: undefined, runOptions };
+  const owner = ownerOf(runOptions.principal ?? operator);
+  const session_id = sessionKey(owner, requestedSession(request));
+  return { agent, input, owner, session_id, if_busy, now, key, descriptor: undefined, runOptions };
 }
 
 async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
@@ -179,21 +187,21 @@ async function cancelOlder({ store, cancel }: RunServices, { session_id, run_id 
   }
 }
 
-function sessionIdOf({ session_id, session }: RunCreateRequest): string {
+function requestedSession({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
   if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
   return a ?? b ?? newId();
 }
 
 const newRow = (
-  { agent: { manifest, options }, input, session_id, now, runOptions }: Plan,
+  { agent: { manifest, options }, input, owner, session_id, now, runOptions }: Plan,
   queued: boolean,
 ): RunRow => ({
   run_id: newId(),
   agent_name: manifest.name,
   session_id,
-  owner: null,
-  principal: null,
+  owner,
+  principal: storedPrincipal(runOptions.principal),
   trace: null,
   epoch: 1,
   status: 'created',
@@ -209,10 +217,13 @@ const newRow = (
   snapshot: 0,
 });
 
+const storedPrincipal = (principal: Principal | undefined): string | null =>
+  principal === undefined || principal.kind === 'anonymous' ? null : JSON.stringify(principal);
+
 const newRun = ({ run_id, agent_name, session_id, created_at }: RunRow): Run => ({
   run_id,
   agent_name,
-  session_id,
+  session_id: sessionIdOf(session_id),
   status: 'created',
   output: [],
   created_at,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fail } from '../../core/errors.ts';
+import { operator, ownerOf, type Principal } from '../../core/principal.ts';
 import type { Extras, Key, Store } from '../../core/store.ts';
 
 /** A request that came with an Idempotency-Key. */
@@ -14,9 +15,16 @@ const hashedTextChars = 65_536;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
 
-/** The hash of a body depends neither on the order of its keys nor on its mode. */
-export function idempotentRequest(scope: string, key: string, body: object): IdempotentRequest {
+/** A principal's request. The hash of its body depends neither on the order of the keys nor on the mode. */
+export function idempotentRequest(
+  what: string,
+  principal: Principal | undefined,
+  key: string,
+  body: object,
+): IdempotentRequest {
   const { mode: _, ...rest } = { mode: undefined, ...body };
+  const owner = ownerOf(principal ?? operator);
+  const scope = owner === null ? what : `${owner} ${what}`;
   return { scope, key, hash: hashOf(JSON.stringify(sorted(rest))) };
 }
 

@@ -1,5 +1,6 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
+import type { Principal } from '../../core/principal.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { Extras, RunRow, Write } from '../../core/store.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
@@ -22,25 +23,35 @@ export async function resumeRun(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { idempotency_key, channel = 'api' }: RunOptions,
+  { idempotency_key, channel = 'api', principal }: RunOptions,
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
   const asked = input.id ?? active.local(run_id)?.run.await_request?.id;
   const key =
-    idempotency_key === undefined ? undefined : idempotentRequest(`resume ${run_id}`, idempotency_key, { input });
+    idempotency_key === undefined
+      ? undefined
+      : idempotentRequest(`resume ${run_id}`, principal, idempotency_key, { input });
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    () => resume(services, run_id, input, { asked, key, channel }),
+    () => resume(services, run_id, input, { asked, key, channel, principal }),
   );
+}
+
+interface Asked {
+  /** The id of the question. */
+  readonly asked: string | undefined;
+  readonly key: IdempotentRequest | undefined;
+  readonly channel: string;
+  readonly principal: Principal | undefined;
 }
 
 async function resume(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { asked, key, channel }: { asked: string | undefined; key: IdempotentRequest | undefined; channel: string },
+  { asked, key, channel, principal }: Asked,
 ): Promise<AcceptedRun> {
   const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
@@ -56,7 +67,7 @@ async function resume(
   const { id } = run.await_request;
   if (asked !== undefined && id !== undefined && asked !== id) throw fail('question_mismatch', id, asked);
   const now = executions.now();
-  const reply = receiveReply(run.await_request, input, channel, now);
+  const reply = receiveReply(run.await_request, input, channel, now, principal);
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
   if (execution !== undefined) return resumeHere(services, execution, reply, extras);
   return row.tier === 'durable'

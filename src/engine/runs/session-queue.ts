@@ -1,5 +1,6 @@
 import type { IfBusy } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
+import { sessionIdOf } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, When, Write } from '../../core/store.ts';
 import type { CommitOne } from '../store-access.ts';
@@ -43,9 +44,10 @@ export class SessionQueue {
     if (if_busy === 'parallel') return { queued: false };
     const [first] = await this.#store.unfinished(session_id, '', 1);
     if (first === undefined) return { queued: false, when: 'alone' };
-    if (if_busy === 'reject') throw fail('session_busy', session_id, first.run_id);
+    if (if_busy === 'reject') throw fail('session_busy', sessionIdOf(session_id), first.run_id);
     const { limit } = this.#options;
-    if (limit > 0 && (await this.#store.count(session_id)) >= limit) throw fail('queue_full', session_id, limit);
+    if (limit > 0 && (await this.#store.count(session_id)) >= limit)
+      throw fail('queue_full', sessionIdOf(session_id), limit);
     return { queued: true, when: 'last' };
   }
 

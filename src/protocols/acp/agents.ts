@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Engine } from '../../engine/engine.ts';
+import type { AccessOf } from '../../http/caller.ts';
 import { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams, AgentsQuery, AgentsResponse, PingResponse } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 
 /** The agents of the service and their manifests. */
-export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = async (app, { access }) => {
   app.get(
     '/ping',
     {
@@ -30,7 +30,10 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
         response: { 200: AgentsResponse, 422: ErrorBody },
       },
     },
-    async ({ query }) => ({ agents: await engine.manifests(query.limit ?? 10, query.offset ?? 0) }),
+    async (request) => {
+      const { limit = 10, offset = 0 } = request.query;
+      return { agents: await access(request).manifests(limit, offset) };
+    },
   );
 
   app.get(
@@ -44,6 +47,6 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async 
         response: { 200: AgentManifest, 404: ErrorBody },
       },
     },
-    ({ params }) => engine.manifest(params.name),
+    (request) => access(request).manifest(request.params.name),
   );
 };

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import type { Engine } from '../../engine/engine.ts';
+import type { AccessOf } from '../../http/caller.ts';
 import { wantsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { cursorIn, feedOf, listRuns, runOptions } from '../../http/run-requests.ts';
@@ -31,9 +31,9 @@ const modes = {
 };
 
 /** Creates, resumes and cancels runs. */
-export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: Responder; base: string }> = async (
+export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder; base: string }> = async (
   app,
-  { engine, responder, base },
+  { access, responder, base },
 ) => {
   app.post(
     '/runs',
@@ -47,11 +47,13 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
         response: { ...modes, 400: ErrorBody, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody, 503: ErrorBody },
       },
     },
-    async ({ body, headers }, reply) => {
+    async (request, reply) => {
+      const { body, headers } = request;
       responder.admit(body.mode ?? 'sync');
-      const begun = await engine.create(body, runOptions(headers));
+      const own = access(request);
+      const begun = await own.create(body, runOptions(headers));
       reply.header('Location', `${base}/runs/${begun.run_id}`);
-      return responder.respond(reply, begun, body.mode ?? 'sync');
+      return responder.respond(reply, own, begun, body.mode ?? 'sync');
     },
   );
 
@@ -68,10 +70,12 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
         response: { ...modes, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
       },
     },
-    async ({ params, body, headers }, reply) => {
+    async (request, reply) => {
+      const { params, body, headers } = request;
       responder.admit(body.mode ?? 'sync');
-      const begun = await engine.resume(params.run_id.toLowerCase(), body.await_resume, runOptions(headers));
-      return responder.respond(reply, begun, body.mode ?? 'sync');
+      const own = access(request);
+      const begun = await own.resume(params.run_id.toLowerCase(), body.await_resume, runOptions(headers));
+      return responder.respond(reply, own, begun, body.mode ?? 'sync');
     },
   );
 
@@ -86,7 +90,8 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: R
         response: { 202: Run, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
       },
     },
-    async ({ params }, reply) => sendJson(reply.code(202), await engine.cancel(params.run_id.toLowerCase())),
+    async (request, reply) =>
+      sendJson(reply.code(202), await access(request).cancel(request.params.run_id.toLowerCase())),
   );
 };
 
@@ -116,9 +121,9 @@ const eventsOrStream = {
 };
 
 /** Lists, watches, reads and deletes runs. */
-export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; responder: Responder }> = async (
+export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder }> = async (
   app,
-  { engine, responder },
+  { access, responder },
 ) => {
   app.get(
     '/runs',
@@ -139,9 +144,9 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
     async (request, reply) => {
       // A HEAD request for a feed would never end.
       if (request.method !== 'GET' || !wantsStream(request)) {
-        return sendJson(reply, await listRuns(engine, request.query));
+        return sendJson(reply, await listRuns(access(request), request.query));
       }
-      return responder.streamRuns(reply, ...feedOf(request.query, lastEventId(request) ?? 0));
+      return responder.streamRuns(reply, access(request), ...feedOf(request.query, lastEventId(request) ?? 0));
     },
   );
 
@@ -156,7 +161,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
         response: { 200: RunDetails, 404: ErrorBody, 422: ErrorBody },
       },
     },
-    async ({ params }, reply) => sendJson(reply, await engine.details(params.run_id.toLowerCase())),
+    async (request, reply) => sendJson(reply, await access(request).details(request.params.run_id.toLowerCase())),
   );
 
   app.delete(
@@ -175,15 +180,18 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ engine: Engine; respon
         },
       },
     },
-    async ({ params }, reply) => {
-      await engine.remove(params.run_id.toLowerCase());
+    async (request, reply) => {
+      await access(request).remove(request.params.run_id.toLowerCase());
       return reply.code(204).send();
     },
   );
 };
 
 /** Reads and follows the events of runs. */
-export const eventRoutes: FastifyPluginAsyncTypebox<{ responder: Responder }> = async (app, { responder }) => {
+export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder }> = async (
+  app,
+  { access, responder },
+) => {
   app.get(
     '/runs/:run_id/events',
     {
@@ -207,8 +215,8 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ responder: Responder }> = 
     async (request, reply) => {
       const run_id = request.params.run_id.toLowerCase();
       const after = cursorOf(request, request.query.after);
-      if (wantsStream(request)) return responder.stream(reply, run_id, { after, until: 'final' });
-      return responder.list(reply, run_id, after);
+      if (wantsStream(request)) return responder.stream(reply, access(request), run_id, { after, until: 'final' });
+      return responder.list(reply, access(request), run_id, after);
     },
   );
 };

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Engine } from '../../engine/engine.ts';
-import { ResourceParams, SessionParams } from '../../schema/api.ts';
+import type { AccessOf } from '../../http/caller.ts';
+import { OwnerQuery, ResourceParams, SessionParams } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 import { Session } from '../../schema/session.ts';
 
 /** Reads and deletes sessions. */
-export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+export const sessionRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = async (app, { access }) => {
   // Two paths: the text of the public specification has one, and its clients use the other.
   for (const [url, operationId, summary] of [
     ['/sessions/:session_id', 'getSession', 'Read a session'],
@@ -19,10 +19,11 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
           summary,
           tags: ['sessions'],
           params: SessionParams,
+          querystring: OwnerQuery,
           response: { 200: Session, 404: ErrorBody, 422: ErrorBody },
         },
       },
-      ({ params }) => engine.session(params.session_id.toLowerCase()),
+      (request) => access(request).session(request.params.session_id.toLowerCase(), request.query.owner),
     );
   }
 
@@ -34,6 +35,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
         summary: 'Delete a session',
         tags: ['sessions'],
         params: SessionParams,
+        querystring: OwnerQuery,
         response: {
           204: { description: 'the session is deleted', type: 'null' },
           404: ErrorBody,
@@ -42,15 +44,15 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asyn
         },
       },
     },
-    async ({ params }, reply) => {
-      await engine.removeSession(params.session_id.toLowerCase());
+    async (request, reply) => {
+      await access(request).removeSession(request.params.session_id.toLowerCase(), request.query.owner);
       return reply.code(204).send();
     },
   );
 };
 
 /** The messages and states to which the URLs of sessions point. */
-export const resourceRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
+export const resourceRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = async (app, { access }) => {
   app.get(
     '/resources/:resource_id',
     {
@@ -66,8 +68,8 @@ export const resourceRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = asy
         },
       },
     },
-    async ({ params }, reply) => {
-      const { content_type, body } = await engine.resource(params.resource_id.toLowerCase());
+    async (request, reply) => {
+      const { content_type, body } = await access(request).resource(request.params.resource_id.toLowerCase());
       return reply.type(content_type).send(body);
     },
   );
