@@ -80,7 +80,7 @@ export interface AgentContext {
   /** Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. */
   readonly signal: AbortSignal;
   readonly session: AgentSession;
-  /** Who made the run, also in the agents that it calls; undefined where authentication is off. */
+  /** The caller that made the run, also in the agents that it calls; undefined where authentication is off. */
   readonly principal: Principal | undefined;
   readonly log: AgentLog;
   /** Asks: the run is `awaiting` until the reply comes. Emits the reply and completes; resolves to it where it is awaited. */

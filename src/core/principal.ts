@@ -11,8 +11,8 @@ export const scopes = [
 export type Scope = (typeof scopes)[number];
 
 /**
- * Who makes a request. It is stored with the run as JSON, because another process may execute the run: so it holds no
- * token, and of a token's claims only those that the configuration names.
+ * The caller of a request, once it is authenticated. It is stored with the run as JSON, because another process may
+ * execute the run. So it holds no token, and of a token's claims only those that the configuration names.
  */
 export interface Principal {
   /** Unique within its kind: the key's `principal`, or the issuer and the subject of a JWT. */

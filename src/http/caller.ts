@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who makes the request. Undefined where authentication is off, and until it has seen the request. */
+    /** The caller. Undefined where authentication is off, and until it has seen the request. */
     principal: Principal | undefined;
   }
 }
@@ -13,7 +13,7 @@ declare module 'fastify' {
 /** What the principal of a request may do. @throws Error if the request was not authenticated */
 export type AccessOf = (request: FastifyRequest) => Access;
 
-/** Finds who makes a request: the operator, unless an authentication has to say so. */
+/** Finds the caller of each request: the operator, unless an authentication has to name it. */
 export function identifyCallers(app: FastifyInstance, engine: Engine, authenticated: boolean): AccessOf {
   app.decorateRequest('principal', undefined);
   const accessOf = createAccess(engine);

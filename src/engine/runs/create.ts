@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly on_disconnect?: OnDisconnect;
   /** The channel of a reply, which its run records. Default `api`. */
   readonly channel?: string;
-  /** Who asks, and owns the run. Default: the server itself. */
+  /** The caller, which owns the run. Default: the server itself. */
   readonly principal?: Principal;
 }
 

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { newId } from '../../src/engine/ids.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { faulty, newPlan } from '../support/faulty-store.ts';
+import { belongingsOf, TenantNode } from '../support/tenants.ts';
+import { describeTenancy } from './tenancy.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-tenancy-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describeTenancy('memory', async () => [await TenantNode.open({})]);
+describeTenancy('SQLite', async () => [await TenantNode.open({ store: `sqlite:${join(folder, 'runs.db')}` })]);
+
+it('makes the same calls of the store for what another owner has and for what does not exist', async () => {
+  const plan = newPlan();
+  const node = await TenantNode.open({ store: faulty(new MemoryStore(), plan), limits: { sweepInterval: 3_600_000 } });
+  onTestFinished(() => node.app.close());
+  const hers = await belongingsOf(node.as('alice'));
+  const bob = node.as('bob');
+  const callsOf = async (path: string, method: string): Promise<object> => {
+    const before = { ...plan.calls };
+    expect((await bob(path, { method })).status).toBe(404);
+    const names = Object.keys(plan.calls) as (keyof typeof plan.calls)[];
+    return Object.fromEntries(names.map((name) => [name, (plan.calls[name] ?? 0) - (before[name] ?? 0)]));
+  };
+  const paths: [method: string, path: (id: string) => string, ids: readonly string[]][] = [
+    ['GET', (id) => `/runs/${id}`, hers.run_id],
+    ['GET', (id) => `/runs/${id}/events`, hers.run_id],
+    ['POST', (id) => `/runs/${id}/cancel`, hers.run_id],
+    ['DELETE', (id) => `/runs/${id}`, hers.run_id],
+    ['GET', (id) => `/sessions/${id}`, hers.session_id],
+    ['GET', (id) => `/resources/${id}`, hers.resource_id],
+  ];
+  for (const [method, path, ids] of paths) {
+    const nothing = await callsOf(path(newId()), method);
+    for (const id of ids) expect([path(id), await callsOf(path(id), method)]).toEqual([path(id), nothing]);
+  }
+});

@@ -1,0 +1,111 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { firstValueFrom, toArray } from 'rxjs';
+import type { Principal } from '../../src/core/principal.ts';
+import { type RivuletOptions, type Run, rivulet } from '../../src/index.ts';
+import { agent, askOnce, echo, never } from './agents.ts';
+import { ask } from './serve.ts';
+
+/** Says whose run it is, how many messages came before, and the state; stores its input as the state. */
+const remembers = agent('remembers', async (input, { session, principal }) => {
+  const history = await firstValueFrom(session.history.pipe(toArray()));
+  const before = await session.state<string>();
+  await session.setState(input[0]?.parts[0]?.content);
+  return `${principal?.id}: ${history.length} before, state ${before}`;
+});
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+}
+
+export interface Request {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: object;
+}
+
+/** The calls of one principal to a node. */
+export type Caller = (path: string, request?: Request) => Promise<Answer>;
+
+const principals: Record<string, Principal> = {
+  alice: {
+    kind: 'key',
+    id: 'alice',
+    scopes: ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'],
+  },
+  bob: {
+    kind: 'key',
+    id: 'bob',
+    scopes: ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'],
+  },
+  carol: { kind: 'key', id: 'carol', tenant: 'acme', scopes: ['runs:read', 'runs:write'], agents: ['e*'] },
+  dave: { kind: 'jwt', id: 'https://issuer dave', tenant: 'acme', scopes: ['runs:read', 'runs:write'] },
+  root: { kind: 'key', id: 'root', scopes: ['admin'] },
+};
+
+/** A node whose requests name their principal in the header `as`. */
+export class TenantNode {
+  readonly app: FastifyInstance;
+  readonly url: string;
+
+  private constructor(app: FastifyInstance, url: string) {
+    this.app = app;
+    this.url = url;
+  }
+
+  static async open(options: Partial<RivuletOptions>): Promise<TenantNode> {
+    const app = Fastify();
+    app.addHook('onRequest', async (request) => {
+      request.principal = principals[String(request.headers.as)];
+    });
+    const agents = [echo, askOnce, never, remembers];
+    await app.register(rivulet, { agents, ...options, limits: { shutdownGrace: 0, ...options.limits } });
+    return new TenantNode(app, await app.listen({ port: 0, host: '127.0.0.1' }));
+  }
+
+  as(name: string): Caller {
+    return async (path, { method = 'GET', headers = {}, body } = {}) => {
+      const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+      const response = await fetch(`${this.url}${path}`, {
+        method,
+        headers: { as: name, ...type, ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      return {
+        status: response.status,
+        headers: Object.fromEntries(response.headers),
+        text: await response.text(),
+      };
+    };
+  }
+}
+
+/** Creates a run, and returns it as it answers the request. */
+export async function create(caller: Caller, name: string, more: object = {}, headers = {}): Promise<Run> {
+  const { text } = await caller('/runs', { method: 'POST', body: ask(name, 'hi', more), headers });
+  return JSON.parse(text);
+}
+
+/** What a principal has, by the name of the path parameter that it stands for. */
+export interface Belongings {
+  readonly run_id: readonly string[];
+  readonly session_id: readonly string[];
+  readonly resource_id: readonly string[];
+}
+
+/** Runs in each state, a session with messages and a state, and their resources. */
+export async function belongingsOf(caller: Caller): Promise<Belongings> {
+  const first = await create(caller, 'remembers');
+  const { session_id } = first;
+  const others = [
+    await create(caller, 'echo', { session_id }),
+    await create(caller, 'ask', { session_id }),
+    await create(caller, 'never', { session_id, mode: 'async' }),
+  ];
+  const { history, state }: { history: string[]; state: string } = JSON.parse(
+    (await caller(`/sessions/${session_id}`)).text,
+  );
+  const resources = [...history, state].map((url) => url.slice(-36));
+  return { run_id: [first, ...others].map(({ run_id }) => run_id), session_id: [session_id], resource_id: resources };
+}
