@@ -26,6 +26,7 @@ import { secure } from './http/security-headers.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import { agentRoutes } from './protocols/acp/agents.ts';
+import { principalRoutes } from './protocols/acp/principals.ts';
 import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts';
 import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
@@ -117,6 +118,7 @@ async function host(
   await app.register(eventRoutes, { access, responder });
   await app.register(sessionRoutes, { access });
   await app.register(resourceRoutes, { access });
+  await app.register(principalRoutes, { access });
 }
 
 /** How requests are parsed, checked and refused; how answers are written. */

@@ -11,7 +11,7 @@ import {
 } from '../core/principal.ts';
 import type { Resource, RunFilter } from '../core/store.ts';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { RunCreateRequest } from '../schema/api.ts';
+import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
@@ -128,6 +128,17 @@ export class Access {
     const resource = await this.#engine.resource(resource_id);
     if (mayAccess(this.principal, sessionOwnerOf(resource.session_id))) return resource;
     throw fail('resource_unknown', resource_id);
+  }
+
+  /**
+   * Erases all that the principal owns; `admin` may name another owner. Principals of a tenant own it together.
+   * @throws RivuletError `validation_failed` where there is no owner, `not_final`
+   */
+  async erase(owner?: string): Promise<ErasedData> {
+    const erased = this.#isAdmin ? (owner ?? this.#owner) : this.#owner;
+    if (erased === null)
+      throw fail('validation_failed', 'owner', 'name one: without authentication, callers own nothing');
+    return this.#engine.erase(erased);
   }
 
   // Not async: where every run may be seen, it costs nothing.

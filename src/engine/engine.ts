@@ -5,7 +5,7 @@ import { fail } from '../core/errors.ts';
 import type { Resource, RunFilter, Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { RunCreateRequest } from '../schema/api.ts';
+import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
@@ -22,6 +22,7 @@ import { ActiveRuns } from './runs/active-runs.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { ConnectedReaders } from './runs/connected-readers.ts';
 import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
+import { eraseOwner } from './runs/erase.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns, sweepExpired } from './runs/expiry.ts';
 import { Idempotency } from './runs/idempotency.ts';
@@ -185,6 +186,11 @@ export class Engine {
     if (await this.#store.removeSession(session_key)) return;
     const [open] = await this.#store.unfinished(session_key, '', 1);
     throw fail('not_final', open?.run_id ?? 'of the session', open?.status ?? 'in-progress');
+  }
+
+  /** Erases all that an owner has. See `eraseOwner`. @throws RivuletError `not_final` */
+  erase(owner: string): Promise<ErasedData> {
+    return eraseOwner(this.#services, owner);
   }
 
   /**

@@ -91,6 +91,12 @@ const Owner = Type.String({
 export const OwnerQuery = Type.Object({ owner: Type.Optional(Owner) });
 export type OwnerQuery = Static<typeof OwnerQuery>;
 
+export const ErasedData = Type.Object(
+  { runs: Type.Integer(), sessions: Type.Integer() },
+  { $id: 'ErasedData', description: 'how much was erased' },
+);
+export type ErasedData = Static<typeof ErasedData>;
+
 export const RunsQuery = Type.Object({
   agent_name: Type.Optional(Type.String({ maxLength: 255 })),
   session_id: Type.Optional(Uuid),
