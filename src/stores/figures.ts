@@ -20,12 +20,23 @@ export function addEndedRun(
   };
 }
 
-/** The figures that the applied writes add to their agents: those of the runs that they end. */
-export function figuresOfCommit(writes: readonly Write[], outcomes: readonly Outcome[]): Iterable<AgentFigures> {
-  const sums = new Map<string, AgentFigures>();
+/** Figures over the runs of one owner, or over all runs, with the owner `everyone`. */
+export interface OwnedFigures extends AgentFigures {
+  readonly owner: string;
+}
+
+/** Stands for all owners. No owner is the empty text. */
+export const everyone = '';
+
+/** The figures that the applied writes add to their agents, and to those of each owner: those of the runs that they end. */
+export function figuresOfCommit(writes: readonly Write[], outcomes: readonly Outcome[]): Iterable<OwnedFigures> {
+  const sums = new Map<string, OwnedFigures>();
   writes.forEach(({ row, ended }, index) => {
     if (ended === undefined || outcomes[index] !== 'taken') return;
-    sums.set(row.agent_name, addEndedRun(sums.get(row.agent_name), row, ended));
+    for (const owner of row.owner === null ? [everyone] : [everyone, row.owner]) {
+      const name = `${owner} ${row.agent_name}`;
+      sums.set(name, { owner, ...addEndedRun(sums.get(name), row, ended) });
+    }
   });
   return sums.values();
 }

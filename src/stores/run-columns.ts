@@ -6,6 +6,8 @@ export const runColumns = [
   'agent_name',
   'session_id',
   'owner',
+  'principal',
+  'trace',
   'epoch',
   'status',
   'title',
@@ -22,6 +24,7 @@ export const runColumns = [
 
 /** The columns that change after the run was created. */
 export const mutableColumns = [
+  'trace',
   'epoch',
   'status',
   'finished_at',

@@ -16,6 +16,8 @@ async function longRun(store: Store): Promise<RunRow> {
   const now = new Date().toISOString();
   const fixed = {
     owner: null,
+    principal: null,
+    trace: null,
     epoch: 1,
     tier: 'pinned',
     attempts: 0,

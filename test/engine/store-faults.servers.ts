@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
-import { methods } from '../support/faulty-store.ts';
 import { type Place, postgresPlace, redisPlace } from '../support/servers.ts';
-import { failEachCall } from '../support/store-faults.ts';
+import { failEachCall, scripted } from '../support/store-faults.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -37,7 +36,7 @@ describe.each(Object.keys(stores))('each call of %s that fails once', (name) => 
   it('leaves no run unfinished, and loses no event that a reader saw', { timeout: 600_000 }, async () => {
     const next = await stores[name]?.();
     if (next === undefined) throw new Error(`there is no store ${name}`);
-    for (const method of methods)
+    for (const method of scripted)
       expect([method, await failEachCall(() => openStore(next()), method, Number.POSITIVE_INFINITY)]).not.toEqual([
         method,
         0,

@@ -76,7 +76,8 @@ export class StoreServer {
       key: (scope, key) => ask(() => inner.key(scope, key)),
       session: (id) => ask(() => inner.session(id)),
       resources: (ids) => ask(() => inner.resources(ids)),
-      figures: (names) => ask(() => inner.figures(names)),
+      figures: (names, owner) => ask(() => inner.figures(names, owner)),
+      sessionsOf: (owner, limit) => ask(() => inner.sessionsOf(owner, limit)),
       remove: (id) =>
         ask(() =>
           this.#remove(
@@ -93,6 +94,7 @@ export class StoreServer {
             () => this.#forget(id),
           ),
         ),
+      removeOwner: (owner) => ask(() => inner.removeOwner(owner)),
       sweep: (before) => ask(() => inner.sweep(before)),
       watch: async (watcher) => {
         this.#watchers.set(watcher, node);

@@ -4,6 +4,7 @@ import { conditionsContract } from './contract-conditions.ts';
 import { costsContract } from './contract-costs.ts';
 import { extremesContract } from './contract-extremes.ts';
 import { outcomesContract } from './contract-outcomes.ts';
+import { ownersContract } from './contract-owners.ts';
 import { removalContract } from './contract-removal.ts';
 import { sessionsContract } from './contract-sessions.ts';
 import { sharingContract } from './contract-sharing.ts';
@@ -329,6 +330,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     conditionsContract(() => store);
     extremesContract(() => store);
     removalContract(() => store);
+    ownersContract(() => store);
     outcomesContract(() => store);
     sessionsContract(() => store);
     costsContract(() => store);

@@ -28,8 +28,10 @@ describe('a faulty store', () => {
       session: (from) => from.session(session_id),
       resources: (from) => from.resources(['a']),
       figures: (from) => from.figures(['a']),
+      sessionsOf: (from) => from.sessionsOf('key:a', 10),
       remove: (from) => from.remove(run_id),
       removeSession: (from) => from.removeSession(session_id),
+      removeOwner: (from) => from.removeOwner('key:a'),
       sweep: (from) => from.sweep({ keys: '' }),
     };
     await inner.commit([first]);

@@ -23,17 +23,19 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   it('creates its tables once, however many processes open it at the same time', async () => {
     await Promise.all(Array.from({ length: 5 }, () => open(url)));
     const { rows } = await (await client()).query(`SELECT version FROM ${schema}.version`);
-    expect(rows).toEqual([{ version: 1 }]);
+    expect(rows).toEqual([{ version: 2 }]);
   });
 
-  it('refuses the tables of a newer Rivulet, and does not change them', async () => {
+  it('refuses the tables of a newer Rivulet and of an earlier build, and does not change them', async () => {
     await open(url);
     const other = await client();
     await other.query(`UPDATE ${schema}.version SET version = 7`);
     await expect(openStore(url)).rejects.toThrow(
-      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows 1)`,
+      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows 2)`,
     );
-    const { rows } = await other.query(`UPDATE ${schema}.version SET version = 1 RETURNING version`);
+    await other.query(`UPDATE ${schema}.version SET version = 1`);
+    await expect(openStore(url)).rejects.toThrow("before Rivulet's first release (version 1); use another schema");
+    const { rows } = await other.query(`UPDATE ${schema}.version SET version = 2 RETURNING version`);
     expect(rows).toHaveLength(1);
   });
 

@@ -76,12 +76,14 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await store.events(first.row.run_id, 1, 10)).toEqual([{ first: 2, lines: ['2'] }]);
   });
 
-  it('refuses data of a newer Rivulet, and does not change it', async () => {
+  it('refuses data of a newer Rivulet and of an earlier build, and does not change it', async () => {
     await open(url);
     const redis = client();
     await redis.set(`{${name}}:version`, 7);
-    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 1)');
+    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 2)');
     expect(await redis.getset(`{${name}}:version`, 1)).toBe('7');
+    await expect(openStore(url)).rejects.toThrow("before Rivulet's first release (layout 1); use another prefix");
+    expect(await redis.getset(`{${name}}:version`, 2)).toBe('1');
   });
 
   it('warns of a Redis that may lose acknowledged commits, and of no other', async ({ skip, onTestFinished }) => {

@@ -26,6 +26,8 @@ const newRow = (run_id: string): RunRow => ({
   agent_name: 'a',
   session_id: 's',
   owner: null,
+  principal: null,
+  trace: null,
   epoch: 1,
   status: 'in-progress',
   created_at: '2026-01-01T00:00:00.000Z',
@@ -109,7 +111,7 @@ describe('a file', () => {
     const other = openDatabase(path);
     other.exec('PRAGMA user_version = 99');
     expect(() => new SqliteStore(path)).toThrow(
-      `${path} was written by a newer Rivulet (version 99, this one knows 4)`,
+      `${path} was written by a newer Rivulet (version 99, this one knows 5)`,
     );
     other.exec('PRAGMA user_version = 2');
     expect(() => new SqliteStore(path)).toThrow(

@@ -9,6 +9,8 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
     agent_name: 'echo',
     session_id: `session-of-${run_id}`,
     owner: null,
+    principal: null,
+    trace: null,
     epoch: 1,
     status: 'created',
     created_at: '2026-01-01T00:00:00.000Z',

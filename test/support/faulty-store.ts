@@ -44,8 +44,10 @@ export const methods = [
   'session',
   'resources',
   'figures',
+  'sessionsOf',
   'remove',
   'removeSession',
+  'removeOwner',
   'sweep',
 ] as const satisfies readonly Method[];
 
@@ -80,8 +82,10 @@ export function faulty(store: Store, plan: Plan): Store {
     session: call('session', store.session),
     resources: call('resources', store.resources),
     figures: call('figures', store.figures),
+    sessionsOf: call('sessionsOf', store.sessionsOf),
     remove: call('remove', store.remove),
     removeSession: call('removeSession', store.removeSession),
+    removeOwner: call('removeOwner', store.removeOwner),
     sweep: call('sweep', store.sweep),
     close: () => store.close(),
     ...(store.watch && {

@@ -2,7 +2,7 @@ import { concat, defer, from, map, NEVER, of, range } from 'rxjs';
 import { expect } from 'vitest';
 import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import { type Agent, createServer, defineAgent, type Event, type Run, type Store } from '../../src/index.ts';
-import { faulty, type Method, newPlan, type Plan } from './faulty-store.ts';
+import { faulty, type Method, methods, newPlan, type Plan } from './faulty-store.ts';
 import { parseFrames, textOf } from './serve.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -177,6 +177,12 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
   expect((await caller.ask('DELETE', `/sessions/${session_id}`)).status).toBe(204);
   expect((await caller.ask('GET', `/sessions/${session_id}`)).status).toBe(404);
 }
+
+/** Methods that only operators' commands call. */
+const operators: readonly Method[] = ['sessionsOf', 'removeOwner'];
+
+/** Methods that the script calls. */
+export const scripted = methods.filter((method) => !operators.includes(method));
 
 /** Methods that the engine's timers call repeatedly; only their first calls belong to the script. */
 const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];

@@ -18,6 +18,7 @@ import type { Message } from '../../schema/message.ts';
 import { addEndedRun } from '../figures.ts';
 import { Arena } from './arena.ts';
 import { MemoryLog } from './log.ts';
+import { Owners } from './owners.ts';
 import { byId, compareText, type RunRecord, SessionRecord } from './records.ts';
 import { Sorted } from './sorted.ts';
 
@@ -45,6 +46,7 @@ export class MemoryStore implements Store {
     (a, b) => compareText(a.created_at, b.created_at) || compareText(keyName(a), keyName(b)),
   );
   readonly #figures = new Map<string, AgentFigures>();
+  readonly #owners = new Owners();
   readonly #arena = new Arena();
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
@@ -69,12 +71,14 @@ export class MemoryStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    const { agent_name, session_id, status } = filter;
-    const runs = session_id === undefined ? this.#byId : this.#sessions.get(session_id)?.runs;
+    const { agent_name, session_id, status, owner } = filter;
+    const ofOwner = owner === undefined ? this.#byId : this.#owners.get(owner)?.runs;
+    const runs = session_id === undefined ? ofOwner : this.#sessions.get(session_id)?.runs;
     const found: RunRow[] = [];
     for (const { row, session } of runs?.descending(({ row }) => before !== undefined && row.run_id >= before) ?? []) {
       if (found.length === limit) break;
       if (session.removed || (agent_name !== undefined && row.agent_name !== agent_name)) continue;
+      if (owner !== undefined && row.owner !== owner) continue;
       if (status === undefined || row.status === status) found.push(row);
     }
     return found;
@@ -116,8 +120,18 @@ export class MemoryStore implements Store {
     return resource_ids.map((id) => this.#resources.get(id));
   }
 
-  async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
-    return agent_names.flatMap((name) => this.#figures.get(name) ?? []);
+  async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
+    const figures = owner === undefined ? this.#figures : this.#owners.get(owner)?.figures;
+    return agent_names.flatMap((name) => figures?.get(name) ?? []);
+  }
+
+  async sessionsOf(owner: string, limit: number): Promise<string[]> {
+    const found: string[] = [];
+    for (const session_id of this.#owners.get(owner)?.sessions ?? []) {
+      if (found.length === limit) break;
+      found.push(session_id);
+    }
+    return found;
   }
 
   async remove(run_id: string): Promise<boolean> {
@@ -138,9 +152,15 @@ export class MemoryStore implements Store {
     if (session.unfinished !== undefined) return false;
     this.#idle.delete(session);
     this.#sessions.delete(session_id);
+    this.#owners.delete(session.owner, ({ sessions }) => sessions.delete(session_id));
     session.removed = true;
     this.#removed = append(this.#removed, session);
     return true;
+  }
+
+  async removeOwner(owner: string): Promise<void> {
+    this.#owners.delete(owner, ({ figures }) => figures.clear());
+    for (const [name, key] of this.#keys) if (key.scope.startsWith(`${owner} `)) this.#deleteKey(name, key);
   }
 
   async sweep(before: Retention): Promise<boolean> {
@@ -156,8 +176,7 @@ export class MemoryStore implements Store {
     }
     for (let old = this.#keysByAge.first; left > 0 && old !== undefined; old = this.#keysByAge.first, left -= 1) {
       if (old.created_at >= keys) break;
-      this.#keysByAge.delete(old);
-      this.#keys.delete(keyName(old));
+      this.#deleteKey(keyName(old), old);
     }
     return this.#clearRemoved(left) === 0;
   }
@@ -191,8 +210,14 @@ export class MemoryStore implements Store {
     this.#byId.delete(run);
     this.#ended.delete(run);
     session.runs.delete(run);
+    this.#owners.delete(row.owner, ({ runs }) => runs.delete(run));
     if (row.finished_at !== null && row.finished_at > session.lastUsed) session.lastUsed = row.finished_at;
     if (session.runs.size === 0 && !session.removed) this.#idle.add(session);
+  }
+
+  #deleteKey(name: string, key: Key): void {
+    this.#keysByAge.delete(key);
+    this.#keys.delete(name);
   }
 
   #deleteResource(session: SessionRecord, resource_id: string): void {
@@ -223,9 +248,15 @@ export class MemoryStore implements Store {
     if (run.row.finished_at !== null) run.log.pack();
     for (const line of write.journal ?? []) run.journal = append(run.journal, line);
     if (write.history || write.resources || write.state !== undefined) this.#updateSession(run, write);
-    if (write.ended)
-      this.#figures.set(row.agent_name, addEndedRun(this.#figures.get(row.agent_name), row, write.ended));
+    if (write.ended) this.#addFigures(row, write.ended);
     return 'taken';
+  }
+
+  #addFigures(row: RunRow, ended: NonNullable<Write['ended']>): void {
+    const add = (figures: Map<string, AgentFigures>): void =>
+      void figures.set(row.agent_name, addEndedRun(figures.get(row.agent_name), row, ended));
+    add(this.#figures);
+    this.#owners.add(row.owner, ({ figures }) => add(figures));
   }
 
   /** Whether the unfinished runs of the session violate the condition of a write. */
@@ -239,8 +270,9 @@ export class MemoryStore implements Store {
     const { session_id, run_id, created_at } = row;
     let session = this.#sessions.get(session_id);
     if (session === undefined) {
-      session = new SessionRecord(session_id);
+      session = new SessionRecord(row);
       this.#sessions.set(session_id, session);
+      this.#owners.add(row.owner, ({ sessions }) => sessions.add(session_id));
     } else if (session.runs.size === 0) {
       this.#idle.delete(session);
     }
@@ -252,6 +284,7 @@ export class MemoryStore implements Store {
     this.#byId.add(run);
     this.#unfinished.add(run);
     session.runs.add(run);
+    this.#owners.add(row.owner, ({ runs }) => runs.add(run));
     session.unfinished ??= new Sorted(byId);
     session.unfinished.add(run);
     return run;

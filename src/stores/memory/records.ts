@@ -21,6 +21,7 @@ export const compareText = (a: string, b: string): number => (a === b ? 0 : a < 
 /** A session in the memory store, with its runs. */
 export class SessionRecord {
   readonly session_id: string;
+  readonly owner: string | null;
   readonly runs = new Sorted(byId);
   /** The runs that are not final; undefined while there are none, which is most of the time. */
   unfinished: Sorted<RunRecord> | undefined;
@@ -33,8 +34,9 @@ export class SessionRecord {
   /** Whether the session was deleted. Queries find neither it nor its runs, which sweeps delete. */
   removed = false;
 
-  constructor(session_id: string) {
+  constructor({ session_id, owner }: RunRow) {
     this.session_id = session_id;
+    this.owner = owner;
   }
 }
 

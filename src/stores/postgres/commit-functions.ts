@@ -66,7 +66,8 @@ export const commitFunctions = `
     END IF;
     FOR w IN
       SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
-        run_id text, agent_name text, session_id text, owner text, epoch integer, status text, title text, created_at text,
+        run_id text, agent_name text, session_id text, owner text, principal text,
+        trace text, epoch integer, status text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
         snapshot integer, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, tokens float8
@@ -98,15 +99,15 @@ export const commitFunctions = `
       END IF;
       -- The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
       IF w.input IS NOT NULL THEN
-        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.epoch, w.status, w.title, w.created_at,
-            w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
+        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.trace, w.epoch, w.status,
+            w.title, w.created_at, w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
           ON CONFLICT (run_id) DO NOTHING;
       ELSIF w.grown THEN
         UPDATE runs SET last = w.last
           WHERE run_id = w.run_id AND epoch = w.epoch AND last = w.expect
             AND status NOT IN ('completed', 'failed', 'cancelled');
       ELSE
-        UPDATE runs SET epoch = w.epoch, status = w.status, finished_at = w.finished_at, attempts = w.attempts,
+        UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, finished_at = w.finished_at, attempts = w.attempts,
             queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot
           WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
             AND status NOT IN ('completed', 'failed', 'cancelled');
@@ -166,18 +167,20 @@ export const commitFunctions = `
     END LOOP;
   END $$;
 
-  -- Adds the figures of ended runs to the sums of their agents. An overflow of floats is an error, so the function adds
+  -- Adds the figures of ended runs to the sums of their agents, and to those of each owner. An overflow of floats is an error, so the function adds
   -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float.
   CREATE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
   LANGUAGE sql SET search_path FROM CURRENT AS $$
-    INSERT INTO figures (agent_name, completed, failed, tokens, seconds)
-      SELECT agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),
+    INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds)
+      SELECT sums.owner, agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),
         least(sum(tokens / 1024), 1.7e305) * 1024, least(sum(seconds / 1024), 1.7e305) * 1024
-      FROM ROWS FROM (json_to_recordset(writes) AS (agent_name text, status text, tokens float8, seconds float8))
-        WITH ORDINALITY
-      WHERE outcomes[ordinality] = 'taken' AND tokens IS NOT NULL
-      GROUP BY agent_name ORDER BY agent_name COLLATE "C"
-      ON CONFLICT (agent_name) DO UPDATE SET completed = figures.completed + excluded.completed,
+      FROM ROWS FROM (json_to_recordset(writes) AS (
+          agent_name text, owner text, status text, tokens float8, seconds float8
+        )) WITH ORDINALITY AS ended,
+        LATERAL (VALUES (''), (ended.owner)) AS sums (owner)
+      WHERE outcomes[ordinality] = 'taken' AND tokens IS NOT NULL AND sums.owner IS NOT NULL
+      GROUP BY sums.owner, agent_name ORDER BY sums.owner COLLATE "C", agent_name COLLATE "C"
+      ON CONFLICT (owner, agent_name) DO UPDATE SET completed = figures.completed + excluded.completed,
         failed = figures.failed + excluded.failed,
         tokens = least(figures.tokens / 1024 + excluded.tokens / 1024, 1.7e305) * 1024,
         seconds = least(figures.seconds / 1024 + excluded.seconds / 1024, 1.7e305) * 1024

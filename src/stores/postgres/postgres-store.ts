@@ -17,6 +17,7 @@ import type {
 } from '../../core/store.ts';
 import { retry, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
+import { everyone } from '../figures.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { sanitizeText, sessionChanges } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
@@ -126,8 +127,8 @@ export class PostgresStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    const { agent_name, session_id, status } = filter;
-    return this.#all(this.#sql.runs, agent_name, session_id, status, before, limit);
+    const { agent_name, session_id, status, owner } = filter;
+    return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit);
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
@@ -160,8 +161,13 @@ export class PostgresStore implements Store {
     return resource_ids.map((id) => byId.get(id));
   }
 
-  async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
-    return this.#all(this.#sql.figures, agent_names);
+  async figures(agent_names: readonly string[], owner = everyone): Promise<AgentFigures[]> {
+    return this.#all(this.#sql.figures, owner, agent_names);
+  }
+
+  async sessionsOf(owner: string, limit: number): Promise<string[]> {
+    const found = await this.#all<{ session_id: string }>(this.#sql.sessionsOf, owner, limit);
+    return found.map(({ session_id }) => session_id);
   }
 
   async remove(run_id: string): Promise<boolean> {
@@ -170,6 +176,11 @@ export class PostgresStore implements Store {
 
   async removeSession(session_id: string): Promise<boolean> {
     return this.#removed(this.#sql.removeSession, session_id);
+  }
+
+  async removeOwner(owner: string): Promise<void> {
+    for (const text of [this.#sql.clearFigures, this.#sql.clearKeysOf])
+      await retryRolledBack(() => this.#all(text, owner));
   }
 
   async sweep({ runs, keys, sessions }: Retention): Promise<boolean> {
@@ -302,13 +313,16 @@ function retryRolledBack<T>(transaction: () => Promise<T>): Promise<T> {
 /** A write as the SQL function `take` reads it. */
 function encodeWrite(write: Write): object {
   const { row, expect, key, ended, resources } = write;
+  const isFirst = expect === 0 && write.input !== undefined;
   return {
     ...row,
+    // Never changes, and is longer than most events.
+    principal: isFirst ? row.principal : undefined,
     expect,
     grown: write.grown,
     when: write.when,
     from: write.from ?? row.epoch,
-    ...(expect === 0 && write.input !== undefined && { input: JSON.stringify(write.input) }),
+    ...(isFirst && { input: JSON.stringify(write.input) }),
     journal: write.journal?.join('\n'),
     key,
     resources,

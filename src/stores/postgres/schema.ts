@@ -3,13 +3,13 @@ import { commitFunctions } from './commit-functions.ts';
 import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
-/** Version of the tables and functions. A later version adds a step that upgrades from the one before. */
-const version = 1;
+/** Version of the tables and functions. Version 1 was never released. A later version adds a step that upgrades from the one before. */
+const version = 2;
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may
  * call it at once: one creates the schema, the others wait and find it complete.
- * @throws Error for a schema of a newer Rivulet, and for a database that is not in UTF-8
+ * @throws Error for a schema of another version of Rivulet, and for a database that is not in UTF-8
  */
 export async function createSchema(config: ClientConfig, schema: string): Promise<void> {
   // A connection without the time-outs of the store's.
@@ -43,6 +43,11 @@ async function createTables(client: Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM version');
   const found = rows[0]?.version;
   if (found === version) return;
+  if (found !== undefined && found < version) {
+    throw new Error(
+      `the schema ${schema} was written before Rivulet's first release (version ${found}); use another schema`,
+    );
+  }
   if (found !== undefined) {
     throw new Error(
       `the schema ${schema} was written by a newer Rivulet (version ${found}, this one knows ${version})`,

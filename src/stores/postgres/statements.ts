@@ -31,8 +31,9 @@ function writeAndRead(s: string) {
     // Planned with the values, so an unused filter costs nothing.
     runs: `SELECT ${columnList} FROM ${s}.runs
       WHERE ($1::text IS NULL OR agent_name = $1) AND ($2::text IS NULL OR session_id = $2)
-        AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR run_id < $4)
-      ORDER BY run_id DESC LIMIT $5`,
+        AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR owner = $4)
+        AND ($5::text IS NULL OR run_id < $5)
+      ORDER BY run_id DESC LIMIT $6`,
     unfinished: `SELECT ${columnList} FROM ${s}.runs
       WHERE finished_at IS NULL AND ($1::text IS NULL OR session_id = $1) AND run_id > $2 ORDER BY run_id LIMIT $3`,
     count: `SELECT count(*)::integer AS count FROM ${s}.runs WHERE finished_at IS NULL AND session_id = $1`,
@@ -44,7 +45,9 @@ function writeAndRead(s: string) {
       ) AS history FROM ${s}.sessions WHERE session_id = $1`,
     resources: `SELECT resource_id, session_id, run_id, content_type, body FROM ${s}.resources
       WHERE resource_id = ANY ($1)`,
-    figures: `SELECT agent_name, completed, failed, tokens, seconds FROM ${s}.figures WHERE agent_name = ANY ($1)`,
+    figures: `SELECT agent_name, completed, failed, tokens, seconds FROM ${s}.figures
+      WHERE owner = $1 AND agent_name = ANY ($2)`,
+    sessionsOf: `SELECT session_id FROM ${s}.sessions WHERE owner = $1 LIMIT $2`,
   };
 }
 
@@ -52,6 +55,9 @@ function removal(s: string) {
   return {
     removeRun: `SELECT ${s}.remove_run($1) AS removed`,
     removeSession: `SELECT ${s}.remove_session($1) AS removed`,
+    clearFigures: `DELETE FROM ${s}.figures WHERE owner = $1`,
+    // The scopes that begin with the owner and a space; "!" is the character after the space.
+    clearKeysOf: `DELETE FROM ${s}.keys WHERE scope > $1 || ' ' AND scope < $1 || '!'`,
     clearRuns: `SELECT ${s}.clear_runs($1, $2) AS found`,
     clearLogs: `SELECT ${s}.clear_logs($1) AS found`,
     clearSessions: `SELECT ${s}.clear_sessions($1, $2) AS found`,

@@ -8,6 +8,8 @@ export const tables = `
     agent_name text COLLATE "C" NOT NULL,
     session_id text COLLATE "C" NOT NULL,
     owner text COLLATE "C",
+    principal text,
+    trace text,
     epoch integer NOT NULL,
     status text COLLATE "C" NOT NULL,
     title text NOT NULL,
@@ -26,6 +28,8 @@ export const tables = `
   CREATE INDEX runs_of_session ON runs (session_id, run_id);
   CREATE INDEX runs_of_agent ON runs (agent_name, run_id);
   CREATE INDEX runs_of_agent_by_status ON runs (agent_name, status, run_id);
+  CREATE INDEX runs_of_owner ON runs (owner, run_id) WHERE owner IS NOT NULL;
+  CREATE INDEX runs_of_owner_by_status ON runs (owner, status, run_id) WHERE owner IS NOT NULL;
   CREATE INDEX runs_of_status ON runs (status, run_id);
   CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
   CREATE INDEX runs_unfinished_of_session ON runs (session_id, run_id) WHERE finished_at IS NULL;
@@ -72,6 +76,7 @@ export const tables = `
     -- When the last of its deleted runs ended, since the last sweep that examined it; it may have other runs.
     idle_since text COLLATE "C"
   );
+  CREATE INDEX sessions_of_owner ON sessions (owner) WHERE owner IS NOT NULL;
   CREATE INDEX sessions_idle ON sessions (idle_since) WHERE idle_since IS NOT NULL;
 
   CREATE TABLE history (
@@ -93,12 +98,15 @@ export const tables = `
   );
   CREATE INDEX resources_of_session ON resources (session_id, run_id);
 
+  -- The owner is empty for the sums over all runs.
   CREATE TABLE figures (
-    agent_name text COLLATE "C" PRIMARY KEY,
+    owner text COLLATE "C" NOT NULL,
+    agent_name text COLLATE "C" NOT NULL,
     completed integer NOT NULL,
     failed integer NOT NULL,
     tokens double precision NOT NULL,
-    seconds double precision NOT NULL
+    seconds double precision NOT NULL,
+    PRIMARY KEY (owner, agent_name)
   );
 
   -- Number and outcomes of the last commit of each open store.

@@ -24,12 +24,18 @@ local function put_row(w, run, before)
   redis.call('HSET', run, 'row', w.row, 'epoch', w.epoch, 'status', w.status)
   if w.input then
     redis.call('HSET', run, 'input', w.input, 'agent', w.agent, 'session', w.session)
+    if w.owner then
+      redis.call('HSET', run, 'owner', w.owner)
+      redis.call('ZADD', p .. 'owner:' .. w.owner, 0, id)
+    end
     for _, name in ipairs({ 'runs', 'agent:' .. w.agent, 'of:' .. w.session }) do
       redis.call('ZADD', p .. name, 0, id)
     end
   end
   if before ~= w.status then
-    for _, list in ipairs({ 'status:', 'agent-status:' .. w.agent .. ':' }) do
+    local lists = { 'status:', 'agent-status:' .. w.agent .. ':' }
+    if w.owner then lists[3] = 'owner-status:' .. w.owner .. ':' end
+    for _, list in ipairs(lists) do
       if before then redis.call('ZREM', p .. list .. before, id) end
       redis.call('ZADD', p .. list .. w.status, 0, id)
     end
@@ -55,7 +61,9 @@ end
 
 local function put_session(w)
   local session = p .. 'session:' .. w.session
-  redis.call('HSETNX', session, 'urls', 0)
+  if redis.call('HSETNX', session, 'urls', 0) == 1 and w.owner then
+    redis.call('SADD', p .. 'sessions-of:' .. w.owner, w.session)
+  end
   for _, url in ipairs(w.history or {}) do
     redis.call('ZADD', p .. 'history:' .. w.session, 'NX', redis.call('HINCRBY', session, 'urls', 1), url)
   end
@@ -71,13 +79,14 @@ local function put_session(w)
   end
 end
 
-local function put_figures(w)
-  local sums = p .. 'figures:' .. w.agent
-  if w.figures.ended then redis.call('HINCRBY', sums, w.figures.ended, 1) end
+-- Adds to the sums of a hash, whose fields end with the suffix.
+local function put_figures(figures, sums, suffix)
+  if figures.ended then redis.call('HINCRBY', sums, figures.ended .. suffix, 1) end
   for _, name in ipairs({ 'tokens', 'seconds' }) do
-    local sum = tonumber(redis.call('HGET', sums, name) or 0) + tonumber(w.figures[name])
+    local field = name .. suffix
+    local sum = tonumber(redis.call('HGET', sums, field) or 0) + tonumber(figures[name])
     -- A sum must not overflow: readers could not parse infinity.
-    redis.call('HSET', sums, name, string.format('%.17g', math.min(sum, 1.79e308)))
+    redis.call('HSET', sums, field, string.format('%.17g', math.min(sum, 1.79e308)))
   end
 end
 
@@ -102,10 +111,14 @@ local function apply(w, body)
   if w.key then
     redis.call('HSET', p .. 'keys', w.key.name, w.key.text)
     redis.call('ZADD', p .. 'keys:age', w.key.age, w.key.name)
+    if w.key.owner then redis.call('SADD', p .. 'keys-of:' .. w.key.owner, w.key.name) end
   end
   for _, resource in ipairs(w.resources or {}) do put_resource(resource) end
   if w.history or w.state then put_session(w) end
-  if w.figures then put_figures(w) end
+  if w.figures then
+    put_figures(w.figures, p .. 'figures:' .. w.agent, '')
+    if w.owner then put_figures(w.figures, p .. 'figures-of:' .. w.owner, ':' .. w.agent) end
+  end
   return 't'
 end
 

@@ -4,6 +4,9 @@ import { sessionChanges } from '../remote/session-changes.ts';
 /** The field of an Idempotency-Key in the hash of all keys. */
 export const keyField = ({ scope, key }: Pick<Key, 'scope' | 'key'>): string => JSON.stringify([scope, key]);
 
+/** The owner with which a scope begins. Each owner has a colon. */
+const ownerOfScope = (scope: string): string | undefined => /^([^ :]+:[^ ]*) /.exec(scope)?.[1];
+
 /** Milliseconds since 1970; 0 where there is no time. */
 export const timestamp = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
@@ -20,7 +23,7 @@ function score(text: string | null): number | undefined {
  */
 export function encodeWrite(write: Write): object {
   const { row, expect, key, ended } = write;
-  const { run_id, agent_name, session_id, status } = row;
+  const { run_id, agent_name, session_id, status, owner } = row;
   return {
     run_id,
     from: String(write.from ?? row.epoch),
@@ -36,6 +39,7 @@ export function encodeWrite(write: Write): object {
     }),
     agent: agent_name,
     session: session_id,
+    owner: owner ?? undefined,
     when: write.when,
     journal: write.journal?.join('\n'),
     ...sessionChanges(write),
@@ -46,7 +50,13 @@ export function encodeWrite(write: Write): object {
       text: JSON.stringify(resource),
     })),
     ...(key !== undefined && {
-      key: { name: keyField(key), text: keyText(key), age: timestamp(key.created_at), fresh: timestamp(key.fresh) },
+      key: {
+        name: keyField(key),
+        text: keyText(key),
+        owner: ownerOfScope(key.scope),
+        age: timestamp(key.created_at),
+        fresh: timestamp(key.fresh),
+      },
     }),
     ...(ended !== undefined && {
       figures: {

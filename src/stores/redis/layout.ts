@@ -4,15 +4,17 @@ import type { Redis } from 'ioredis';
 // where one script may use them.
 //
 //   version            string  version of this layout
-//   run:ID             hash    row (JSON), last, epoch, status, agent, session, input (JSON)
+//   run:ID             hash    row (JSON), last, epoch, status, agent, session, owner, input (JSON)
 //   log:ID             stream  an entry is a batch: its id is the number of its last event, its field `b` has the lines
 //   journal:ID         list    lines, as written
 //   made:ID            set     resources that are deleted with the run
-//   runs, agent:NAME, status:STATUS, agent-status:NAME:STATUS, of:SESSION, unfinished, unfinished:SESSION
+//   runs, agent:NAME, status:STATUS, agent-status:NAME:STATUS, of:SESSION, unfinished, unfinished:SESSION,
+//   owner:OWNER, owner-status:OWNER:STATUS
 //                      zset    ids of runs, all with the score 0: ordered by id, which is by time
 //   due, ended         zset    ids of runs, by that time in milliseconds
 //   session:ID         hash    state, urls (number of URLs ever added)
 //   history:ID         zset    URLs, in the order in which they were added
+//   sessions-of:OWNER  set   sessions
 //   kept:ID            set     the session's resources
 //   own:ID             set     those that belong to no run: the session's states
 //   idle               zset    sessions of which a run was deleted, by the time at which that run ended
@@ -21,25 +23,32 @@ import type { Redis } from 'ioredis';
 //   resource:ID        string  JSON
 //   keys               hash    JSON of each Idempotency-Key
 //   keys:age           zset    the fields of `keys`, by time
+//   keys-of:OWNER      set     the fields of `keys` whose scopes begin with the owner
 //   figures:AGENT      hash    completed, failed, tokens, seconds
+//   figures-of:OWNER   hash    the same for each agent, as completed:AGENT and so on
 //   commit:WRITER      string  number of the last commit of an open store, and a letter for each write; expires after a day
 //
 // Applied writes are published on the channel `moved`, a line for each: epoch, last, 1 where the run is final, 2 where
 // more than `last` may have changed, or else 0, run_id.
 
-/** Version of the layout above. */
-const layout = 1;
+/** Version of the layout above. Version 1 was never released. */
+const layout = 2;
 
 /**
  * Checks the version of the stored data, and writes it where there is none.
- * @throws Error where a newer Rivulet wrote it
+ * @throws Error where another version of Rivulet wrote it
  */
 export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
   const name = `${prefix}version`;
   // Written only where there is none: the user may lack the permission to write, or Redis the memory.
   const found = (await redis.get(name)) ?? (await redis.set(name, layout, 'NX', 'GET')) ?? layout;
-  if (Number(found) !== layout) {
+  if (Number(found) > layout) {
     throw new Error(`the prefix ${prefix} was written by a newer Rivulet (layout ${found}, this one knows ${layout})`);
+  }
+  if (Number(found) < layout) {
+    throw new Error(
+      `the prefix ${prefix} was written before Rivulet's first release (layout ${found}); use another prefix`,
+    );
   }
 }
 

@@ -38,6 +38,9 @@ const pageBatches = 64;
 /** Runs that one call examines for a filtered list: about 2 ms, during which Redis serves no other command. */
 const examined = 500;
 
+/** Fields of an agent's figures. */
+const figureFields = ['tokens', 'seconds', 'completed', 'failed'] as const;
+
 /** Milliseconds for a clean close of the connections. */
 const closeTimeout = 1_000;
 
@@ -174,11 +177,17 @@ export class RedisStore implements Store {
     return texts.map((text) => (text === null ? undefined : JSON.parse(text)));
   }
 
-  async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
-    const found = await Promise.all(agent_names.map((name) => this.#redis.hgetall(this.#key('figures', name))));
+  async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
+    const found = await Promise.all(
+      agent_names.map((name) =>
+        owner === undefined
+          ? this.#redis.hmget(this.#key('figures', name), ...figureFields)
+          : this.#redis.hmget(this.#key('figures-of', owner), ...figureFields.map((field) => `${field}:${name}`)),
+      ),
+    );
     return agent_names.flatMap((agent_name, index) => {
-      const { tokens, seconds, completed = 0, failed = 0 } = found[index] ?? {};
-      if (tokens === undefined) return [];
+      const [tokens, seconds, completed, failed] = found[index] ?? [];
+      if (tokens == null) return [];
       return {
         agent_name,
         completed: Number(completed),
@@ -189,12 +198,20 @@ export class RedisStore implements Store {
     });
   }
 
+  async sessionsOf(owner: string, limit: number): Promise<string[]> {
+    return this.#redis.srandmember(this.#key('sessions-of', owner), limit);
+  }
+
   async remove(run_id: string): Promise<boolean> {
     return (await this.#redis.rivuletRemove(this.#prefix, run_id)) === 1;
   }
 
   async removeSession(session_id: string): Promise<boolean> {
     return (await this.#redis.rivuletRemoveSession(this.#prefix, session_id, sweepRows)) === 1;
+  }
+
+  async removeOwner(owner: string): Promise<void> {
+    while ((await this.#redis.rivuletRemoveOwner(this.#prefix, owner, sweepRows)) > 0);
   }
 
   async sweep({ runs, keys, sessions }: Retention): Promise<boolean> {
@@ -232,13 +249,13 @@ export class RedisStore implements Store {
     set: string,
     from: string,
     limit: number,
-    { agent_name = '', session_id = '', status }: RunFilter = {},
+    { agent_name = '', session_id = '', owner = '', status = '' }: Partial<Record<keyof RunFilter, string>> = {},
   ): Promise<RunRow[]> {
     const found: RunRow[] = [];
     const to = range === 'ZRANGEBYLEX' ? '+' : '-';
     for (let next = from; found.length < limit; ) {
       const missing = limit - found.length;
-      const filter = [agent_name, session_id, status ?? ''] as const;
+      const filter = [agent_name, session_id, owner, status] as const;
       const [last, rows] = await this.#redis.rivuletList(
         this.#prefix,
         range,
@@ -259,7 +276,7 @@ export class RedisStore implements Store {
   /** Reads a sorted set of runs by their times. */
   async #byTime(set: string, from: string, to: string, limit: number): Promise<RunRow[]> {
     const range = 'ZRANGEBYSCORE';
-    const [, found] = await this.#redis.rivuletList(this.#prefix, range, set, from, to, limit, limit, '', '', '');
+    const [, found] = await this.#redis.rivuletList(this.#prefix, range, set, from, to, limit, limit, '', '', '', '');
     return parseRows(found);
   }
 
@@ -269,10 +286,11 @@ export class RedisStore implements Store {
 }
 
 /** The smallest sorted set with all runs that match a filter. */
-function smallestSet({ agent_name, session_id, status }: RunFilter): string {
+function smallestSet({ agent_name, session_id, owner, status }: RunFilter): string {
   if (session_id !== undefined) {
     return status === undefined || isFinal(status) ? `of:${session_id}` : `unfinished:${session_id}`;
   }
+  if (owner !== undefined) return status === undefined ? `owner:${owner}` : `owner-status:${owner}:${status}`;
   if (agent_name !== undefined) {
     return status === undefined ? `agent:${agent_name}` : `agent-status:${agent_name}:${status}`;
   }

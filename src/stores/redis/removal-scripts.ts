@@ -5,13 +5,15 @@
 const dropRun = `
 local p = KEYS[1]
 local function drop_run(id)
-  local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session')
-  local agent, status, session = run[1], run[2], run[3]
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session', 'owner')
+  local agent, status, session, owner = run[1], run[2], run[3], run[4]
   local ended = redis.call('ZSCORE', p .. 'ended', id)
   local lists = { 'runs', 'unfinished', 'due', 'ended' }
   if agent then table.insert(lists, 'agent:' .. agent) end
   if status then table.insert(lists, 'status:' .. status) end
   if agent and status then table.insert(lists, 'agent-status:' .. agent .. ':' .. status) end
+  if owner then table.insert(lists, 'owner:' .. owner) end
+  if owner and status then table.insert(lists, 'owner-status:' .. owner .. ':' .. status) end
   if session then
     table.insert(lists, 'of:' .. session)
     table.insert(lists, 'unfinished:' .. session)
@@ -49,6 +51,8 @@ local function drop_session(session, most)
   end
   for _, name in ipairs({ 'session:', 'history:', 'own:' }) do redis.call('UNLINK', p .. name .. session) end
   redis.call('ZREM', p .. 'idle', session)
+  local owner = string.match(session, '^(%S+) ')
+  if owner then redis.call('SREM', p .. 'sessions-of:' .. owner, session) end
   clear(token, most)
 end
 `;
@@ -78,11 +82,31 @@ drop_session(ARGV[1], ARGV[2])
 return 1
 `;
 
+/** Deletes an Idempotency-Key by its field, which is the JSON of its scope and key. */
+const dropKey = `
+local function drop_key(name)
+  redis.call('HDEL', p .. 'keys', name)
+  redis.call('ZREM', p .. 'keys:age', name)
+  local owner = string.match(name, '^%["([^" ]+) ')
+  if owner then redis.call('SREM', p .. 'keys-of:' .. owner, name) end
+end
+`;
+
+/** ARGV: an owner, and how many items to delete now. Returns the number of deleted items. */
+export const removeOwner = `
+local p = KEYS[1]
+${dropKey}
+redis.call('UNLINK', p .. 'figures-of:' .. ARGV[1])
+local keys = redis.call('SRANDMEMBER', p .. 'keys-of:' .. ARGV[1], ARGV[2])
+for _, name in ipairs(keys) do drop_key(name) end
+return #keys
+`;
+
 /**
  * ARGV: the times in milliseconds before which runs, keys and sessions are old; the largest number of runs and keys to
  * delete, and of sessions to examine. Returns the number of items found.
  */
-export const sweep = `${dropSession}
+export const sweep = `${dropSession}${dropKey}
 local function older(list, time, most)
   return redis.call('ZRANGEBYSCORE', p .. list, '-inf', '(' .. time, 'LIMIT', 0, most)
 end
@@ -92,10 +116,7 @@ if token then found = found + 1 + clear(token, ARGV[4]) end
 local runs = older('ended', ARGV[1], ARGV[4])
 for _, id in ipairs(runs) do drop_run(id) end
 local keys = older('keys:age', ARGV[2], ARGV[4])
-for _, name in ipairs(keys) do
-  redis.call('HDEL', p .. 'keys', name)
-  redis.call('ZREM', p .. 'keys:age', name)
-end
+for _, name in ipairs(keys) do drop_key(name) end
 local sessions = older('idle', ARGV[3], ARGV[5])
 for _, session in ipairs(sessions) do
   if redis.call('EXISTS', p .. 'of:' .. session) == 1 then

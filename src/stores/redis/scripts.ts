@@ -1,6 +1,6 @@
 import type { Redis, Result } from 'ioredis';
 import { commitScript } from './commit-script.ts';
-import { removeRun, removeSession, sweep } from './removal-scripts.ts';
+import { removeOwner, removeRun, removeSession, sweep } from './removal-scripts.ts';
 
 /**
  * Reads batches of a log. ARGV: the run, the first event, the largest number of batches, and the bytes after which the
@@ -25,17 +25,17 @@ end
 
 /**
  * Reads rows of runs through a sorted set. ARGV: the command that reads the set, the set, from and to where; the
- * largest number of rows to return and of runs to examine; then an agent, a session and a status to filter by, each
- * empty for any. Returns the id at which it stopped, empty at the end of the set, and the row and `last` of each run.
+ * largest number of rows to return and of runs to examine; then an agent, a session, an owner and a status to
+ * filter by, each empty for any. Returns the id at which it stopped, empty at the end of the set, and the row and `last` of each run.
  */
 const listRuns = `
 local p, found = KEYS[1], {}
 local wanted, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 local ids = redis.call(ARGV[1], p .. ARGV[2], ARGV[3], ARGV[4], 'LIMIT', 0, most)
 for n, id in ipairs(ids) do
-  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'status')
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'owner', 'status')
   local fits = run[1] and run[2]
-  for i = 1, 3 do fits = fits and (ARGV[6 + i] == '' or ARGV[6 + i] == run[2 + i]) end
+  for i = 1, 4 do fits = fits and (ARGV[6 + i] == '' or ARGV[6 + i] == run[2 + i]) end
   if fits then found[#found + 1] = { run[1], run[2] } end
   if #found == wanted then return { id, found } end
 end
@@ -73,12 +73,15 @@ declare module 'ioredis' {
       examined: number,
       agent_name: string,
       session_id: string,
+      owner: string,
       status: string,
     ): Result<[string, [string, string][]], Context>;
     /** Returns 0 where the run is not final. */
     rivuletRemove(prefix: string, run_id: string): Result<number, Context>;
     /** Returns 0 where one of its runs is not final. */
     rivuletRemoveSession(prefix: string, session_id: string, limit: number): Result<number, Context>;
+    /** Returns the number of deleted items. */
+    rivuletRemoveOwner(prefix: string, owner: string, limit: number): Result<number, Context>;
     /** Returns the number of items from before these times, in milliseconds. */
     rivuletSweep(
       prefix: string,
@@ -99,6 +102,7 @@ export function defineScripts(redis: Redis): void {
     rivuletList: listRuns,
     rivuletRemove: removeRun,
     rivuletRemoveSession: removeSession,
+    rivuletRemoveOwner: removeOwner,
     rivuletSweep: sweep,
   };
   for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { lua, numberOfKeys: 1 });

@@ -3,8 +3,8 @@ import type { Database } from './driver.ts';
 /** A condition that few runs meet. Queries have to repeat it to use the partial indexes. */
 export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
 
-/** Version of the files that this Rivulet writes. Versions 1 to 3 were never released. */
-const version = 4;
+/** Version of the files that this Rivulet writes. Versions 1 to 4 were never released. */
+const version = 5;
 
 /** Each index adds to the cost of a run, so most indexes are partial and contain few runs. */
 const schema = `
@@ -13,6 +13,8 @@ const schema = `
     agent_name TEXT NOT NULL,
     session_id TEXT NOT NULL,
     owner TEXT,
+    principal TEXT,
+    trace TEXT,
     epoch INTEGER NOT NULL,
     status TEXT NOT NULL,
     title TEXT NOT NULL,
@@ -35,6 +37,8 @@ const schema = `
   CREATE INDEX runs_by_status ON runs (status) WHERE ${rare};
   CREATE INDEX runs_of_session_by_status ON runs (session, status) WHERE ${rare};
   CREATE INDEX runs_of_agent_by_status ON runs (agent_name, status) WHERE ${rare};
+  CREATE INDEX runs_of_owner ON runs (owner) WHERE owner IS NOT NULL;
+  CREATE INDEX runs_of_owner_by_status ON runs (owner, status) WHERE owner IS NOT NULL AND ${rare};
   CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
   -- A covering index: a count does not read the runs.
   CREATE INDEX runs_unfinished_of_session ON runs (session, run_id, finished_at) WHERE finished_at IS NULL;
@@ -85,6 +89,7 @@ const schema = `
     idle INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX sessions_idle ON sessions (used_at) WHERE idle = 1 AND session_id IS NOT NULL;
+  CREATE INDEX sessions_of_owner ON sessions (owner) WHERE owner IS NOT NULL AND session_id IS NOT NULL;
   CREATE INDEX sessions_removed ON sessions (session) WHERE session_id IS NULL;
   -- Messages, states and other resources. A history consists of its session's listed resources and of the URLs in
   -- the table below. Both tables take their positions from one counter, which gives a history its order.
@@ -109,15 +114,20 @@ const schema = `
     url TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX history_of_session ON history (session, url);
+  -- The owner is empty for the sums over all runs.
   CREATE TABLE figures (
-    agent_name TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    agent_name TEXT NOT NULL,
     completed INTEGER NOT NULL,
     failed INTEGER NOT NULL,
     tokens REAL NOT NULL,
-    seconds REAL NOT NULL
+    seconds REAL NOT NULL,
+    PRIMARY KEY (owner, agent_name)
   ) STRICT, WITHOUT ROWID;
   -- Deleted runs whose events and journal are still to be cleared.
   CREATE TABLE removed (run_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  -- Overwrites free pages; see free-pages.ts.
+  CREATE TABLE zeros (position INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
   -- The token of the process that has opened the file last. Only that process may write.
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL) STRICT;
 `;

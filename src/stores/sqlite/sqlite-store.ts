@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -14,15 +15,16 @@ import type {
   Write,
 } from '../../core/store.ts';
 import type { Message } from '../../schema/message.ts';
-import { figuresOfCommit } from '../figures.ts';
+import { everyone, figuresOfCommit } from '../figures.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import { CommitLog, type PendingEvents } from './commit-log.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
+import { emptyWriteAheadLog, overwriteFreePages } from './free-pages.ts';
 import { charsOf, packLines, unpackLines } from './packed-lines.ts';
 import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';
-import { removeRun, sweepFor } from './sweep.ts';
+import { removeOwned, removeRun, sweepFor } from './sweep.ts';
 
 /** SQLite's page cache: 16 MB (negative values are KiB). The default of 2 MB would evict pages during a burst. */
 const pageCacheSize = -16_000;
@@ -64,7 +66,7 @@ export class SqliteStore implements Store {
     try {
       db = open(this.#path);
       db.exec(
-        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = ${pageCacheSize}`,
+        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST; PRAGMA cache_size = ${pageCacheSize}`,
       );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
@@ -96,8 +98,8 @@ export class SqliteStore implements Store {
           });
           at = writes.length;
           this.#log.flush();
-          for (const { agent_name, completed, failed, tokens, seconds } of figuresOfCommit(writes, outcomes)) {
-            this.#sql.addFigures.run(agent_name, completed, failed, tokens, seconds);
+          for (const { owner, agent_name, completed, failed, tokens, seconds } of figuresOfCommit(writes, outcomes)) {
+            this.#sql.addFigures.run(owner, agent_name, completed, failed, tokens, seconds);
           }
           return outcomes;
         });
@@ -181,8 +183,12 @@ export class SqliteStore implements Store {
     return resource_ids.map((id) => this.#sql.resource.get(id));
   }
 
-  async figures(agent_names: readonly string[]): Promise<AgentFigures[]> {
-    return this.#sql.figures.all(JSON.stringify(agent_names));
+  async figures(agent_names: readonly string[], owner = everyone): Promise<AgentFigures[]> {
+    return this.#sql.figures.all(owner, JSON.stringify(agent_names));
+  }
+
+  async sessionsOf(owner: string, limit: number): Promise<string[]> {
+    return this.#sql.sessionsOf.all(owner, limit).map(({ session_id }) => session_id);
   }
 
   async remove(run_id: string): Promise<boolean> {
@@ -203,6 +209,21 @@ export class SqliteStore implements Store {
       this.#sql.detachSession.run(known.session);
       return true;
     });
+  }
+
+  /**
+   * Also clears what was removed before, and overwrites it in the file: the pages in use, the free ones and the
+   * write-ahead log. Costs as much as writing the free pages.
+   */
+  async removeOwner(owner: string): Promise<void> {
+    const step = async (work: () => boolean): Promise<void> => {
+      while (this.#transaction(work)) await nextTurn();
+    };
+    await step(() => sweepFor(sweepTime, this.#sql, { keys: '' }));
+    await step(() => removeOwned(this.#sql, owner));
+    this.#transaction(() => this.#log.empty());
+    await overwriteFreePages(this.#db, step);
+    emptyWriteAheadLog(this.#db, this.#path);
   }
 
   async sweep(before: Retention): Promise<boolean> {

@@ -56,9 +56,9 @@ function prepareWrites(db: Database) {
       `INSERT INTO resources (position, resource_id, session_id, run_id, content_type, body, session, listed)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    addFigures: db.prepare<[string, number, number, number, number]>(
-      `INSERT INTO figures (agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (agent_name) DO UPDATE SET completed = completed + excluded.completed,
+    addFigures: db.prepare<[string, string, number, number, number, number]>(
+      `INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (owner, agent_name) DO UPDATE SET completed = completed + excluded.completed,
        failed = failed + excluded.failed, tokens = min(tokens + excluded.tokens, ${Number.MAX_VALUE}),
        seconds = min(seconds + excluded.seconds, ${Number.MAX_VALUE})`,
     ),
@@ -117,9 +117,12 @@ function prepareReads(db: Database) {
     resource: db.prepare<[string], Resource>(
       'SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ?',
     ),
-    figures: db.prepare<[string], AgentFigures>(
+    sessionsOf: db.prepare<[owner: string, limit: number], { session_id: string }>(
+      'SELECT session_id FROM sessions WHERE owner = ? AND session_id IS NOT NULL LIMIT ?',
+    ),
+    figures: db.prepare<[owner: string, agent_names: string], AgentFigures>(
       `SELECT agent_name, completed, failed, tokens, seconds FROM figures
-       WHERE agent_name IN (SELECT value FROM json_each(?))`,
+       WHERE owner = ? AND agent_name IN (SELECT value FROM json_each(?))`,
     ),
   };
 }
@@ -176,6 +179,12 @@ function prepareRemoval(db: Database) {
     idleSession: db.prepare<[string], { session: number }>(
       'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
     ),
+    clearFigures: db.prepare<[owner: string]>('DELETE FROM figures WHERE owner = ?'),
+    // The scopes that begin with the owner and a space; "!" is the character after the space.
+    clearKeysOf: db.prepare<[owner: string, limit: number]>(
+      `DELETE FROM keys WHERE (scope, key) IN
+       (SELECT scope, key FROM keys WHERE scope > ?1 || ' ' AND scope < ?1 || '!' LIMIT ?2)`,
+    ),
     clearKeys: db.prepare<[string, number]>(
       'DELETE FROM keys WHERE (scope, key) IN (SELECT scope, key FROM keys WHERE created_at < ? LIMIT ?)',
     ),
@@ -185,12 +194,13 @@ function prepareRemoval(db: Database) {
 /** Lists of runs. The statement of each combination of filters is compiled when it is first used. */
 function prepareRunLists(db: Database) {
   const compiled = new Map<string, Statement<Value[], RunRow>>();
-  return ({ agent_name, session_id, status }: RunFilter, before: string, limit: number): RunRow[] => {
+  return ({ agent_name, session_id, status, owner }: RunFilter, before: string, limit: number): RunRow[] => {
     const values: Value[] = [];
-    const terms = indexTerms(agent_name !== undefined, session_id !== undefined, status);
+    const terms = indexTerms(smallestList({ agent_name, session_id, owner }), status);
     for (const [value, term] of [
       [agent_name, 'agent_name = ?'],
       [session_id, `session = ${sessionNumber}`],
+      [owner, 'owner = ?'],
       [status, 'status = ?'],
     ] as const) {
       if (value === undefined) continue;
@@ -208,18 +218,25 @@ function prepareRunLists(db: Database) {
   };
 }
 
+/** The lists of runs that have indexes; a session has few runs, and an owner fewer than all. */
+type List = 'runs_of_session' | 'runs_of_owner' | 'runs_of_agent';
+
+/** The smallest list with all runs that match a filter; undefined for that of all runs. */
+function smallestList({ agent_name, session_id, owner }: RunFilter): List | undefined {
+  if (session_id !== undefined) return 'runs_of_session';
+  if (owner !== undefined) return 'runs_of_owner';
+  return agent_name === undefined ? undefined : 'runs_of_agent';
+}
+
 /**
  * The index for a list, and the condition that it requires. Without statistics, SQLite cannot know which index has few
  * entries: an agent has many completed runs, and few failed ones.
  */
-function indexTerms(ofAgent: boolean, ofSession: boolean, status: RunStatus | undefined): string[] {
+function indexTerms(list: List | undefined, status: RunStatus | undefined): string[] {
   const by = (index: string): string => `INDEXED BY ${index}`;
   if (status === 'created' || status === 'in-progress') {
-    return [by(ofSession ? 'runs_unfinished_of_session' : 'runs_unfinished'), 'finished_at IS NULL'];
+    return [by(list === 'runs_of_session' ? 'runs_unfinished_of_session' : 'runs_unfinished'), 'finished_at IS NULL'];
   }
-  if (status === undefined || status === 'completed') {
-    return [ofSession ? by('runs_of_session') : ofAgent ? by('runs_of_agent') : ''];
-  }
-  const index = ofSession ? 'runs_of_session_by_status' : ofAgent ? 'runs_of_agent_by_status' : 'runs_by_status';
-  return [by(index), rare];
+  if (status === undefined || status === 'completed') return [list === undefined ? '' : by(list)];
+  return [by(list === undefined ? 'runs_by_status' : `${list}_by_status`), rare];
 }

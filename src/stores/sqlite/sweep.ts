@@ -26,6 +26,12 @@ export function removeRun(sql: Statements, run_id: string, session: number, fini
   deleteRun(sql, run_id, session, finished_at);
 }
 
+/** Deletes some of what an owner has beside its sessions. Returns whether there may be more. */
+export function removeOwned(sql: Statements, owner: string): boolean {
+  sql.clearFigures.run(owner);
+  return sql.clearKeysOf.run(owner, stepRows).changes > 0;
+}
+
 /** One step. Returns whether there was anything to delete. */
 function sweepStep(sql: Statements, { runs, keys, sessions }: Retention): boolean {
   const removedRun = sql.removedRun.get();
