@@ -238,5 +238,22 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       const { text } = await node(1).as('root')(`/runs/${run_id}`, { method: 'POST', body });
       expect(JSON.parse(text).questions[0].reply).toMatchObject({ principal: 'root', channel: 'api' });
     });
+
+    it('erases all that an owner has, with its runs at work, and nothing else', async () => {
+      const [bob, root] = [node(1).as('bob'), node(1).as('root')];
+      const his = await create(bob, 'remembers');
+      const left = await belongingsOf(node(1).as('carl'));
+      const { status, text } = await alice('/principals/me/data', { method: 'DELETE' });
+      expect([status, JSON.parse(text).runs >= hers.run_id.length]).toEqual([200, true]);
+      for (const caller of [alice, root]) {
+        for (const id of hers.run_id) expect((await caller(`/runs/${id}`)).status).toBe(404);
+        for (const id of hers.resource_id) expect((await caller(`/resources/${id}`)).status).toBe(404);
+      }
+      expect(JSON.parse((await root('/runs?owner=key:alice')).text).runs).toEqual([]);
+      expect(JSON.parse((await alice('/agents/remembers')).text).status).toBeUndefined();
+      expect((await bob(`/runs/${his.run_id}`)).status).toBe(200);
+      const erased = await root('/principals/me/data?owner=key:carl', { method: 'DELETE' });
+      expect(JSON.parse(erased.text)).toEqual({ runs: left.run_id.length, sessions: 1 });
+    });
   });
 }

@@ -41,6 +41,11 @@ const principals: Record<string, Principal> = {
   },
   carol: { kind: 'key', id: 'carol', tenant: 'acme', scopes: ['runs:read', 'runs:write'], agents: ['e*'] },
   dave: { kind: 'jwt', id: 'https://issuer dave', tenant: 'acme', scopes: ['runs:read', 'runs:write'] },
+  carl: {
+    kind: 'key',
+    id: 'carl',
+    scopes: ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'],
+  },
   root: { kind: 'key', id: 'root', scopes: ['admin'] },
 };
 
@@ -97,7 +102,7 @@ export interface Belongings {
 /** Runs in each state, a session with messages and a state, and their resources. */
 export async function belongingsOf(caller: Caller): Promise<Belongings> {
   const first = await create(caller, 'remembers');
-  const { session_id } = first;
+  const { session_id = '' } = first;
   const others = [
     await create(caller, 'echo', { session_id }),
     await create(caller, 'ask', { session_id }),
