@@ -55,8 +55,11 @@ function comparable({ status, headers, text }: Answer, id: string): object {
   return JSON.parse(JSON.stringify({ status, headers: rest, text }).replaceAll(id, '<id>'));
 }
 
+// A run that was just created may begin meanwhile.
 const statusesOf = async (caller: Caller, { run_id }: Belongings): Promise<string[]> =>
-  Promise.all(run_id.map(async (id) => JSON.parse((await caller(`/runs/${id}`)).text).status));
+  Promise.all(
+    run_id.map(async (id) => JSON.parse((await caller(`/runs/${id}`)).text).status.replace('created', 'in-progress')),
+  );
 
 /**
  * Two principals, alice and bob: what alice has, on the first node, must not be there for bob, on any node.
