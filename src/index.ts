@@ -40,6 +40,7 @@ export type {
   Batch,
   Extras,
   Key,
+  OpenRuns,
   Outcome,
   Rejected,
   Resource,

@@ -129,6 +129,14 @@ export interface RunFilter {
   readonly owner?: string;
 }
 
+/** The runs that have a status which is not final. */
+export interface OpenRuns {
+  readonly status: RunStatus;
+  readonly count: number;
+  /** The id of the first one; ids carry the time at which they were made. */
+  readonly oldest: string;
+}
+
 /** Sums over the ended runs of an agent, without cancelled ones. */
 export interface AgentFigures {
   readonly agent_name: string;
@@ -188,6 +196,8 @@ export interface Store {
   due(now: string, limit: number): Promise<RunRow[]>;
   /** The number of runs of a session that are not final. */
   count(session_id: string): Promise<number>;
+  /** The runs that are not final, by status; a status without runs is left out. */
+  openRuns(): Promise<OpenRuns[]>;
   key(scope: string, key: string): Promise<Key | undefined>;
   session(session_id: string): Promise<SessionRow | undefined>;
   /** Several resources in one call; undefined for each that the store does not have. */

@@ -279,6 +279,25 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.count('unknown')).toBe(0);
     });
 
+    it('counts the runs that are not final, by status, with the oldest one', async () => {
+      const session_id = `open-${Date.now()}`;
+      const counted = async (): Promise<number[]> => {
+        const open = await store.openRuns();
+        return ['created', 'awaiting', 'failed'].map((one) => open.find(({ status }) => status === one)?.count ?? 0);
+      };
+      const [created = 0, awaiting = 0] = await counted();
+      const first = append(fresh({ session_id, status: 'awaiting' }), ['1']);
+      const second = append(fresh({ session_id, status: 'awaiting' }), ['1']);
+      const queued = append(fresh({ session_id, status: 'created' }), ['1']);
+      await store.commit([first, second, queued]);
+      expect(await counted()).toEqual([created + 1, awaiting + 2, 0]);
+      const oldest = (await store.openRuns()).find(({ status }) => status === 'awaiting')?.oldest ?? '';
+      expect([first, second].every(({ row }) => oldest <= row.run_id)).toBe(true);
+      expect((await store.run(oldest))?.status).toBe('awaiting');
+      for (const { row } of [first, second, queued]) await store.commit([end(row, 'failed')]);
+      expect(await counted()).toEqual([created, awaiting, 0]);
+    });
+
     it('accepts a key once, until it is no longer fresh', async () => {
       const key = (hash: string, created_at: string, fresh_from: string, run_id: string) => ({
         scope: 'runs',

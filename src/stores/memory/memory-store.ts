@@ -4,6 +4,7 @@ import type {
   AgentFigures,
   Batch,
   Key,
+  OpenRuns,
   Outcome,
   Resource,
   Retention,
@@ -15,6 +16,7 @@ import type {
   Write,
 } from '../../core/store.ts';
 import type { Message } from '../../schema/message.ts';
+import type { RunStatus } from '../../schema/run.ts';
 import { addEndedRun } from '../figures.ts';
 import { Arena } from './arena.ts';
 import { MemoryLog } from './log.ts';
@@ -105,6 +107,16 @@ export class MemoryStore implements Store {
 
   async count(session_id: string): Promise<number> {
     return this.#sessions.get(session_id)?.unfinished?.size ?? 0;
+  }
+
+  async openRuns(): Promise<OpenRuns[]> {
+    const byStatus = new Map<RunStatus, { status: RunStatus; count: number; oldest: string }>();
+    for (const { row } of this.#unfinished.ascending()) {
+      const known = byStatus.get(row.status);
+      if (known !== undefined) known.count += 1;
+      else byStatus.set(row.status, { status: row.status, count: 1, oldest: row.run_id });
+    }
+    return [...byStatus.values()];
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {

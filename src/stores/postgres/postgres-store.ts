@@ -5,6 +5,7 @@ import type {
   AgentFigures,
   Batch,
   Key,
+  OpenRuns,
   Outcome,
   Resource,
   Retention,
@@ -145,6 +146,10 @@ export class PostgresStore implements Store {
 
   async count(session_id: string): Promise<number> {
     return (await this.#one<{ count: number }>(this.#sql.count, session_id))?.count ?? 0;
+  }
+
+  async openRuns(): Promise<OpenRuns[]> {
+    return this.#all(this.#sql.openRuns);
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {

@@ -5,6 +5,7 @@ import type {
   AgentFigures,
   Batch,
   Key,
+  OpenRuns,
   Outcome,
   Resource,
   Retention,
@@ -40,6 +41,8 @@ const examined = 500;
 
 /** Fields of an agent's figures. */
 const figureFields = ['tokens', 'seconds', 'completed', 'failed'] as const;
+
+const openStatuses = ['created', 'in-progress', 'awaiting', 'cancelling'] as const;
 
 /** Milliseconds for a clean close of the connections. */
 const closeTimeout = 1_000;
@@ -156,6 +159,17 @@ export class RedisStore implements Store {
 
   async count(session_id: string): Promise<number> {
     return this.#redis.zcard(this.#key('unfinished', session_id));
+  }
+
+  async openRuns(): Promise<OpenRuns[]> {
+    const found = await Promise.all(
+      openStatuses.map(async (status) => {
+        const set = `${this.#prefix}status:${status}`;
+        const [count, [oldest]] = await Promise.all([this.#redis.zcard(set), this.#redis.zrange(set, '0', '0')]);
+        return oldest === undefined ? [] : [{ status, count, oldest }];
+      }),
+    );
+    return found.flat();
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {

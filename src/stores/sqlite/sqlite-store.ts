@@ -5,6 +5,7 @@ import type {
   AgentFigures,
   Batch,
   Key,
+  OpenRuns,
   Outcome,
   Resource,
   Retention,
@@ -167,6 +168,10 @@ export class SqliteStore implements Store {
 
   async count(session_id: string): Promise<number> {
     return this.#sql.count.get(session_id)?.count ?? 0;
+  }
+
+  async openRuns(): Promise<OpenRuns[]> {
+    return this.#sql.openRuns.all();
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {

@@ -1,4 +1,4 @@
-import type { AgentFigures, Key, Resource, RunFilter, RunRow } from '../../core/store.ts';
+import type { AgentFigures, Key, OpenRuns, Resource, RunFilter, RunRow } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { columnList, mutableColumns, runColumns } from '../run-columns.ts';
 import type { Database, Statement, Value } from './driver.ts';
@@ -88,6 +88,10 @@ function prepareReads(db: Database) {
       `SELECT ${columnList} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
     ),
     count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
+    openRuns: db.prepare<[], OpenRuns>(
+      `SELECT status, count(*) AS count, min(run_id) AS oldest
+       FROM runs INDEXED BY runs_unfinished WHERE finished_at IS NULL GROUP BY status`,
+    ),
     otherUnfinished: { alone: other('<>'), first: other('<'), last: other('>') },
     ended: db.prepare<[since: string, limit: number], RunRow>(
       `SELECT ${columnList} FROM runs WHERE finished_at >= ? ORDER BY finished_at LIMIT ?`,
