@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AgentLog } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
-import type { Resource, RunFilter, Store } from '../core/store.ts';
+import type { OpenRuns, Resource, RunFilter, Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
@@ -11,11 +11,13 @@ import type { Session } from '../schema/session.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import { RunChanges } from './changes/run-changes.ts';
 import { Sync } from './cluster/sync.ts';
+import { EngineCounts } from './counts.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import { GroupCommit } from './log/group-commit.ts';
 import { RunStream } from './log/run-stream.ts';
 import { summaryOf } from './log/stored-run.ts';
+import { type EngineObserver, Observers } from './observers.ts';
 import { PeriodicTask } from './periodic.ts';
 import { manifestsOf, type Registry } from './registry.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
@@ -26,11 +28,12 @@ import { eraseOwner } from './runs/erase.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns, sweepExpired } from './runs/expiry.ts';
 import { Idempotency } from './runs/idempotency.ts';
+import { type EngineLoad, measureLoad } from './runs/load.ts';
 import { resumeRun } from './runs/resume.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { createCommitOne, type OnCommitted, storeForAgents, storeForRequests } from './store-access.ts';
+import { countedCommits, createCommitOne, type OnCommitted, storeForAgents, storeForRequests } from './store-access.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
@@ -113,6 +116,21 @@ export class Engine {
   async ready(): Promise<void> {
     this.#services.commits.checkAvailable();
     await this.#store.due('', 1);
+  }
+
+  /** Returns a function that removes the observer. */
+  observe(observer: EngineObserver): () => void {
+    return this.#services.observers.add(observer);
+  }
+
+  /** See `measureLoad`. */
+  get load(): EngineLoad {
+    return measureLoad(this.#services);
+  }
+
+  /** The runs of the store that are not final, by status. @throws RivuletError `store_unavailable` */
+  openRuns(): Promise<OpenRuns[]> {
+    return this.#store.openRuns();
   }
 
   /** Creates a run and starts it, now or after the earlier runs of its session. See `createRun` for its errors. */
@@ -291,13 +309,16 @@ function servicesOf(
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock(options.clock ?? Date.now);
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
-  const commits = new GroupCommit(options.store, {
+  const observers = new Observers();
+  const counts = new EngineCounts((name) => registry.find(name) !== undefined);
+  const counted = countedCommits(options.store, observers, counts);
+  const commits = new GroupCommit(counted, {
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,
     onCommitted,
   });
-  const commitOne = createCommitOne(options.store, limits.requestTimeout, onCommitted);
+  const commitOne = createCommitOne(counted, limits.requestTimeout, onCommitted);
   const queue = new SessionQueue(store, {
     commitOne,
     limit: limits.queued,
@@ -307,7 +328,15 @@ function servicesOf(
   const active: ActiveRuns = new ActiveRuns(store, commits, {
     limits,
     shared: dispatcher.shared,
-    onFinal: (run_id) => queue.onRunFinal(run_id),
+    onFinal: (execution) => {
+      queue.onRunFinal(execution.run.run_id);
+      if (observers.any) observers.onRunEnded(execution.ended);
+    },
+    onRemoved: ({ run, log, parts }) => {
+      const known = counts.of(run.agent_name);
+      known.parts += parts;
+      if (log.outcome === 'fenced') known.fenced += 1;
+    },
     onFailed: (run_id) => executor().offerLater(run_id),
   });
   const services: RunServices = {
@@ -326,6 +355,8 @@ function servicesOf(
     },
     active,
     queue,
+    observers,
+    counts,
     idempotency: new Idempotency(store, limits.idempotencyTtl),
     offer: (run_id) => executor().offer(run_id),
     cancel: (run_id) => cancelRun(services, run_id),

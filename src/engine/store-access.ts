@@ -1,6 +1,8 @@
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Outcome, Store, Write } from '../core/store.ts';
 import { within as inTime, retry } from '../core/timing.ts';
+import type { EngineCounts } from './counts.ts';
+import type { Observers } from './observers.ts';
 
 /**
  * A store for HTTP requests: a call that fails, or takes longer than `requestTimeout` milliseconds, rejects with
@@ -50,6 +52,22 @@ function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise
   });
 }
 
+/** The commits of a store, with their times and errors for the observers and counts. */
+export const countedCommits = (store: Store, observers: Observers, counts: EngineCounts): Pick<Store, 'commit'> => ({
+  async commit(writes) {
+    const began = performance.now();
+    try {
+      const outcomes = await store.commit(writes);
+      counts.onCommitted(writes, outcomes);
+      if (observers.any) observers.onCommit((performance.now() - began) / 1000, writes.length);
+      return outcomes;
+    } catch (error) {
+      counts.storeErrors += 1;
+      throw error;
+    }
+  },
+});
+
 /** Receives each commit that has succeeded, with its outcomes. */
 export type OnCommitted = (writes: readonly Write[], outcomes: readonly Outcome[]) => void;
 
@@ -62,7 +80,7 @@ export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
  * Rejects `store_unavailable`.
  */
 export const createCommitOne =
-  (store: Store, requestTimeout: number, onCommitted: OnCommitted): CommitOne =>
+  (store: Pick<Store, 'commit'>, requestTimeout: number, onCommitted: OnCommitted): CommitOne =>
   (write, onTaken) => {
     const commit = async (): Promise<Outcome> => {
       const outcomes = await store.commit([write]);

@@ -66,6 +66,11 @@ export async function startEngine(
     limits: { shutdownGrace: 0, attempts: 0, requestTimeout: 600_000, ...limits },
     ...(clock && { clock }),
   });
+  engine.observe({
+    onRunEnded: ({ row, failure }) => {
+      if (failure !== undefined) log.warn(`agent ${row.agent_name}, run ${row.run_id} failed: ${failure}`);
+    },
+  });
   await engine.start();
   return engine;
 }

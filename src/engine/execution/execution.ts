@@ -11,6 +11,7 @@ import type { Event } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import type { RunLog } from '../log/run-log.ts';
+import type { EndedRun } from '../observers.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
@@ -63,6 +64,7 @@ export class Execution implements Observer<AgentOutput> {
   #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
   #tokens: number | undefined;
+  #failure: string | undefined;
   readonly #times: RunTimes;
 
   /** With a recording, the agent replays it before the run goes on. */
@@ -112,6 +114,16 @@ export class Execution implements Observer<AgentOutput> {
   /** Whether the run only waits for a reply, so that it can leave memory. */
   get onlyAwaits(): boolean {
     return this.run.status === 'awaiting' && !this.replaying && this.#feed?.hasSteps !== true;
+  }
+
+  /** Parts that this execution has added to the log. */
+  get parts(): number {
+    return this.#recorder.parts - this.#recorder.replayedParts;
+  }
+
+  /** What observers learn of the run when it is final. */
+  get ended(): EndedRun {
+    return this.#times.ended(this.#tokens, this.#failure);
   }
 
   /** Resolves when the replay is over. */
@@ -352,8 +364,8 @@ export class Execution implements Observer<AgentOutput> {
 
   #end(error: ErrorBody, thrown?: unknown): void {
     if (this.#state !== 'open') return;
+    this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
-    this.#log().warn(failureOf(this.run, error, thrown));
   }
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {

@@ -1,5 +1,4 @@
 import type { ErrorBody } from '../../schema/error.ts';
-import type { Run } from '../../schema/run.ts';
 
 /** Characters of a stack in the server's log. */
 const mostStack = 8 * 1024;
@@ -8,10 +7,8 @@ const mostStack = 8 * 1024;
  * What the server's log has about a run that failed. Of what the agent threw it has the stack only: fields of an error,
  * such as an HTTP client's request, may hold keys. Passwords and queries of URLs are left out.
  */
-export function failureOf({ agent_name, run_id }: Run, { message }: ErrorBody, thrown: unknown): string {
-  const text = stackOf(thrown)?.slice(0, mostStack) ?? message;
-  return `agent ${agent_name}, run ${run_id} failed: ${withoutSecrets(text)}`;
-}
+export const failureOf = ({ message }: ErrorBody, thrown: unknown): string =>
+  withoutSecrets(stackOf(thrown)?.slice(0, mostStack) ?? message);
 
 /** Anything may be thrown, so that any look at it may throw as well. */
 function stackOf(thrown: unknown): string | undefined {

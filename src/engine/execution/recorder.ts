@@ -26,6 +26,10 @@ export class Recorder {
   progress = 0;
   /** Parts emitted: the tokens of an agent that does not report its usage. */
   parts = 0;
+  /** Those of them that were in the log already. */
+  replayedParts = 0;
+  /** When the first part was emitted: `performance.now`. Undefined where it was in the log already. */
+  firstPartAt: number | undefined;
 
   /** With a replay, events are matched with the log until the replay ends. */
   constructor(run: Run, log: RunLog, limits: Limits, now: () => string, replay?: Replay) {
@@ -65,7 +69,7 @@ export class Recorder {
     const line = encode(event);
     this.progress += 1;
     this.count(line.length);
-    if (event.type === 'message.part') this.parts += 1;
+    if (event.type === 'message.part') this.#countPart();
     if (this.#replay?.matching) {
       this.#run = fold(this.#run, this.#replay.match(event));
     } else {
@@ -132,10 +136,16 @@ export class Recorder {
   /** Ends a replay early: folds the rest of the log into the Run, whose status the caller then changes. */
   #endReplay(): void {
     for (const logged of this.#replay?.rest() ?? []) {
-      if (logged.type === 'message.part') this.parts += 1;
+      if (logged.type === 'message.part') this.#countPart();
       this.#run = fold(this.#run, logged);
     }
     this.#replay = undefined;
+  }
+
+  #countPart(): void {
+    if (this.#replay?.matching) this.replayedParts += 1;
+    else if (this.parts === 0) this.firstPartAt = performance.now();
+    this.parts += 1;
   }
 
   #append(event: RunEvent): string {

@@ -1,8 +1,9 @@
 import type { RunStatus } from '../../schema/run.ts';
+import type { EndedRun, RunWork } from '../observers.ts';
 import type { Recorder } from './recorder.ts';
 import type { JournalEntry } from './replay.ts';
 
-/** How long a run has worked, and since when it has made no progress. All times are milliseconds. */
+/** How long a run has waited and worked, and since when it has made no progress. All times are milliseconds. */
 export class RunTimes {
   readonly #recorder: Recorder;
   #since = performance.now();
@@ -10,10 +11,16 @@ export class RunTimes {
   /** The recorder's progress when `idleFor` last saw it change, and the time of that call. */
   #lastProgress = 0;
   #lastProgressAt = performance.now();
+  /** Whether no execution before this one has started the run. */
+  readonly #first: boolean;
+  #startedAt: number | undefined;
+  #awaited = false;
 
   /** The journal has the time that earlier executions worked. */
   constructor(recorder: Recorder, journal: readonly JournalEntry[] = []) {
     this.#recorder = recorder;
+    // A run that was only created has one event.
+    this.#first = recorder.log.row.last <= 1;
     for (const { ms = 0 } of journal) if (ms > this.#worked) this.#worked = ms;
   }
 
@@ -33,6 +40,31 @@ export class RunTimes {
   /** Called before the status changes. */
   onStatusChange(status: RunStatus): void {
     this.#worked = this.worked;
-    if (status === 'in-progress') this.#since = performance.now();
+    if (status === 'awaiting') this.#awaited = true;
+    if (status !== 'in-progress') return;
+    this.#since = performance.now();
+    this.#startedAt ??= this.#since;
+  }
+
+  /** What observers learn of the run when it is final. */
+  ended(tokens: number | undefined, failure: string | undefined): EndedRun {
+    const { run, log } = this.#recorder;
+    const { error } = run;
+    const work = this.#work(tokens);
+    return { row: log.row, work, ...(error && { error }), ...(failure !== undefined && { failure }) };
+  }
+
+  #work(tokens: number | undefined): RunWork {
+    const { run, parts, firstPartAt } = this.#recorder;
+    const work = { seconds: this.worked / 1000, parts, tokens: tokens ?? parts };
+    const startedAt = this.#startedAt;
+    if (!this.#first || startedAt === undefined) return work;
+    const now = performance.now();
+    // The run may have been created in another process, so its age comes from the wall clock.
+    const queued = Math.max(0, (Date.now() - Date.parse(run.created_at) - (now - startedAt)) / 1000);
+    if (firstPartAt === undefined) return { ...work, queued };
+    const firstPart = queued + (firstPartAt - startedAt) / 1000;
+    if (this.#awaited || parts < 2) return { ...work, queued, firstPart };
+    return { ...work, queued, firstPart, perPart: (now - firstPartAt) / 1000 / (parts - 1) };
   }
 }

@@ -50,7 +50,7 @@ const maxFailuresPerRound = 20;
  * A failed commit is retried after pauses of 50 ms to 1 s, for at most `storeTimeout`.
  */
 export class GroupCommit {
-  readonly #store: Store;
+  readonly #store: Pick<Store, 'commit'>;
   readonly #options: GroupCommitOptions;
   #dirty: UncommittedLog[] = [];
   /** Groups whose commit failed, oldest first. */
@@ -63,7 +63,7 @@ export class GroupCommit {
   /** When the commit that is under way, or the first of several failed ones, began: `performance.now`. */
   #busySince: number | undefined;
 
-  constructor(store: Store, options: GroupCommitOptions) {
+  constructor(store: Pick<Store, 'commit'>, options: GroupCommitOptions) {
     this.#store = store;
     this.#options = options;
   }

@@ -24,7 +24,9 @@ export interface ActiveRunsOptions {
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
   /** Called for each run that ends in this process. */
-  readonly onFinal: (run_id: string) => void;
+  readonly onFinal: (execution: Execution) => void;
+  /** Called for each execution that leaves memory, final or not. */
+  readonly onRemoved: (execution: Execution) => void;
   /** Called for each run that this process dropped because the store failed. */
   readonly onFailed: (run_id: string) => void;
 }
@@ -237,7 +239,7 @@ export class ActiveRuns implements RunFinder {
     this.#remove(execution);
     if (failure !== undefined) execution.abandon(failure);
     if (outcome === 'failed') this.#options.onFailed(run_id);
-    if (outcome === 'final') this.#options.onFinal(run_id);
+    if (outcome === 'final') this.#options.onFinal(execution);
     else this.#notify(run_id);
   }
 
@@ -257,6 +259,7 @@ export class ActiveRuns implements RunFinder {
     if (this.#executions.get(run_id) !== execution) return;
     this.#executions.delete(run_id);
     this.#working.delete(run_id);
+    this.#options.onRemoved(execution);
     this.#releaseLeases(run_id);
   }
 

@@ -37,9 +37,10 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
 }
 
 /** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */
-function onStoredRunEnded({ active, queue }: RunServices, row: RunRow): void {
+function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow, error?: ErrorBody): void {
   active.onWritten(row);
   queue.onRunFinal(row.run_id);
+  observers.onRunEnded({ row, ...(row.status === 'failed' && error !== undefined && { error }) });
 }
 
 /**
@@ -49,5 +50,5 @@ function onStoredRunEnded({ active, queue }: RunServices, row: RunRow): void {
  */
 export async function endStoredRun(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {
   const end = endingWrite(row, await readRun(services.store, row), services.executions.now(), error);
-  await services.commitOne(end, () => onStoredRunEnded(services, end.row));
+  await services.commitOne(end, () => onStoredRunEnded(services, end.row, error));
 }

@@ -149,6 +149,7 @@ export class Executor {
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
+    if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
     await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }));
   }
 

@@ -69,6 +69,21 @@ async function resume(
   const now = executions.now();
   const reply = receiveReply(run.await_request, input, channel, now, principal);
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
+  const { agent_name, await_request } = run;
+  const accepted = await accept(services, execution, row, run, reply, extras);
+  const asked_at = await_request.message.created_at;
+  if (asked_at !== undefined) services.observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
+  return accepted;
+}
+
+function accept(
+  services: RunServices,
+  execution: Execution | undefined,
+  row: RunRow,
+  run: Run,
+  reply: AwaitResume,
+  extras: Extras,
+): Promise<AcceptedRun> {
   if (execution !== undefined) return resumeHere(services, execution, reply, extras);
   return row.tier === 'durable'
     ? resumeStored(services, row, run, reply, extras)

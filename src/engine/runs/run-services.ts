@@ -1,7 +1,9 @@
 import type { Dispatcher } from '../../core/dispatcher.ts';
 import type { Store } from '../../core/store.ts';
+import type { EngineCounts } from '../counts.ts';
 import type { ExecutionServices } from '../execution/host.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
+import type { Observers } from '../observers.ts';
 import type { CommitOne } from '../store-access.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -16,6 +18,8 @@ export interface RunServices {
   readonly executions: ExecutionServices;
   readonly active: ActiveRuns;
   readonly queue: SessionQueue;
+  readonly observers: Observers;
+  readonly counts: EngineCounts;
   readonly idempotency: Idempotency;
   /** Offers a run to the dispatcher; see `Executor.offer`. */
   readonly offer: (run_id: string) => void;

@@ -1,0 +1,64 @@
+import type { RunRow } from '../core/store.ts';
+import type { ErrorBody } from '../schema/error.ts';
+
+/** What the execution of a run has measured. Times are seconds. */
+export interface RunWork {
+  /** The time at work, in all executions of the run; its awaits do not count. */
+  readonly seconds: number;
+  readonly parts: number;
+  /** Tokens that the agent reported; otherwise its parts. */
+  readonly tokens: number;
+  /** From the creation of the run to its start. Undefined where an earlier execution started it. */
+  readonly queued?: number;
+  /** From the creation of the run to its first part. Undefined as above, and for a run without parts. */
+  readonly firstPart?: number;
+  /** The mean time between two parts. Undefined as above, and for a run that awaited or has one part. */
+  readonly perPart?: number;
+}
+
+/** A run that is final. */
+export interface EndedRun {
+  readonly row: RunRow;
+  readonly error?: ErrorBody;
+  /** The stack of what the agent threw, or the error's message. For the server's log, never for clients. */
+  readonly failure?: string;
+  /** Undefined where the run had no execution in this process: it was ended in the store. */
+  readonly work?: RunWork;
+}
+
+/** Is told what happens at most once for a run, a reply or a commit. Never throws. */
+export interface EngineObserver {
+  /** A run is final, and that is durable. Called in the process that ended the run. */
+  onRunEnded?(run: EndedRun): void;
+  /** An awaiting run has got its reply, after these seconds. */
+  onReply?(agent_name: string, seconds: number): void;
+  /** The store has taken a commit of some writes, after these seconds. */
+  onCommit?(seconds: number, writes: number): void;
+}
+
+/** The observers of an engine. Without any, nothing is measured for them. */
+export class Observers {
+  readonly #all = new Set<EngineObserver>();
+
+  get any(): boolean {
+    return this.#all.size > 0;
+  }
+
+  /** Returns a function that removes the observer. */
+  add(observer: EngineObserver): () => void {
+    this.#all.add(observer);
+    return () => void this.#all.delete(observer);
+  }
+
+  onRunEnded(run: EndedRun): void {
+    for (const one of this.#all) one.onRunEnded?.(run);
+  }
+
+  onReply(agent_name: string, seconds: number): void {
+    for (const one of this.#all) one.onReply?.(agent_name, seconds);
+  }
+
+  onCommit(seconds: number, writes: number): void {
+    for (const one of this.#all) one.onCommit?.(seconds, writes);
+  }
+}
