@@ -1,14 +1,18 @@
 import type { Dispatcher } from './core/dispatcher.ts';
+import type { Quotas } from './core/quotas.ts';
 import type { Store } from './core/store.ts';
 import { LocalDispatcher } from './dispatchers/local.ts';
 import { openDispatcher } from './dispatchers/open.ts';
 import { type Limits, parseLimits } from './engine/limits.ts';
+import { openQuotas } from './quotas/open.ts';
 import { openStore } from './stores/open.ts';
 
 /** A store, and the dispatcher that belongs to it: nodes that share a store have to share the work as well. */
 export interface Backend {
   readonly store: Store;
   readonly dispatcher: Dispatcher;
+  /** The counters of owners, which those nodes share as well. Default: of this process. */
+  readonly quotas?: Quotas;
 }
 
 export interface BackendOptions {
@@ -33,7 +37,8 @@ export async function openBackend(url: string, { limits, onWarning }: BackendOpt
   const store = await openStore(url, warn);
   try {
     const onError = (error: unknown): void => warn('the queue beside the store failed', error);
-    return { store, dispatcher: await openDispatcher(url, { slots: running || unlimited, lease, onError }) };
+    const quotas = await openQuotas(url, (error) => warn('the counters beside the store failed', error));
+    return { store, dispatcher: await openDispatcher(url, { slots: running || unlimited, lease, onError }), quotas };
   } catch (error) {
     await store.close();
     throw error;
@@ -46,15 +51,15 @@ export async function openBackend(url: string, { limits, onWarning }: BackendOpt
  * and each start of a node would end the runs of all other nodes
  */
 export async function backendOf(
-  { store = 'memory:', dispatcher }: { readonly store?: Store | string; readonly dispatcher?: Dispatcher },
+  { store = 'memory:', dispatcher, quotas }: Partial<Omit<Backend, 'store'>> & { readonly store?: Store | string },
   options: BackendOptions,
 ): Promise<Backend> {
   if (typeof store === 'string') {
     return dispatcher === undefined
       ? openBackend(store, options)
-      : { store: await openStore(store, options.onWarning), dispatcher };
+      : { store: await openStore(store, options.onWarning), dispatcher, quotas };
   }
-  if (dispatcher !== undefined) return { store, dispatcher };
+  if (dispatcher !== undefined) return { store, dispatcher, quotas };
   if (store.watch === undefined) return { store, dispatcher: new LocalDispatcher() };
   throw new Error(
     'this store is shared with other processes, and its dispatcher is missing; ' +

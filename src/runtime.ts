@@ -4,6 +4,7 @@ import type { Rivulet } from './client/rivulet.ts';
 import type { Agent, AgentLog } from './core/agent.ts';
 import type { Dispatcher } from './core/dispatcher.ts';
 import { operator } from './core/principal.ts';
+import type { Quotas } from './core/quotas.ts';
 import type { Store } from './core/store.ts';
 import { Access } from './engine/access.ts';
 import { Engine } from './engine/engine.ts';
@@ -12,6 +13,7 @@ import { type Hosted, Registry } from './engine/registry.ts';
 import { type HttpLimits, httpLimits } from './http/limits.ts';
 import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
 import { InProcess, type InProcessOptions } from './in-process.ts';
+import { Counters } from './quotas/counters.ts';
 
 /** The agents, and the store, dispatcher and limits that they run with; for a server and for a runtime. */
 export interface HostOptions {
@@ -21,6 +23,8 @@ export interface HostOptions {
   readonly store?: Store | string;
   /** Decides which process executes a run. Required with a store that processes share: see `openBackend`. */
   readonly dispatcher?: Dispatcher;
+  /** The counters of callers, for their limits. Default: those of the store's URL, or of this process. */
+  readonly quotas?: Quotas;
   /** Whether this process executes runs; where several share a store, some may only serve. Default true. */
   readonly worker?: boolean;
   /** Base of the URLs in sessions, such as `https://agents.example.com`. Default: the address that a server listens on. */
@@ -50,8 +54,8 @@ export interface RuntimeOptions extends HostOptions, Partial<Pick<HttpLimits, 'b
  */
 export interface Runtime extends Rivulet, AsyncDisposable {
   /**
-   * Stops: durable runs stay for the next process, others get `shutdownGrace` and then fail. Closes the dispatcher, and the
-   * store if the runtime has opened it. Close servers of the runtime first.
+   * Stops: durable runs stay for the next process, others get `shutdownGrace` and then fail. Closes the dispatcher,
+   * the quotas, and the store if the runtime has opened it. Close servers of the runtime first.
    */
   close(): Promise<void>;
 }
@@ -83,6 +87,7 @@ function addressOf({ addresses }: Base): string {
 interface Parts extends InProcessOptions {
   readonly engine: Engine;
   readonly registry: Registry;
+  readonly quotas: Quotas;
   readonly base: Base;
   readonly closeStore: () => Promise<void>;
 }
@@ -91,16 +96,18 @@ interface Parts extends InProcessOptions {
 export class LocalRuntime extends InProcess implements Runtime {
   readonly engine: Engine;
   readonly registry: Registry;
+  readonly quotas: Quotas;
   readonly base: Base;
   readonly #closeStore: () => Promise<void>;
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor({ engine, registry, base, closeStore, ...calls }: Parts) {
+  private constructor({ engine, registry, quotas, base, closeStore, ...calls }: Parts) {
     super(calls);
     this.engine = engine;
     this.registry = registry;
+    this.quotas = quotas;
     this.base = base;
     this.#closeStore = closeStore;
   }
@@ -111,7 +118,11 @@ export class LocalRuntime extends InProcess implements Runtime {
     const [limits, bodies] = [parseLimits(options.limits), httpLimits(options)];
     const registry = agents instanceof Registry ? agents : new Registry(hosted(agents));
     const fetchResource = createFetch(foreign);
-    const { store, dispatcher } = await backendOf(options, {
+    const {
+      store,
+      dispatcher,
+      quotas = new Counters(),
+    } = await backendOf(options, {
       limits,
       onWarning: (text, err) => log.warn(err === undefined ? {} : { err }, text),
     });
@@ -131,6 +142,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       engine,
       access: new Access(engine, operator),
       registry,
+      quotas,
       base,
       closeStore: async () => (store === options.store ? undefined : store.close()),
       limits: bodies,
@@ -153,7 +165,9 @@ export class LocalRuntime extends InProcess implements Runtime {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.stopEngine().finally(this.#closeStore);
+    this.#closed ??= this.stopEngine()
+      .finally(() => this.quotas.close())
+      .finally(this.#closeStore);
     return this.#closed;
   }
 

@@ -20,6 +20,7 @@ import { handleError, pathOf, refuseUnknown } from './http/errors.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
 import { wantsStream } from './http/negotiation.ts';
 import { serveOpenApi } from './http/openapi.ts';
+import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
 import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
@@ -92,6 +93,7 @@ async function host(
   refuseForeign(app, { ...options, publicUrl });
   const access = identifyCallers(app, engine, false);
   const monitor = new StreamMonitor(http);
+  limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor });
   const responder = new Responder({ monitor, retry: http.retry });
   readRequests(app, http);
   let stopping = false;

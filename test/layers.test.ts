@@ -8,7 +8,7 @@ const src = resolve(import.meta.dirname, '../src');
 const rooms: Record<string, string[]> = {
   schema: [],
   core: ['schema'],
-  // `engine.ts` is the door; the files beside it that no room owns lie at the bottom.
+  // `engine.ts` and `access.ts` are the doors; the files beside it that no room owns lie at the bottom.
   'engine/base': ['core', 'schema'],
   'engine/log': ['engine/base', 'core', 'schema'],
   'engine/changes': ['engine/log', 'engine/base', 'core', 'schema'],
@@ -35,6 +35,8 @@ const rooms: Record<string, string[]> = {
   ],
   stores: ['core', 'schema'],
   dispatchers: ['core', 'schema'],
+  // The counters of callers.
+  quotas: ['core', 'schema'],
   http: ['engine', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
   protocols: ['http', 'engine', 'engine/runs', 'engine/base', 'core', 'schema'],
   client: ['core', 'schema'],
@@ -65,6 +67,7 @@ const rooms: Record<string, string[]> = {
     'engine/base',
     'stores',
     'dispatchers',
+    'quotas',
     'core',
     'schema',
   ],
@@ -74,7 +77,7 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((fi
 const roomOf = (file: string): string => {
   const [folder = '', name = '', ...deeper] = file.split('/');
   if (name === '') return '.';
-  if (folder !== 'engine' || file === 'engine/engine.ts') return folder;
+  if (folder !== 'engine' || ['engine/engine.ts', 'engine/access.ts'].includes(file)) return folder;
   return deeper.length > 0 ? `engine/${name}` : 'engine/base';
 };
 

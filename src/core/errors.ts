@@ -133,6 +133,28 @@ export const errorTable = {
   ),
   request_timeout: row(408, 'invalid_input', () => 'The request did not arrive in time; send it again.'),
   header_overflow: row(431, 'invalid_input', () => 'The request’s headers are larger than this server accepts.'),
+  token_limit: row(
+    500,
+    'server_error',
+    (limit: number, used: number) =>
+      `The run has used ${used} tokens; ${limit} is the limit of this server (--limit tokens).`,
+  ),
+  quota_exceeded: row(
+    429,
+    'invalid_input',
+    (points: number, what: string, window: number, reset: number) =>
+      `${points} ${what} in ${window} s are the limit of each caller; try again in ${reset} s.`,
+  ),
+  too_many_own_runs: row(
+    429,
+    'invalid_input',
+    (limit: number) => `You have ${limit} runs at work, which is the limit of each caller; wait until one has ended.`,
+  ),
+  too_many_own_streams: row(
+    429,
+    'invalid_input',
+    (limit: number) => `You have ${limit} streams open, which is the limit of each caller; close one first.`,
+  ),
   rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
   too_busy: row(
     503,

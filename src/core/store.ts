@@ -196,8 +196,8 @@ export interface Store {
   due(now: string, limit: number): Promise<RunRow[]>;
   /** The number of runs of a session that are not final. */
   count(session_id: string): Promise<number>;
-  /** The runs that are not final, by status; a status without runs is left out. */
-  openRuns(): Promise<OpenRuns[]>;
+  /** The runs that are not final, of one owner or of all, by status; a status without runs is left out. */
+  openRuns(owner?: string): Promise<OpenRuns[]>;
   key(scope: string, key: string): Promise<Key | undefined>;
   session(session_id: string): Promise<SessionRow | undefined>;
   /** Several resources in one call; undefined for each that the store does not have. */

@@ -128,9 +128,9 @@ export class Engine {
     return measureLoad(this.#services);
   }
 
-  /** The runs of the store that are not final, by status. @throws RivuletError `store_unavailable` */
-  openRuns(): Promise<OpenRuns[]> {
-    return this.#store.openRuns();
+  /** The runs of the store that are not final, of an owner or of all, by status. @throws RivuletError `store_unavailable` */
+  openRuns(owner?: string): Promise<OpenRuns[]> {
+    return this.#store.openRuns(owner);
   }
 
   /** Creates a run and starts it, now or after the earlier runs of its session. See `createRun` for its errors. */

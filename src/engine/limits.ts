@@ -32,6 +32,7 @@ export const Limits = Type.Object(
       10_000,
       'Runs that one process may execute at once; awaiting and queued runs do not count. Further runs are refused with 503; with a shared store they wait until a node has room.',
     ),
+    tokens: number(0, 'Tokens that one run may report; a run that reports more fails.'),
     queued: number(1_000, 'Unfinished runs that one session may have; further runs are refused with 429.'),
     cancelGrace: timer(5_000, 'Time that a cancelled agent has to stop.'),
     runTimeout: time(hour, 'Time that a run may work; its awaits do not count.'),

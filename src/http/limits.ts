@@ -6,11 +6,22 @@ import { interval, timer } from '../engine/limits.ts';
 const count = (value: number, description: string) =>
   Type.Integer({ default: value, minimum: 1, maximum: 2 ** 31 - 1, description });
 
-/** Limits of requests and streams. Times are in milliseconds. */
+const orNone = (value: number, description: string) =>
+  Type.Integer({ default: value, minimum: 0, maximum: 2 ** 31 - 1, description: `${description} 0 for no limit.` });
+
+/**
+ * Limits of requests and streams. Times are in milliseconds. A caller is a principal, or all principals of a tenant;
+ * without authentication, callers have no limits of their own.
+ */
 export const HttpLimits = Type.Object({
   bodyLimit: count(10 * 1024 * 1024, 'Bytes of a request’s body.'),
   bodyValues: count(20_000, 'JSON values of a body: list items, object members, lists and objects.'),
   maxStreams: count(15_000, 'Streams that are open at once; further ones are refused with 503.'),
+  streamsPerOwner: orNone(200, 'Streams that one caller may have open; further ones are refused with 429.'),
+  runsPerOwner: orNone(100, 'Runs of one caller that may be at work; further ones are refused with 429.'),
+  requestsPerMinute: orNone(600, 'Requests that one caller may make in a minute; further ones are refused with 429.'),
+  runsPerMinute: orNone(60, 'Runs that one caller may create in a minute; further ones are refused with 429.'),
+  tokensPerDay: orNone(0, 'Tokens that the runs of one caller may use in a day; then new runs are refused with 429.'),
   heartbeat: interval(15_000, 'Time between the comments that keep an idle stream open.'),
   stalledAfter: timer(
     60_000,

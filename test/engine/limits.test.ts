@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { firstValueFrom, ignoreElements, range } from 'rxjs';
+import { firstValueFrom, ignoreElements, map, range } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import { fold } from '../../src/core/run-state.ts';
@@ -46,6 +46,27 @@ describe('the limits of a run', () => {
     for (const limits of [{ events: 100 }, { chars: 5_000 }]) {
       const ended = await whole([agentOf(run)], undefined, limits);
       expect(ended.run.error?.message).toContain('passed the limit of');
+    }
+  });
+
+  it('count the tokens that an agent reports', async () => {
+    const run: AgentFunction = (_, context) => {
+      context.usage({ tokens: 8 });
+      return range(0, 5).pipe(
+        map((n) => {
+          context.usage({ tokens: 1 });
+          return `t${n}`;
+        }),
+      );
+    };
+    for (const durable of [true, false]) {
+      const ended = await whole([agentOf(run, durable)], undefined, { tokens: 10 });
+      expect(ended.run.error?.message).toBe(
+        'The run has used 11 tokens; 10 is the limit of this server (--limit tokens).',
+      );
+      expect((await whole([agentOf(run, durable)], undefined, { tokens: 13 })).run.usage).toEqual({ tokens: 13 });
+      const atOnce = await whole([agentOf(run, durable)], undefined, { tokens: 5 });
+      expect(atOnce.run.status).toBe('failed');
     }
   });
 

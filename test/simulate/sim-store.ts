@@ -73,7 +73,7 @@ export class StoreServer {
       ended: (since, limit) => ask(() => inner.ended(since, limit)),
       due: (now, limit) => ask(() => inner.due(now, limit)),
       count: (session) => ask(() => inner.count(session)),
-      openRuns: () => ask(() => inner.openRuns()),
+      openRuns: (owner) => ask(() => inner.openRuns(owner)),
       key: (scope, key) => ask(() => inner.key(scope, key)),
       session: (id) => ask(() => inner.session(id)),
       resources: (ids) => ask(() => inner.resources(ids)),

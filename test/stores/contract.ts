@@ -291,6 +291,13 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       const queued = append(fresh({ session_id, status: 'created' }), ['1']);
       await store.commit([first, second, queued]);
       expect(await counted()).toEqual([created + 1, awaiting + 2, 0]);
+      expect(await store.openRuns(session_id)).toEqual([]);
+      const owned = append(fresh({ owner: session_id, status: 'awaiting' }), ['1']);
+      await store.commit([owned]);
+      const { run_id } = owned.row;
+      expect(await store.openRuns(session_id)).toEqual([{ status: 'awaiting', count: 1, oldest: run_id }]);
+      await store.commit([end(owned.row, 'failed')]);
+      expect(await store.openRuns(session_id)).toEqual([]);
       const oldest = (await store.openRuns()).find(({ status }) => status === 'awaiting')?.oldest ?? '';
       expect([first, second].every(({ row }) => oldest <= row.run_id)).toBe(true);
       expect((await store.run(oldest))?.status).toBe('awaiting');

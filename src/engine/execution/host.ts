@@ -1,4 +1,5 @@
 import type { AgentLog, AgentSession } from '../../core/agent.ts';
+import { fail as failure } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Limits } from '../limits.ts';
@@ -78,7 +79,17 @@ export function createHost(
       return principal;
     },
     ask,
-    use,
+    use: limited(limits.tokens, use, fail),
     record,
+  };
+}
+
+/** Counts tokens, and fails the run that reports more than the limit; 0 for none. */
+function limited(limit: number, use: (tokens: number) => void, fail: (error: unknown) => void) {
+  let used = 0;
+  return (tokens: number): void => {
+    use(tokens);
+    used += tokens;
+    if (limit > 0 && used > limit) fail(failure('token_limit', limit, used));
   };
 }

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { UnorderedSet } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
+import { ownerOf } from '../../core/principal.ts';
 import type { HttpLimits } from '../limits.ts';
 
 type StreamMonitorOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'>;
@@ -32,6 +33,7 @@ export class StreamMonitor {
   readonly #idleChecks: number;
   readonly #stuckChecks: number;
   readonly #streams = new UnorderedSet<Stream>();
+  readonly #byOwner = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -51,13 +53,22 @@ export class StreamMonitor {
     if (this.full) throw fail('too_many_streams', this.#maxStreams);
   }
 
+  /** The number of open streams of an owner. */
+  ofOwner(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+
   /** Starts to monitor a stream; `end` completes it. Returns a function that stops the monitoring. */
   add(reply: FastifyReply, end: () => void): () => void {
+    const { principal } = reply.request;
+    const owner = principal === undefined ? null : ownerOf(principal);
     const remove = this.#streams.add({ reply, end, written: 0, waiting: 0, idle: 0, stuck: 0 });
+    this.#count(owner, 1);
     if (this.#ended) end();
     this.#timer ??= setInterval(() => this.#check(), this.#interval);
     return () => {
       remove();
+      this.#count(owner, -1);
       if (this.#streams.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
@@ -68,6 +79,13 @@ export class StreamMonitor {
   end(): void {
     this.#ended = true;
     for (const { end } of this.#streams.all()) end();
+  }
+
+  #count(owner: string | null, more: number): void {
+    if (owner === null) return;
+    const count = this.ofOwner(owner) + more;
+    if (count > 0) this.#byOwner.set(owner, count);
+    else this.#byOwner.delete(owner);
   }
 
   #check(): void {

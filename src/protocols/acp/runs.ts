@@ -38,6 +38,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
   app.post(
     '/runs',
     {
+      config: { createsRuns: true },
       schema: {
         operationId: 'createRun',
         summary: 'Run an agent',

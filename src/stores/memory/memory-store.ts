@@ -109,9 +109,10 @@ export class MemoryStore implements Store {
     return this.#sessions.get(session_id)?.unfinished?.size ?? 0;
   }
 
-  async openRuns(): Promise<OpenRuns[]> {
+  async openRuns(owner?: string): Promise<OpenRuns[]> {
     const byStatus = new Map<RunStatus, { status: RunStatus; count: number; oldest: string }>();
     for (const { row } of this.#unfinished.ascending()) {
+      if (owner !== undefined && row.owner !== owner) continue;
       const known = byStatus.get(row.status);
       if (known !== undefined) known.count += 1;
       else byStatus.set(row.status, { status: row.status, count: 1, oldest: row.run_id });

@@ -148,8 +148,8 @@ export class PostgresStore implements Store {
     return (await this.#one<{ count: number }>(this.#sql.count, session_id))?.count ?? 0;
   }
 
-  async openRuns(): Promise<OpenRuns[]> {
-    return this.#all(this.#sql.openRuns);
+  async openRuns(owner?: string): Promise<OpenRuns[]> {
+    return this.#all(this.#sql.openRuns, owner);
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {

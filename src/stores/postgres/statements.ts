@@ -38,7 +38,7 @@ function writeAndRead(s: string) {
       WHERE finished_at IS NULL AND ($1::text IS NULL OR session_id = $1) AND run_id > $2 ORDER BY run_id LIMIT $3`,
     count: `SELECT count(*)::integer AS count FROM ${s}.runs WHERE finished_at IS NULL AND session_id = $1`,
     openRuns: `SELECT status, count(*)::integer AS count, min(run_id) AS oldest
-      FROM ${s}.runs WHERE finished_at IS NULL GROUP BY status`,
+      FROM ${s}.runs WHERE finished_at IS NULL AND ($1::text IS NULL OR owner = $1) GROUP BY status`,
     ended: `SELECT ${columnList} FROM ${s}.runs WHERE finished_at >= $1 ORDER BY finished_at LIMIT $2`,
     due: `SELECT ${columnList} FROM ${s}.runs WHERE due <= $1 ORDER BY due LIMIT $2`,
     key: `SELECT scope, key, hash, run_id, after, created_at FROM ${s}.keys WHERE scope = $1 AND key = $2`,

@@ -161,10 +161,11 @@ export class RedisStore implements Store {
     return this.#redis.zcard(this.#key('unfinished', session_id));
   }
 
-  async openRuns(): Promise<OpenRuns[]> {
+  async openRuns(owner?: string): Promise<OpenRuns[]> {
+    const list = owner === undefined ? 'status:' : `owner-status:${owner}:`;
     const found = await Promise.all(
       openStatuses.map(async (status) => {
-        const set = `${this.#prefix}status:${status}`;
+        const set = `${this.#prefix}${list}${status}`;
         const [count, [oldest]] = await Promise.all([this.#redis.zcard(set), this.#redis.zrange(set, '0', '0')]);
         return oldest === undefined ? [] : [{ status, count, oldest }];
       }),

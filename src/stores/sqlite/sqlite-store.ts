@@ -170,8 +170,8 @@ export class SqliteStore implements Store {
     return this.#sql.count.get(session_id)?.count ?? 0;
   }
 
-  async openRuns(): Promise<OpenRuns[]> {
-    return this.#sql.openRuns.all();
+  async openRuns(owner?: string): Promise<OpenRuns[]> {
+    return this.#sql.openRuns.all(owner ?? null, owner ?? null);
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {

@@ -88,9 +88,9 @@ function prepareReads(db: Database) {
       `SELECT ${columnList} ${ofSession} AND run_id > ? ORDER BY run_id LIMIT ?`,
     ),
     count: db.prepare<[session_id: string], { count: number }>(`SELECT count(*) AS count ${ofSession}`),
-    openRuns: db.prepare<[], OpenRuns>(
-      `SELECT status, count(*) AS count, min(run_id) AS oldest
-       FROM runs INDEXED BY runs_unfinished WHERE finished_at IS NULL GROUP BY status`,
+    openRuns: db.prepare<[owner: string | null, again: string | null], OpenRuns>(
+      `SELECT status, count(*) AS count, min(run_id) AS oldest FROM runs INDEXED BY runs_unfinished
+       WHERE finished_at IS NULL AND (? IS NULL OR owner = ?) GROUP BY status`,
     ),
     otherUnfinished: { alone: other('<>'), first: other('<'), last: other('>') },
     ended: db.prepare<[since: string, limit: number], RunRow>(

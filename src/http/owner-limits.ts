@@ -1,0 +1,123 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fail, type RivuletError } from '../core/errors.ts';
+import { ownerOf } from '../core/principal.ts';
+import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { EndedRun } from '../engine/observers.ts';
+import type { HttpLimits } from './limits.ts';
+import { wantsStream } from './negotiation.ts';
+import type { StreamMonitor } from './sse/stream-monitor.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route creates runs, which are counted and limited for each owner. */
+    createsRuns?: boolean;
+  }
+}
+
+export interface OwnerLimitsOptions {
+  readonly engine: Engine;
+  readonly quotas: Quotas;
+  readonly limits: HttpLimits;
+  readonly monitor: StreamMonitor;
+}
+
+/**
+ * The limits of each owner: a principal, or all principals of a tenant. Requests without an owner have none. Reads of
+ * streams are not rated, because a native EventSource would end for ever at a 429. They are counted, and those beyond
+ * the limit are broken off, so that the EventSource comes back later.
+ */
+export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): void {
+  const limits = new OwnerLimits(options);
+  app.addHook('onRequest', (request, reply, next) => {
+    const owner = request.principal === undefined ? null : ownerOf(request.principal);
+    if (owner === null) return next();
+    limits.check(owner, request, reply).then((goesOn) => goesOn && next(), next);
+  });
+  const stop = options.engine.observe({ onRunEnded: (run) => limits.countTokens(run) });
+  app.addHook('onClose', async () => stop());
+}
+
+/** Seconds. */
+const [minute, day] = [60, 86_400];
+
+class OwnerLimits {
+  readonly #options: OwnerLimitsOptions;
+  readonly #requests: QuotaRule;
+  readonly #runs: QuotaRule;
+  readonly #tokens: QuotaRule;
+
+  constructor(options: OwnerLimitsOptions) {
+    this.#options = options;
+    const { requestsPerMinute, runsPerMinute, tokensPerDay } = options.limits;
+    this.#requests = { name: 'requests', points: requestsPerMinute, window: minute };
+    this.#runs = { name: 'runs', points: runsPerMinute, window: minute };
+    this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
+  }
+
+  /** Resolves to false where the connection was broken off. @throws RivuletError with the status 429 */
+  async check(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { monitor, limits } = this.#options;
+    const { streamsPerOwner } = limits;
+    const isFull = streamsPerOwner > 0 && monitor.ofOwner(owner) >= streamsPerOwner && wantsStream(request);
+    if (isFull && request.method !== 'GET') throw fail('too_many_own_streams', streamsPerOwner);
+    if (isFull) {
+      reply.hijack();
+      request.raw.destroy();
+      return false;
+    }
+    if (request.method === 'GET' && wantsStream(request)) return true;
+    const rules = request.routeOptions.config.createsRuns ? [this.#requests, this.#runs] : [this.#requests];
+    const states = await Promise.all(rules.filter(isOn).map((rule) => this.#options.quotas.take(rule, owner, 1)));
+    announce(reply, states);
+    const refused = states.find(({ allowed }) => !allowed);
+    if (refused !== undefined) throw refusal(reply, refused);
+    if (request.routeOptions.config.createsRuns) await this.#checkRuns(owner, reply);
+    return true;
+  }
+
+  /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
+  async #checkRuns(owner: string, reply: FastifyReply): Promise<void> {
+    const { engine, quotas, limits } = this.#options;
+    const { runsPerOwner } = limits;
+    if (isOn(this.#tokens)) {
+      const state = await quotas.take(this.#tokens, owner, 0);
+      if (state.remaining === 0) throw refusal(reply, state);
+    }
+    if (runsPerOwner === 0) return;
+    const open = await engine.openRuns(owner);
+    const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), 0);
+    if (working < runsPerOwner) return;
+    reply.header('Retry-After', '1');
+    throw fail('too_many_own_runs', runsPerOwner);
+  }
+
+  /** Counts the tokens of a run that has ended. The last run of a day may exceed the limit. */
+  countTokens({ row: { owner }, work }: EndedRun): void {
+    if (!isOn(this.#tokens) || owner === null || work === undefined || work.tokens < 1) return;
+    void this.#options.quotas.take(this.#tokens, owner, Math.ceil(Math.min(work.tokens, maxPoints)));
+  }
+}
+
+/** The databases count in 32 bits. */
+const maxPoints = 1_000_000_000;
+
+const isOn = ({ points }: QuotaRule): boolean => points > 0;
+
+/** The fields of draft-ietf-httpapi-ratelimit-headers-11. */
+function announce(reply: FastifyReply, states: readonly QuotaState[]): void {
+  if (states.length === 0) return;
+  reply.header(
+    'RateLimit-Policy',
+    states.map(({ rule }) => `"${rule.name}";q=${rule.points};w=${rule.window}`).join(', '),
+  );
+  reply.header(
+    'RateLimit',
+    states.map(({ rule, remaining, reset }) => `"${rule.name}";r=${remaining};t=${reset}`).join(', '),
+  );
+}
+
+function refusal(reply: FastifyReply, { rule, reset }: QuotaState): RivuletError {
+  reply.header('Retry-After', String(reset));
+  return fail('quota_exceeded', rule.points, rule.name, rule.window, reset);
+}

@@ -1,0 +1,21 @@
+import type { Quotas } from '../core/quotas.ts';
+import { readStoreUrl } from '../core/store-url.ts';
+import { Counters } from './counters.ts';
+
+/**
+ * Opens the counters that belong to the store of a URL: in the same Redis or PostgreSQL, or else in this process. They
+ * connect when something is first counted. `onError` is told of errors of their connections.
+ * @throws Error that says what is wrong with the URL
+ */
+export async function openQuotas(text: string, onError: (error: unknown) => void): Promise<Quotas> {
+  const found = readStoreUrl(text);
+  if (found?.kind === 'redis') {
+    const { redisQuotas } = await import('./redis.ts');
+    return redisQuotas(found.url, found.prefix, onError);
+  }
+  if (found?.kind === 'postgres') {
+    const { postgresQuotas } = await import('./postgres.ts');
+    return postgresQuotas(found.url, found.schema, onError);
+  }
+  return new Counters();
+}

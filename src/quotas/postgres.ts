@@ -1,0 +1,36 @@
+import { Pool } from 'pg';
+import { RateLimiterPostgres } from 'rate-limiter-flexible';
+import type { Quotas } from '../core/quotas.ts';
+import { Counters } from './counters.ts';
+
+/** Counters in a table of the store's schema; rows are removed an hour after their window has ended. */
+export function postgresQuotas(url: string, schema: string, onError: (error: unknown) => void): Quotas {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: 'rivulet-quotas',
+    max: 2,
+    connectionTimeoutMillis: 3_000,
+    query_timeout: 1_000,
+    // A crash may lose the last counts.
+    options: '-c synchronous_commit=off',
+  });
+  pool.on('error', onError);
+  return new Counters(
+    ({ name, points, window }, fallback) =>
+      new RateLimiterPostgres(
+        {
+          storeClient: pool,
+          storeType: 'pool',
+          schemaName: schema,
+          tableName: 'quotas',
+          keyPrefix: name,
+          points,
+          duration: window,
+          insuranceLimiter: fallback,
+          inMemoryBlockOnConsumed: points + 1,
+        },
+        (error) => error !== undefined && onError(error),
+      ),
+    () => pool.end(),
+  );
+}

@@ -1,0 +1,99 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RivuletOptions } from '../../src/index.ts';
+import { ask } from '../support/serve.ts';
+import { type Answer, type Caller, create, TenantNode } from '../support/tenants.ts';
+
+async function open(options: Partial<RivuletOptions>): Promise<TenantNode> {
+  const node = await TenantNode.open(options);
+  onTestFinished(() => node.app.close());
+  return node;
+}
+
+const post = (caller: Caller, name: string, more: object = {}): Promise<Answer> =>
+  caller('/runs', { method: 'POST', body: ask(name, 'hi', more) });
+
+const reasonOf = ({ text }: Answer): string => JSON.parse(text).data.reason;
+
+describe('the limits of each caller', () => {
+  it('refuse requests beyond those of a minute, and say when to come back', async () => {
+    const node = await open({ requestsPerMinute: 3 });
+    const alice = node.as('alice');
+    for (const left of [2, 1, 0]) {
+      const { status, headers } = await alice('/runs');
+      expect([status, headers['ratelimit-policy']]).toEqual([200, '"requests";q=3;w=60']);
+      expect(headers.ratelimit).toMatch(new RegExp(`^"requests";r=${left};t=\\d+$`));
+    }
+    const refused = await alice('/agents');
+    expect([refused.status, reasonOf(refused)]).toEqual([429, 'quota_exceeded']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await node.as('bob')('/runs')).status).toBe(200);
+  });
+
+  it('count the principals of a tenant together', async () => {
+    const node = await open({ requestsPerMinute: 2 });
+    expect((await node.as('carol')('/runs')).status).toBe(200);
+    expect((await node.as('dave')('/runs')).status).toBe(200);
+    expect((await node.as('carol')('/runs')).status).toBe(429);
+  });
+
+  it('refuse new runs beyond those of a minute, and no other requests', async () => {
+    const alice = (await open({ runsPerMinute: 1 })).as('alice');
+    expect((await post(alice, 'echo')).headers['ratelimit-policy']).toBe('"requests";q=600;w=60, "runs";q=1;w=60');
+    const refused = await post(alice, 'echo');
+    expect([refused.status, JSON.parse(refused.text).message]).toEqual([
+      429,
+      expect.stringMatching(/^1 runs in 60 s are the limit of each caller; try again in \d+ s\.$/),
+    ]);
+    expect((await alice('/runs')).status).toBe(200);
+  });
+
+  it('refuse new runs while too many are at work; those that await do not count', async () => {
+    const node = await open({ runsPerOwner: 1 });
+    const alice = node.as('alice');
+    expect((await post(alice, 'ask')).status).toBe(200);
+    const { run_id } = await create(alice, 'never', { mode: 'async' });
+    expect(reasonOf(await post(alice, 'echo'))).toBe('too_many_own_runs');
+    expect((await post(node.as('bob'), 'echo')).status).toBe(200);
+    await alice(`/runs/${run_id}/cancel`, { method: 'POST' });
+    await alice(`/runs/${run_id}/events`, { headers: { accept: 'text/event-stream' } });
+    expect((await post(alice, 'echo')).status).toBe(200);
+  });
+
+  it('break streams off beyond those that may be open, so that an EventSource comes back', async () => {
+    const node = await open({ streamsPerOwner: 1 });
+    const { run_id } = await create(node.as('alice'), 'never', { mode: 'async' });
+    const stop = new AbortController();
+    const stream = (as: string, signal?: AbortSignal) =>
+      fetch(`${node.url}/runs`, { headers: { as, accept: 'text/event-stream' }, ...(signal && { signal }) });
+    expect((await stream('alice', stop.signal)).status).toBe(200);
+    await expect(stream('alice')).rejects.toThrow();
+    const refused = await node.as('alice')('/runs', {
+      method: 'POST',
+      body: ask('echo', 'hi', { mode: 'stream' }),
+      headers: { accept: 'text/event-stream' },
+    });
+    expect([refused.status, reasonOf(refused)]).toEqual([429, 'too_many_own_streams']);
+    expect((await node.as('alice')(`/runs/${run_id}`)).status).toBe(200);
+    const others = await stream('bob', stop.signal);
+    expect(others.status).toBe(200);
+    stop.abort();
+  });
+
+  it('refuse new runs when the tokens of a day are used', async () => {
+    const node = await open({ tokensPerDay: 3 });
+    const alice = node.as('alice');
+    // Each run reports one part, which counts as a token where the agent reports no usage.
+    for (let runs = 0; runs < 3; runs += 1) expect((await post(alice, 'remembers')).status).toBe(200);
+    const refused = await post(alice, 'remembers');
+    expect([refused.status, JSON.parse(refused.text).message]).toEqual([
+      429,
+      expect.stringContaining('3 tokens in 86400 s'),
+    ]);
+    expect((await post(node.as('bob'), 'remembers')).status).toBe(200);
+  });
+
+  it('do not concern callers without authentication', async () => {
+    const node = await open({ requestsPerMinute: 1, runsPerMinute: 1 });
+    for (let times = 0; times < 3; times += 1) expect((await post(node.as('nobody'), 'echo')).status).toBe(200);
+  });
+});
