@@ -5,19 +5,9 @@ import { transitions } from '../core/run-state.ts';
 import { version } from '../version.ts';
 import { examplesHelp } from './examples.ts';
 import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
-import {
-  addConnectionOptions,
-  addFollowOptions,
-  count,
-  eventId,
-  httpUrl,
-  limit,
-  list,
-  milliseconds,
-  networks,
-  paths,
-  port,
-} from './options.ts';
+import { addConnectionOptions, addFollowOptions, count, eventId, paths } from './options.ts';
+import { addSettings, type Resolved, resolveSettings } from './resolve-settings.ts';
+import type { Settings } from './settings.ts';
 import { terminal } from './terminal.ts';
 
 /** The action of a command. The command's module is imported only when the command is used. */
@@ -26,6 +16,15 @@ const action =
   async (...args: Args): Promise<void> => {
     const run = await load();
     process.exitCode = await run(...args);
+  };
+
+/** The action of a command with settings; without mistakes in these, the command gets them and where they came from. */
+const withSettings =
+  (load: () => Promise<(settings: Settings, resolved: Resolved) => Promise<number>>) =>
+  async (folders: readonly string[], _: unknown, command: Command): Promise<void> => {
+    const resolved = await resolveSettings(command, folders);
+    const run = await load();
+    process.exitCode = await run(resolved.settings, resolved);
   };
 
 /** The command line, with examples in the help of each command. An option takes precedence over its environment variable. */
@@ -41,11 +40,12 @@ export function program(): Command {
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.error(text.trimEnd()),
     });
-  serveCommand(command.command('serve').description('Serve the agents of one or more folders'));
-  addWorkOptions(
-    command.command('worker').description('Execute the runs of servers that share the store'),
-    new Option('--store <url>', 'store of the servers: redis://HOST or postgres://HOST/DATABASE').makeOptionMandatory(),
-  ).action(action(async () => (await import('./commands/serve.ts')).work));
+  addSettings(command.command('serve'))
+    .description('Serve the agents of one or more folders')
+    .action(withSettings(async () => (await import('./commands/serve.ts')).serve));
+  addSettings(command.command('worker'), { worker: true })
+    .description('Execute the runs of servers that share the store')
+    .action(withSettings(async () => (await import('./commands/serve.ts')).work));
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
@@ -95,69 +95,6 @@ export function program(): Command {
 }
 
 const asJson = (): Option => new Option('--json', 'print events as lines of JSON');
-
-/** Adds the options of the commands that execute runs. */
-function addWorkOptions(command: Command, store: Option): Command {
-  return command
-    .argument('[dirs...]', 'folders with agents', ['agents'])
-    .addOption(store.env('RIVULET_STORE'))
-    .addOption(
-      new Option('--public-url <url>', 'base URL of the resources in sessions').env('PUBLIC_URL').argParser(httpUrl),
-    )
-    .addOption(
-      new Option('--allow-network <cidrs>', 'private networks whose session resources may be read, comma-separated')
-        .env('RIVULET_ALLOW_NETWORK')
-        .default([])
-        .argParser(networks),
-    )
-    .addOption(
-      new Option('--limit <name=value>', 'set a limit of runs or requests; docs/durability.md lists them; repeatable')
-        .env('RIVULET_LIMITS')
-        .default({ runs: {}, server: {} }, 'see there')
-        .argParser(limit),
-    )
-    .addOption(
-      new Option('--log-level <level>', 'minimum level of log lines')
-        .env('LOG_LEVEL')
-        .choices(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
-        .default('warn'),
-    );
-}
-
-function serveCommand(command: Command): void {
-  const stores = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
-  addWorkOptions(command, new Option('--store <url>', stores).default('sqlite:./data/rivulet.db'))
-    .option('--watch', 'reload agents when their files change')
-    .addOption(new Option('--host <host>', 'address to listen on').env('HOST').default('127.0.0.1'))
-    .addOption(
-      new Option('--allow-host <hosts>', 'additional host names to accept in requests, comma-separated; * accepts all')
-        .env('RIVULET_ALLOW_HOST')
-        .default([])
-        .argParser(list),
-    )
-    .addOption(
-      new Option(
-        '--allow-origin <origins>',
-        'origins of web pages that may call the server, comma-separated; * allows all',
-      )
-        .env('RIVULET_ALLOW_ORIGIN')
-        .default([])
-        .argParser(list),
-    )
-    .addOption(
-      new Option('--port <port>', 'port to listen on; 0 picks a free one').env('PORT').default(8000).argParser(port),
-    )
-    .option('--no-worker', 'serve requests only; other nodes that share the store execute the runs')
-    .addOption(
-      new Option('--stalled-after <ms>', 'close a stream whose client reads nothing for this long; 0 never closes it')
-        .env('RIVULET_STALLED_AFTER')
-        .default(60_000)
-        .argParser(milliseconds),
-    )
-    .addOption(new Option('--no-docs', 'do not serve /docs and /openapi.json'))
-    .addOption(new Option('--no-playground', 'do not serve the playground at /'))
-    .action(action(async () => (await import('./commands/serve.ts')).serve));
-}
 
 function failed(error: unknown): number {
   // commander has printed its error, or the help, already.

@@ -1,7 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { Limits, parseLimits } from '../engine/limits.ts';
-import { addressRule } from '../http/address-guard.ts';
-import { ConnectionLimits, connectionLimits, HttpLimits, httpLimits } from '../http/limits.ts';
+import type { Limits } from '../engine/limits.ts';
 import { UsageError } from './exit-codes.ts';
 import { terminal } from './terminal.ts';
 
@@ -13,16 +11,9 @@ const wholeNumber = (min: number, end: number, description: string) => (text: st
   throw new InvalidArgumentError(`It has to be ${description}.`);
 };
 
-export const port = wholeNumber(0, 65_536, 'a whole number from 0 to 65535');
-export const milliseconds = wholeNumber(0, 2 ** 31, 'a whole number of milliseconds');
 export const count = wholeNumber(1, 2 ** 31, 'a whole number from 1');
 export const eventId = wholeNumber(0, 2 ** 31, 'the number of an event, or 0');
 const retries = wholeNumber(0, 1000, 'a whole number from 0 to 999');
-
-export const httpUrl = (text: string): string => {
-  if (URL.canParse(text) && /^https?:/.test(text)) return text;
-  throw new InvalidArgumentError('It has to be an http(s) URL, such as https://agents.example.com.');
-};
 
 /** The server's URL. An error does not repeat the value, because it may contain a password. */
 function serverUrl(text: string): string {
@@ -36,19 +27,7 @@ export const list = (text: string): string[] =>
     .map((item) => item.trim())
     .filter(Boolean);
 
-/** Addresses and ranges, comma-separated. */
-export const networks = (text: string): string[] => checked(list(text), addressRule);
-
 export const paths = (text: string, previous: readonly string[]): string[] => [...previous, text];
-
-/** The limits that --limit sets, of runs and of the server. */
-export interface LimitOption {
-  readonly runs: Partial<Limits>;
-  readonly server: Partial<HttpLimits & ConnectionLimits>;
-}
-
-// `stalledAfter` has an option of its own.
-const { stalledAfter: _, ...serverLimits } = { ...HttpLimits.properties, ...ConnectionLimits.properties };
 
 /** Names of limits before 0.1; accepted with a warning until 1.0. */
 const formerNames: Readonly<Record<string, keyof Limits>> = {
@@ -65,39 +44,12 @@ const formerNames: Readonly<Record<string, keyof Limits>> = {
   cancelDeadline: 'cancelGrace',
 };
 
-function currentName(name: string): string {
+/** The name of a limit today; warns where a former one is given. */
+export function currentLimitName(name: string): string {
   const current = Object.hasOwn(formerNames, name) ? formerNames[name] : undefined;
   if (current === undefined) return name;
   terminal.error(`rivulet: the limit ${name} is now called ${current}; version 1.0 removes the old name.`);
   return current;
-}
-
-/** Parses one --limit, or several separated by commas, as in the environment. */
-export function limit(text: string, previous: LimitOption): LimitOption {
-  let { runs, server } = previous;
-  for (const item of list(text)) {
-    const [givenName = '', value = ''] = item.split('=');
-    const name = currentName(givenName);
-    if (!/^\d+$/.test(value)) throw new InvalidArgumentError(`${name} has to be a whole number; got "${value}".`);
-    const set = { [name]: Number(value) };
-    if (name in Limits.properties) runs = { ...runs, ...checked(set, parseLimits) };
-    else if (name in serverLimits) server = { ...server, ...checked(checked(set, httpLimits), connectionLimits) };
-    else {
-      const names = [...Object.keys(Limits.properties), ...Object.keys(serverLimits)].join(', ');
-      throw new InvalidArgumentError(`Unknown limit "${name}"; the limits are ${names}.`);
-    }
-  }
-  return { runs, server };
-}
-
-/** The value, if the check accepts it. */
-function checked<T>(value: T, check: (value: T) => unknown): T {
-  try {
-    check(value);
-    return value;
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 /** Parses one --header, or several lines, as in the environment: values may contain commas. */

@@ -1,5 +1,5 @@
 import { KindGuard, type Static, type TSchema, type TString } from '@sinclair/typebox';
-import { TypeCompiler, type ValueError } from '@sinclair/typebox/compiler';
+import { TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { fail } from './errors.ts';
 import { cut, isObject } from './json.ts';
 
@@ -22,6 +22,30 @@ export function compile<S extends TSchema>(schema: S, where = 'body'): Validator
       ? fail('validation_failed', where, 'does not fit')
       : validationError(deepest(error), where);
   };
+}
+
+/** What is wrong at one place of a value. */
+export interface Problem {
+  /** The names and indexes that lead to the place. */
+  readonly path: readonly string[];
+  readonly text: string;
+  /** Whether the place is a field that the schema does not know. */
+  readonly isUnknown: boolean;
+}
+
+const maxProblems = 100;
+
+/** Every mistake of a value, one for each place, and at most a hundred; `compile` throws the first. */
+export function problemsOf(schema: TSchema, value: unknown): Problem[] {
+  const found = new Map<string, Problem>();
+  for (const error of TypeCompiler.Compile(schema).Errors(value)) {
+    const { path, type } = deepest(error);
+    if (found.has(path)) continue;
+    const isUnknown = type === ValueErrorType.ObjectAdditionalProperties;
+    found.set(path, { path: keysOf(path), text: problemOf(deepest(error)), isUnknown });
+    if (found.size === maxProblems) break;
+  }
+  return [...found.values()];
 }
 
 /** Drops null where the schema has an optional field. Free-form objects keep their nulls. */
@@ -72,12 +96,16 @@ function validationError(error: ValueError, where: string) {
   return fail('validation_failed', pathOf(error.path, where), problemOf(error));
 }
 
-/** Converts `/input/0/parts` to `input[0].parts`. */
-function pathOf(pointer: string, where: string): string {
-  const path = pointer
+const keysOf = (pointer: string): string[] =>
+  pointer
     .split('/')
     .slice(1)
-    .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key.replaceAll('~1', '/').replaceAll('~0', '~')}`))
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** Converts `/input/0/parts` to `input[0].parts`. */
+function pathOf(pointer: string, where: string): string {
+  const path = keysOf(pointer)
+    .map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
     .join('');
   // A field of a body needs no prefix; any other one does.
   return where === 'body' && path !== '' ? path.replace(/^\./, '') : `${where}${path}`;

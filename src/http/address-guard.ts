@@ -38,7 +38,9 @@ function networkOf(text: string): Range {
   }
   const [address = '', bits = ''] = text.split('/');
   if (isIP(address) !== 0 && /^\d+$/.test(bits) && ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
-  throw new Error(`--allow-network (allowNetworks): expected an address or a range such as 10.0.0.0/8; got "${text}"`);
+  throw new Error(
+    `expected an address or a range such as 10.0.0.0/8 in allowNetworks (--allow-network); got "${text}"`,
+  );
 }
 
 type Lookup = (

@@ -32,7 +32,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
 it('rivulet worker asks for the store of the servers', async () => {
   const rivulet = startRivulet(folder, ['worker']);
   expect(await rivulet.ended()).toBe(2);
-  expect(rivulet.err).toContain("required option '--store <url>' not specified");
+  expect(rivulet.err).toContain('A worker needs a store that several processes share, redis:// or postgres://');
 });
 
 it.for([[['worker']], [['serve', '--no-worker']]])(

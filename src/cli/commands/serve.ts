@@ -1,8 +1,10 @@
 import { isIP } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { Value } from '@sinclair/typebox/value';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
-import { defaultLimits } from '../../engine/limits.ts';
+import { compile } from '../../core/validate.ts';
+import { Limits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
 import { isReported } from '../../engine/unhandled.ts';
 import type { RunsResponse } from '../../schema/api.ts';
@@ -12,50 +14,28 @@ import { formatDuration } from '../durations.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
 import { loadAgents } from '../load-agents.ts';
-import type { LimitOption } from '../options.ts';
+import type { Settings } from '../settings.ts';
 import { terminal } from '../terminal.ts';
 import { WatchedAgents } from '../watch-agents.ts';
-
-/** Options of `worker`, and of `serve`, which executes runs as well. */
-export interface WorkOptions {
-  readonly store: string;
-  readonly publicUrl?: string;
-  readonly allowNetwork: readonly string[];
-  readonly limit: LimitOption;
-  readonly logLevel: string;
-}
-
-export interface ServeOptions extends WorkOptions {
-  readonly watch?: boolean;
-  readonly worker: boolean;
-  readonly host: string;
-  readonly allowHost: readonly string[];
-  readonly allowOrigin: readonly string[];
-  readonly port: number;
-  readonly stalledAfter: number;
-  readonly docs: boolean;
-  readonly playground: boolean;
-}
 
 /**
  * Serves the agents of some folders until the process gets a signal to stop.
  * @throws Error with one line that names the problem and its place
  */
-export async function serve(folders: readonly string[], options: ServeOptions): Promise<number> {
+export async function serve(options: Settings): Promise<number> {
   if (!options.worker) requireSharedStore(options.store, '--no-worker');
-  const watched = options.watch ? await WatchedAgents.open(folders) : undefined;
-  const agents = watched?.registry ?? (await registryOf(folders));
-  const { docs, playground, stalledAfter, worker } = options;
+  const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
+  const agents = watched?.registry ?? (await registryOf(options.agents));
+  const { docs, playground, worker } = options;
   const names = {
-    allowedHosts: [...options.allowHost, ...(isIP(options.host) === 0 ? [options.host] : [])],
-    allowedOrigins: options.allowOrigin,
+    allowedHosts: [...options.allowHosts, ...(isIP(options.host) === 0 ? [options.host] : [])],
+    allowedOrigins: options.allowOrigins,
   };
   const app = await createServer({
     ...serverOptions(options),
     agents,
     docs,
     playground,
-    stalledAfter,
     worker,
     ...names,
   });
@@ -75,9 +55,9 @@ export async function serve(folders: readonly string[], options: ServeOptions): 
  * Executes the runs of servers that share the store, until the process gets a signal to stop.
  * @throws Error as above
  */
-export async function work(folders: readonly string[], options: WorkOptions): Promise<number> {
+export async function work(options: Settings): Promise<number> {
   requireSharedStore(options.store, 'A worker');
-  const agents = await registryOf(folders);
+  const agents = await registryOf(options.agents);
   const app = await createServer({ agents, docs: false, playground: false, ...serverOptions(options) });
   await app.ready();
   const names = agents.list().map(({ manifest }) => manifest.name);
@@ -86,7 +66,7 @@ export async function work(folders: readonly string[], options: WorkOptions): Pr
   return exit.completed;
 }
 
-function listenError(error: NodeJS.ErrnoException, { host, port }: ServeOptions): Error {
+function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Error {
   if (error.code === 'EADDRINUSE') {
     return new Error(`port ${port} of ${host} is in use; give another one with --port, or 0 for a free one`);
   }
@@ -102,14 +82,17 @@ function listenError(error: NodeJS.ErrnoException, { host, port }: ServeOptions)
 const registryOf = async (folders: readonly string[]): Promise<Registry> =>
   new Registry((await Promise.all(folders.map(loadAgents))).flat());
 
-const serverOptions = ({ store, publicUrl, allowNetwork, limit, logLevel }: WorkOptions) => ({
+const serverOptions = ({ store, publicUrl, allowNetworks, limits, log }: Settings) => ({
+  ...limits,
   store,
-  foreign: { allowNetworks: allowNetwork },
-  ...limit.server,
-  limits: limit.runs,
-  logger: { level: logLevel },
+  foreign: { allowNetworks },
+  limits: checkLimits(Value.Clean(Limits, { ...limits })),
+  logger: { level: log.level },
   ...(publicUrl !== undefined && { publicUrl }),
 });
+
+/** The limits of runs among all limits. */
+const checkLimits = compile(Limits, 'limits');
 
 const isShared = (store: string): boolean => /^(rediss?|postgres(ql)?):/.test(store);
 
@@ -120,7 +103,7 @@ function requireSharedStore(store: string, subject: string): void {
   );
 }
 
-function closeOnSignal(app: FastifyInstance, agents: Registry, options: WorkOptions): void {
+function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings): void {
   // An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
   // ended, all other runs would end, too.
   const logUncaught = (error: unknown): void => {
@@ -128,7 +111,7 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: WorkOpti
   };
   process.on('uncaughtException', logUncaught);
   process.on('unhandledRejection', logUncaught);
-  const grace = options.limit.runs.shutdownGrace ?? defaultLimits.shutdownGrace;
+  const grace = options.limits.shutdownGrace;
   // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.
   const delay = grace + 8_000;
   const onSecondSignal = (signal: string): void => {
@@ -147,12 +130,7 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: WorkOpti
 const maxLookUp = 1_000;
 
 /** Prints how many runs the server waits for, and what ends it at once. */
-async function noteOpenRuns(
-  app: FastifyInstance,
-  agents: Registry,
-  { store }: WorkOptions,
-  grace: number,
-): Promise<void> {
+async function noteOpenRuns(app: FastifyInstance, agents: Registry, { store }: Settings, grace: number): Promise<void> {
   terminal.leavePromptLine();
   const atMost = `to end, at most ${formatDuration(grace)}; press Ctrl-C again to end at once.`;
   // A shared store has the runs of other processes as well.

@@ -1,0 +1,134 @@
+import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox';
+import { Limits } from '../engine/limits.ts';
+import { addressRule } from '../http/address-guard.ts';
+import { ConnectionLimits, HttpLimits } from '../http/limits.ts';
+
+/** How a setting is given where it is not in a file. */
+export interface Names {
+  /** As commander has it: `--port <port>`, `--watch`, `--no-docs`. */
+  readonly flag?: string;
+  /** The help of the flag, where the description fits only the key in a file, as for `--no-docs`. */
+  readonly help?: string;
+  /** The environment variable. */
+  readonly env?: string;
+  /**
+   * The value is masked where it is shown; of a URL, only its password. The value may also come from a file: the one
+   * that the variable `ENV_FILE` names.
+   */
+  readonly secret?: 'text' | 'url';
+  /** The command `worker` has the setting as well as `serve`. */
+  readonly worker?: boolean;
+  /** Checks a text, or each item of a list, beyond the schema. @throws Error that says what is wrong */
+  readonly check?: (text: string) => unknown;
+}
+
+/** Declares a setting: its description is its help, its default the value where nothing else is given. */
+const setting = <T extends TSchema>(names: Names, schema: T): T => ({ ...schema, names });
+
+const section = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false, default: {} });
+
+const text = (description: string, fallback: string) => Type.String({ description, default: fallback });
+const list = (description: string, fallback: string[] = []) =>
+  Type.Array(Type.String({ minLength: 1 }), { description, default: fallback });
+const onOff = (description: string, fallback: boolean) => Type.Boolean({ description, default: fallback });
+const oneOf = <T extends string>(values: readonly T[], fallback: NoInfer<T>, description: string) =>
+  Type.Union(
+    values.map((value) => Type.Literal(value)),
+    { description, default: fallback },
+  );
+
+const httpUrl = (url: string): void => {
+  if (URL.canParse(url) && /^https?:/.test(url)) return;
+  throw new Error('expected an http(s) URL, such as https://agents.example.com');
+};
+
+/**
+ * All settings of `serve` and `worker`: a row is a key of the configuration file, a flag and a variable, with one
+ * description and one check. The flags, their help, `rivulet config`, its JSON Schema and the table of
+ * docs/configuration.md come from here; a command reads `settings.port`.
+ */
+export const Settings = section({
+  agents: setting({ worker: true }, list('folders with agents; arguments take precedence', ['agents'])),
+  store: setting(
+    { flag: '--store <url>', env: 'RIVULET_STORE', secret: 'url', worker: true },
+    text('memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE', 'sqlite:./data/rivulet.db'),
+  ),
+  publicUrl: setting(
+    { flag: '--public-url <url>', env: 'PUBLIC_URL', worker: true, check: httpUrl },
+    Type.Optional(Type.String({ description: 'base URL of the resources in sessions' })),
+  ),
+  allowNetworks: setting(
+    {
+      flag: '--allow-network <cidrs>',
+      env: 'RIVULET_ALLOW_NETWORK',
+      worker: true,
+      check: (network) => addressRule([network]),
+    },
+    list('private networks whose session resources may be read, comma-separated'),
+  ),
+  watch: setting({ flag: '--watch' }, onOff('reload agents when their files change', false)),
+  host: setting({ flag: '--host <host>', env: 'HOST' }, text('address to listen on', '127.0.0.1')),
+  port: setting(
+    { flag: '--port <port>', env: 'PORT' },
+    Type.Integer({ minimum: 0, maximum: 65_535, default: 8000, description: 'port to listen on; 0 picks a free one' }),
+  ),
+  allowHosts: setting(
+    { flag: '--allow-host <hosts>', env: 'RIVULET_ALLOW_HOST' },
+    list('additional host names to accept in requests, comma-separated; * accepts all'),
+  ),
+  allowOrigins: setting(
+    { flag: '--allow-origin <origins>', env: 'RIVULET_ALLOW_ORIGIN' },
+    list('origins of web pages that may call the server, comma-separated; * allows all'),
+  ),
+  worker: setting(
+    { flag: '--no-worker', help: 'serve requests only; other nodes that share the store execute the runs' },
+    onOff('execute runs; if false, other nodes that share the store do', true),
+  ),
+  docs: setting(
+    { flag: '--no-docs', help: 'do not serve /docs and /openapi.json' },
+    onOff('serve /docs and /openapi.json', true),
+  ),
+  playground: setting(
+    { flag: '--no-playground', help: 'do not serve the playground at /' },
+    onOff('serve the playground at /', true),
+  ),
+  log: section({
+    level: setting(
+      { flag: '--log-level <level>', env: 'LOG_LEVEL', worker: true },
+      oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'warn', 'minimum level of log lines'),
+    ),
+  }),
+  /** `--limit name=value` sets each; see `resolve-settings.ts`. */
+  limits: section({
+    ...Limits.properties,
+    ...HttpLimits.properties,
+    ...ConnectionLimits.properties,
+    stalledAfter: setting(
+      { flag: '--stalled-after <ms>', env: 'RIVULET_STALLED_AFTER' },
+      HttpLimits.properties.stalledAfter,
+    ),
+  }),
+});
+export type Settings = Static<typeof Settings>;
+
+export interface Row {
+  /** The keys that lead to it in a file, such as `['log', 'level']`. */
+  readonly path: readonly string[];
+  readonly schema: TSchema;
+  readonly names: Names;
+}
+
+/** Every setting, in the order of the schema. */
+export function rows(schema: TSchema = Settings, path: readonly string[] = []): Row[] {
+  if (!KindGuard.IsObject(schema)) return [{ path, schema, names: schema.names ?? {} }];
+  return Object.entries(schema.properties).flatMap(([key, property]) => rows(property, [...path, key]));
+}
+
+/** The JSON Schema of a configuration file, for editors. No key is required, because each has a default. */
+export const fileSchema = (): string =>
+  JSON.stringify(
+    { $schema: 'http://json-schema.org/draft-07/schema#', title: 'Configuration of Rivulet', ...Settings },
+    (key, value) => (key === 'required' || key === 'names' ? undefined : value),
+    2,
+  );

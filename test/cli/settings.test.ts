@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterAll, describe, expect, it } from 'vitest';
+import { addSettings, type Resolved, resolveSettings } from '../../src/cli/resolve-settings.ts';
+import { fileSchema, rows } from '../../src/cli/settings.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-settings-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function fileOf(text: string, name = 'rivulet.yaml'): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** What the settings are, for a command line, an environment and a file. */
+async function resolved(
+  args: string[],
+  { env = {}, file }: { env?: NodeJS.ProcessEnv; file?: string } = {},
+): Promise<Resolved> {
+  const command = addSettings(new Command('serve'));
+  const config = file === undefined ? [] : ['--config', file];
+  command.parse([...config, ...args], { from: 'user' });
+  return resolveSettings(command, command.args, env);
+}
+
+const mistakes = (args: string[], given?: Parameters<typeof resolved>[1]): Promise<string> =>
+  resolved(args, given).then(
+    () => '',
+    (error: Error) => error.message.replaceAll(`${folder}/`, ''),
+  );
+
+describe('settings', () => {
+  it('come from flags, then variables, then the file, then the defaults', async () => {
+    const file = fileOf('port: 1\nhost: file\nstore: "memory:"\nlimits: { events: 1, chars: 2, runTtl: 3 }\n');
+    const env = { PORT: '2', HOST: 'variable', RIVULET_LIMITS: 'events=4,chars=5' };
+    const { settings, origin } = await resolved(['--port', '3', '--limit', 'events=6'], { env, file });
+    expect(settings).toMatchObject({ port: 3, host: 'variable', store: 'memory:', docs: true });
+    expect(settings.limits).toMatchObject({ events: 6, chars: 5, runTtl: 3, backlog: 262_144 });
+    expect(origin(['port'])).toBe('--port');
+    expect(origin(['host'])).toBe('HOST');
+    expect(origin(['store'])).toBe(`${file}:3:8`);
+    expect(origin(['docs'])).toBe('default');
+    expect(origin(['limits', 'chars'])).toBe('RIVULET_LIMITS chars');
+    expect(origin(['limits', 'runTtl'])).toBe(`${file}:4:40`);
+  });
+
+  it('take lists from repeated flags, and folders from arguments', async () => {
+    const file = fileOf('agents: [a, b]\nwatch: true\n');
+    expect((await resolved([], { file })).settings).toMatchObject({ agents: ['a', 'b'], watch: true });
+    const { settings } = await resolved(['c', '--allow-host', 'x, y', '--allow-host', 'z', '--no-docs'], { file });
+    expect(settings).toMatchObject({ agents: ['c'], allowHosts: ['x', 'y', 'z'], docs: false });
+  });
+
+  it('report every mistake of a file, with its line and column and a similar name', async () => {
+    const file = fileOf('prot: 9000\nport: many\nlog:\n  level: loud\nlimits:\n  runTtl: -4\n  sweepIntervall: 3\n');
+    expect((await mistakes([], { file })).split('\n')).toEqual([
+      'rivulet.yaml:1:1 prot: there is no such setting. Did you mean port?',
+      'rivulet.yaml:2:7 port: expected integer',
+      'rivulet.yaml:4:10 log.level: expected one of fatal, error, warn, info, debug, silent',
+      'rivulet.yaml:6:11 limits.runTtl: expected integer to be greater or equal to 0',
+      'rivulet.yaml:7:3 limits.sweepIntervall: there is no such setting. Did you mean sweepInterval?',
+    ]);
+  });
+
+  it('report every mistake of flags and variables at once, with the text', async () => {
+    const env = { LOG_LEVEL: 'loud', RIVULET_LIMITS: 'events=none' };
+    expect((await mistakes(['--port', '70000', '--limit', 'evnts=1'], { env })).split('\n')).toEqual([
+      expect.stringContaining('--limit: there is no limit "evnts"; the limits are events, chars'),
+      '--port: expected integer to be less or equal to 65535; got "70000"',
+      'LOG_LEVEL: expected one of fatal, error, warn, info, debug, silent; got "loud"',
+      'RIVULET_LIMITS events: expected integer; got "none"',
+    ]);
+    expect(await mistakes(['--allow-network', '10.0.0.0/8,x', '--public-url', 'x'])).toMatch(
+      /^--allow-network: expected an address or a range .* got "x"\n--public-url: expected an http/,
+    );
+  });
+
+  it('report YAML that does not parse, and a value that is no object', async () => {
+    expect(await mistakes([], { file: fileOf('a: 1\na: 2\nb: [\n') })).toMatch(
+      /^rivulet.yaml:2:1 Map keys must be unique\nrivulet.yaml:4:1 /,
+    );
+    expect(await mistakes([], { file: fileOf('- port\n') })).toBe('rivulet.yaml expected settings, as "port: 9000"');
+    expect(await mistakes([], { file: fileOf('limits: 5\n') })).toBe('rivulet.yaml:1:9 limits: expected object');
+    expect(await mistakes(['--limit', 'events=5'], { file: fileOf('limits: 5\n') })).toBe(
+      'rivulet.yaml:1:9 limits: expected object',
+    );
+    expect(await mistakes([], { file: fileOf('# nothing\n') })).toBe('');
+    expect(await mistakes([], { file: join(folder, 'missing.yaml') })).toContain('missing.yaml: cannot be read');
+  });
+
+  it('come from JSON, and from the default export of TypeScript', async () => {
+    const json = fileOf('{\n\t"port": 5\n}', 'rivulet.json');
+    const json2 = await resolved([], { file: json });
+    expect([json2.settings.port, json2.origin(['port'])]).toEqual([5, `${json}:2:10`]);
+    const code = fileOf('export default { port: 6 satisfies number };\n', 'rivulet.config.mts');
+    const fromCode = await resolved([], { file: code });
+    expect([fromCode.settings.port, fromCode.origin(['port'])]).toEqual([6, code]);
+  });
+
+  it('take a secret from the file that its variable names, without its line end', async () => {
+    const secret = fileOf('redis://:pass@host\n', 'secret');
+    const { settings, origin } = await resolved([], { env: { RIVULET_STORE_FILE: secret } });
+    expect([settings.store, origin(['store'])]).toEqual(['redis://:pass@host', 'RIVULET_STORE_FILE']);
+    const both = { RIVULET_STORE_FILE: secret, RIVULET_STORE: 'memory:' };
+    expect(await mistakes([], { env: both })).toBe(
+      'RIVULET_STORE and RIVULET_STORE_FILE are both set; remove one of them',
+    );
+    expect(await mistakes([], { env: { RIVULET_STORE_FILE: '/missing' } })).toContain('/missing cannot be read');
+  });
+
+  it('count an empty variable as not set', async () => {
+    expect((await resolved([], { env: { PORT: '', RIVULET_STORE: '' } })).settings.port).toBe(8000);
+  });
+
+  it('each have a description, and a default or none', () => {
+    for (const { path, schema } of rows()) expect(schema.description, path.join('.')).toMatch(/\w+/);
+  });
+
+  it('have a JSON Schema that requires no key', () => {
+    const schema = JSON.parse(fileSchema());
+    expect(schema.properties.log.properties.level.anyOf).toHaveLength(6);
+    expect(schema.properties.port).toMatchObject({ type: 'integer', minimum: 0, default: 8000 });
+    expect(fileSchema()).not.toMatch(/"(required|names)"/);
+  });
+});
