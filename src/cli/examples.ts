@@ -13,6 +13,14 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
     ['rivulet serve --store redis://127.0.0.1:6379', 'one of several nodes'],
   ],
   worker: [['rivulet worker --store postgres://127.0.0.1/rivulet', 'executes runs of the servers of that database']],
+  config: [
+    ['rivulet config', 'the settings in force, and where each came from'],
+    ['rivulet config --check --config production.yaml', 'for CI: exit code 2 at a mistake'],
+    ['rivulet config --schema > rivulet.schema.json', 'for an editor'],
+  ],
+  doctor: [['rivulet doctor', 'checks what serve would need']],
+  backup: [['rivulet backup /backups/today.db', 'copies the SQLite store, also while a server writes to it']],
+  restore: [['rivulet restore /backups/today.db', 'replaces the SQLite store; stop the server first']],
   new: [['rivulet new greeter', 'writes agents/greeter.ts and its test']],
   chat: [
     ['rivulet chat demo', 'talks with an agent; /help lists what can be typed'],

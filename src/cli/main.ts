@@ -46,6 +46,14 @@ export function program(): Command {
   addSettings(command.command('worker'), { worker: true })
     .description('Execute the runs of servers that share the store')
     .action(withSettings(async () => (await import('./commands/serve.ts')).work));
+  addSettings(command.command('config'))
+    .description('Print the settings that serve would have, where each came from, and warnings')
+    .option('--check', 'print only mistakes and warnings; exit code 2 where there are mistakes')
+    .option('--schema', 'print the JSON Schema of the file')
+    .action(action(async () => (await import('./commands/config.ts')).config));
+  addSettings(command.command('doctor'))
+    .description('Check store, agents, address, files and Node before serve; exit code 1 at a problem')
+    .action(withSettings(async () => (await import('./commands/doctor.ts')).doctor));
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')

@@ -31,7 +31,7 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
       return withReason(text, () => PostgresStore.open(found.url, found.schema));
     }
     default:
-      throw new Error(`there is no store "${storeName(text)}"; use ${urlForms}`);
+      throw unknownStore(storeName(text));
   }
 }
 
@@ -40,7 +40,10 @@ export function storeName(url: string): string {
   return url.replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@').replace(/([?&]password=)[^&#]*/, '$1***');
 }
 
-async function withReason<T>(text: string, open: () => Promise<T>): Promise<T> {
+export const unknownStore = (name: string): Error => new Error(`there is no store "${name}"; use ${urlForms}`);
+
+/** Runs `open`, and says of its error which store it is about. */
+export async function withReason<T>(text: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

@@ -125,7 +125,7 @@ describe('blocks that no test runs', () => {
   });
 
   it('are of no language but those that the tests know', () => {
-    const known = ['ts', 'tsx', 'vue', 'html', 'sh', 'python', 'json', 'http', 'text', 'mermaid'];
+    const known = ['ts', 'tsx', 'vue', 'html', 'sh', 'python', 'json', 'yaml', 'http', 'text', 'mermaid'];
     const unknown = blocks.filter(({ language }) => !known.includes(language));
     expect(unknown.map(({ place, language }) => `${place} ${language}`)).toEqual([]);
   });

@@ -30,6 +30,7 @@ export function docsProject(url: string): DocsProject {
   linkPackages(folder);
   const files = new Map([['package.json', '{"type":"module"}']]);
   for (const block of inLanguage('ts', 'tsx')) files.set(pathOf(block), programOf(block, url));
+  for (const block of inLanguage('yaml')) files.set(pathOf(block), block.text);
   for (const [name, text] of files) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);

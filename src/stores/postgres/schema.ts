@@ -4,7 +4,7 @@ import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
 /** Version of the tables and functions. Version 1 was never released. A later version adds a step that upgrades from the one before. */
-const version = 2;
+export const schemaVersion = 2;
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may
@@ -42,17 +42,17 @@ export async function createSchema(config: ClientConfig, schema: string): Promis
 async function createTables(client: Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM version');
   const found = rows[0]?.version;
-  if (found === version) return;
-  if (found !== undefined && found < version) {
+  if (found === schemaVersion) return;
+  if (found !== undefined && found < schemaVersion) {
     throw new Error(
       `the schema ${schema} was written before Rivulet's first release (version ${found}); use another schema`,
     );
   }
   if (found !== undefined) {
     throw new Error(
-      `the schema ${schema} was written by a newer Rivulet (version ${found}, this one knows ${version})`,
+      `the schema ${schema} was written by a newer Rivulet (version ${found}, this one knows ${schemaVersion})`,
     );
   }
   for (const part of [tables, commitFunctions, removalFunctions]) await client.query(part);
-  await client.query('INSERT INTO version VALUES ($1)', [version]);
+  await client.query('INSERT INTO version VALUES ($1)', [schemaVersion]);
 }

@@ -32,7 +32,7 @@ import type { Redis } from 'ioredis';
 // more than `last` may have changed, or else 0, run_id.
 
 /** Version of the layout above. Version 1 was never released. */
-const layout = 2;
+export const layout = 2;
 
 /**
  * Checks the version of the stored data, and writes it where there is none.

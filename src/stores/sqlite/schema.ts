@@ -4,7 +4,7 @@ import type { Database } from './driver.ts';
 export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
 
 /** Version of the files that this Rivulet writes. Versions 1 to 4 were never released. */
-const version = 5;
+export const fileVersion = 5;
 
 /** Each index adds to the cost of a run, so most indexes are partial and contain few runs. */
 const schema = `
@@ -135,13 +135,13 @@ const schema = `
 /** Creates the tables of a new file, in the caller's transaction. @throws Error for a file of another version */
 export function prepareFile(db: Database, path: string): void {
   const found = db.prepare<[], { user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
-  if (found === version) return;
-  if (found > version) {
-    throw new Error(`${path} was written by a newer Rivulet (version ${found}, this one knows ${version})`);
+  if (found === fileVersion) return;
+  if (found > fileVersion) {
+    throw new Error(`${path} was written by a newer Rivulet (version ${found}, this one knows ${fileVersion})`);
   }
   if (found > 0) {
     throw new Error(`${path} was written before Rivulet's first release (version ${found}); use another file`);
   }
   db.exec(schema);
-  db.exec(`PRAGMA user_version = ${version}`);
+  db.exec(`PRAGMA user_version = ${fileVersion}`);
 }

@@ -1,0 +1,181 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+import { Registry } from '../../engine/registry.ts';
+import { inspectStore } from '../../stores/inspect.ts';
+import { storeName } from '../../stores/open.ts';
+import { version } from '../../version.ts';
+import { exit } from '../exit-codes.ts';
+import { loadAgents } from '../load-agents.ts';
+import type { Resolved } from '../resolve-settings.ts';
+import type { Settings } from '../settings.ts';
+import { terminal } from '../terminal.ts';
+import { openAccess, storeFile, warningsOf } from '../warnings.ts';
+
+/** What a check found. A problem keeps a server from working or makes it unsafe; a note is for the operator to judge. */
+interface Finding {
+  readonly level: 'ok' | 'note' | 'problem';
+  readonly text: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+const ok = (text: string): Finding => ({ level: 'ok', text });
+const note = (text: string, advice?: string): Finding => ({ level: 'note', text, ...(advice && { advice }) });
+const problem = (text: string, advice: string): Finding => ({ level: 'problem', text, advice });
+
+/** The oldest Node that package.json allows, and the oldest that still gets security fixes. */
+const oldestNode = [20, 19] as const;
+const supportedNode = 22;
+
+/** Runs are ordered by the clocks of the nodes, and leases are compared with them. */
+const maxClockDifference = 1_000;
+
+const megabyte = 1024 * 1024;
+const [leastSpace, littleSpace] = [100 * megabyte, 1024 * megabyte];
+
+/** Each check, with the name that stands before its finding. */
+const checks: readonly [name: string, check: (settings: Settings, resolved: Resolved) => Promise<Finding[]>][] = [
+  ['node', async () => [checkNode(process.versions.node)]],
+  ['settings', async (settings, { file }) => [ok(file ?? 'no configuration file'), ...checkWarnings(settings)]],
+  ['agents', checkAgents],
+  ['address', async (settings) => [await checkAddress(settings), ...checkAccess(settings)]],
+  ['store', checkStore],
+  ['files', async (settings, { file }) => checkFiles(settings, file)],
+  ['disk', async (settings) => checkSpace(settings)],
+];
+
+/** Checks whether `serve` would work with the same settings. Changes nothing; exit code 1 where there is a problem. */
+export async function doctor(settings: Settings, resolved: Resolved): Promise<number> {
+  terminal.print(`Rivulet ${version()}`, 'bold');
+  let problems = 0;
+  for (const [name, check] of checks) {
+    const findings = await check(settings, resolved).catch((error: unknown) => [
+      problem(error instanceof Error ? error.message : String(error), ''),
+    ]);
+    for (const { level, text, advice } of findings) {
+      if (level === 'problem') problems += 1;
+      const style = { ok: undefined, note: 'yellow', problem: 'red' } as const;
+      terminal.print(`${level.padEnd(8)} ${name.padEnd(9)} ${text}${advice ? `; ${advice}` : ''}`, style[level]);
+    }
+  }
+  terminal.print(
+    problems === 0 ? 'No problem found.' : `${problems === 1 ? 'One problem' : `${problems} problems`} found.`,
+  );
+  return problems === 0 ? exit.completed : exit.failed;
+}
+
+export function checkNode(found: string): Finding {
+  const [major = 0, minor = 0] = found.split('.').map(Number);
+  const [oldMajor, oldMinor] = oldestNode;
+  if (major < oldMajor || (major === oldMajor && minor < oldMinor)) {
+    return problem(`Node ${found} is too old`, `install Node ${supportedNode} or newer`);
+  }
+  if (major < supportedNode)
+    return note(`Node ${found} gets no security fixes any more`, `install Node ${supportedNode}`);
+  return ok(`Node ${found}`);
+}
+
+const checkWarnings = (settings: Settings): Finding[] =>
+  warningsOf(settings)
+    .filter((text) => text !== openAccess(settings))
+    .map((text) => note(text));
+
+async function checkAgents({ agents: folders }: Settings): Promise<Finding[]> {
+  const registry = new Registry((await Promise.all(folders.map(loadAgents))).flat());
+  return [
+    ok(
+      registry
+        .list()
+        .map(({ manifest }) => manifest.name)
+        .join(', '),
+    ),
+  ];
+}
+
+async function checkAddress({ host, port }: Settings): Promise<Finding> {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    const server = createServer();
+    server.once('error', resolve);
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+  if (error === undefined) return ok(`${address} is free`);
+  if (error.code !== 'EADDRINUSE')
+    return problem(`${address}: ${error.message}`, 'give another one with --host or --port');
+  const answer = await fetch(`http://${address.replace(/^(0\.0\.0\.0|\[::\])/, '127.0.0.1')}/health`, {
+    signal: AbortSignal.timeout(2_000),
+  }).catch(() => undefined);
+  const body: unknown = await answer?.json().catch(() => undefined);
+  // Its own server, probably: `doctor` may be called while it runs.
+  if (JSON.stringify(body) === '{"status":"ok"}') return note(`${address} has a server that answers /health`);
+  return problem(`${address} is in use by another program`, 'stop it, or give another port with --port');
+}
+
+function checkAccess(settings: Settings): Finding[] {
+  const access = openAccess(settings);
+  return access === undefined ? [] : [problem(access, 'see docs/security.md')];
+}
+
+async function checkStore({ store }: Settings): Promise<Finding[]> {
+  const { version: found, known, clockAhead, warnings = [] } = await inspectStore(store);
+  const name = storeName(store);
+  const findings = warnings.map((text) => note(text));
+  if (found !== undefined && found > known) {
+    return [problem(`${name} has version ${found}, this Rivulet knows ${known}`, 'install the newer Rivulet again')];
+  }
+  if (clockAhead !== undefined && Math.abs(clockAhead) > maxClockDifference) {
+    const text = `the store's clock is ${Math.abs(clockAhead)} ms ${clockAhead > 0 ? 'ahead of' : 'behind'} this one`;
+    findings.push(problem(text, 'let NTP set the clocks of all nodes'));
+  }
+  const data = found === undefined ? 'nothing stored yet' : `version ${found}`;
+  const clock = clockAhead === undefined ? '' : `, clock within ${Math.abs(clockAhead)} ms`;
+  return [ok(`${name}: ${data}${clock}`), ...findings];
+}
+
+/** Other users of the machine must not write the data or the configuration; that they can read them is for the operator. */
+function checkFiles({ store }: Settings, file: string | undefined): Finding[] {
+  const data = storeFile(store);
+  const folder = data && existingFolder(dirname(data));
+  const existing = [file, folder, data].filter((path) => path !== undefined && existsSync(path));
+  const findings = existing.flatMap((path = '') => permissionsOf(path));
+  if (folder !== undefined && !isWritable(data !== undefined && existsSync(data) ? data : folder)) {
+    findings.push(problem(`${folder}: this user may not write the store`, 'change its owner, or use another --store'));
+  }
+  return findings.length === 0 ? [ok('no other user may write the data or the configuration')] : findings;
+}
+
+function permissionsOf(path: string): Finding[] {
+  const { mode } = statSync(path);
+  const permissions = (mode & 0o777).toString(8);
+  // A folder such as /tmp lets each user change only files of its own.
+  const isSticky = (mode & 0o1000) !== 0;
+  if ((mode & 0o002) !== 0 && !isSticky)
+    return [problem(`${path}: every user may write it (${permissions})`, `chmod o-w ${path}`)];
+  return [];
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The nearest folder that exists: the server makes the others. */
+function existingFolder(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : existingFolder(dirname(folder));
+}
+
+function checkSpace({ store }: Settings): Finding[] {
+  const data = storeFile(store);
+  if (data === undefined) return [];
+  const folder = existingFolder(dirname(data));
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  const text = `${Math.round(free / megabyte)} MB are free in ${folder}`;
+  if (free < leastSpace) return [problem(text, 'make room: without it, no run can be stored')];
+  return [free < littleSpace ? note(text, 'lower runTtl, or make room') : ok(text)];
+}

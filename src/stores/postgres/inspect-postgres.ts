@@ -1,0 +1,28 @@
+import { Client, escapeIdentifier } from 'pg';
+import { clockAhead, type Inspection } from '../inspect.ts';
+import { schemaVersion } from './schema.ts';
+
+/** Reads the version of a schema, the clock and the settings of PostgreSQL. */
+export async function inspectPostgres(url: string, schema: string): Promise<Inspection> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 3_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const name = `${escapeIdentifier(schema)}.version`;
+    const { rows: tables } = await client.query<{ found: string | null }>('SELECT to_regclass($1) AS found', [name]);
+    const exists = tables[0]?.found != null;
+    const versions = exists ? await client.query<{ version: number }>(`SELECT version FROM ${name}`) : { rows: [] };
+    const before = Date.now();
+    const { rows } = await client.query<{ ms: string; synchronous: string }>(
+      `SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms, current_setting('synchronous_commit') AS synchronous`,
+    );
+    const ahead = clockAhead(before, Number(rows[0]?.ms), Date.now());
+    const loses = rows[0]?.synchronous === 'off';
+    const warnings = loses
+      ? ['PostgreSQL commits later than it says (synchronous_commit off): a crash loses some']
+      : [];
+    return { version: versions.rows[0]?.version, known: schemaVersion, clockAhead: ahead, warnings };
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,112 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkNode } from '../../src/cli/commands/doctor.ts';
+import { openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { rivulet } from '../support/command.ts';
+import { agentFile, projectFolder, startRivulet } from './server-project.ts';
+
+const files = { 'agents/a.js': agentFile('a') };
+
+describe.concurrent('rivulet doctor', () => {
+  it('finds no problem where a server would start, and makes no file', async (t) => {
+    const cwd = projectFolder(files, t);
+    const { code, out } = await rivulet(['doctor', '--port', '0'], { cwd });
+    expect(out).toContain('No problem found.');
+    expect(out).toMatch(/ok +agents +a\n/);
+    expect(out).toMatch(/ok +store +sqlite:\.\/data\/rivulet\.db: nothing stored yet\n/);
+    expect(code).toBe(0);
+    expect((await rivulet(['doctor', '--port', '0'], { cwd })).out).toContain('nothing stored yet');
+  });
+
+  it('checks the store and the address of a server that runs', async (t) => {
+    const cwd = projectFolder(files, t);
+    const url = await startRivulet(cwd, ['serve', '--port', '0'], t).url();
+    const { code, out } = await rivulet(['doctor', '--port', new URL(url).port], { cwd });
+    expect(out).toMatch(/note +address +127\.0\.0\.1:\d+ has a server that answers \/health\n/);
+    expect(out).toMatch(/ok +store +sqlite:\.\/data\/rivulet\.db: version \d+\n/);
+    expect(code).toBe(0);
+  });
+
+  it('reports each problem with what to do, and exits with 1', async (t) => {
+    const cwd = projectFolder({ 'agents/a.js': 'export default 5;\n', 'rivulet.yaml': 'host: 0.0.0.0\n' }, t);
+    mkdirSync(join(cwd, 'data'));
+    const other = openDatabase(join(cwd, 'data/rivulet.db'));
+    other.exec('PRAGMA user_version = 99');
+    other.close();
+    chmodSync(join(cwd, 'data'), 0o777);
+    const taken = createServer((socket) => socket.end('no HTTP'));
+    await new Promise<void>((resolve) => taken.listen(0, '0.0.0.0', resolve));
+    t.onTestFinished(() => void taken.close());
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const { code, out } = await rivulet(['doctor', '--port', port], { cwd });
+    expect(out).toMatch(/problem +agents +agents\/a\.js: its default export is not an agent/);
+    expect(out).toMatch(/problem +address +0\.0\.0\.0:\d+ is in use by another program; stop it/);
+    expect(out).toMatch(/problem +address +0\.0\.0\.0 has no authentication/);
+    expect(out).toMatch(/problem +store +.* has version 99, this Rivulet knows \d+; install the newer/);
+    expect(out).toMatch(/problem +files +.*data: every user may write it \(777\); chmod o-w/);
+    expect(out).toContain('5 problems found.');
+    expect(code).toBe(1);
+  });
+
+  it('exits with 2 where the settings have mistakes', async (t) => {
+    const cwd = projectFolder({ ...files, 'rivulet.yaml': 'prot: 1\n' }, t);
+    const { code, err } = await rivulet(['doctor'], { cwd });
+    expect([code, err]).toEqual([2, 'rivulet: rivulet.yaml:1:1 prot: there is no such setting. Did you mean port?\n']);
+  });
+
+  it('knows which versions of Node work', () => {
+    expect(['18.20.0', '20.18.1', '20.19.0', '22.1.0', '24.0.0'].map((found) => checkNode(found).level)).toEqual([
+      'problem',
+      'problem',
+      'note',
+      'ok',
+      'ok',
+    ]);
+  });
+});
+
+describe.concurrent('rivulet config', () => {
+  it('prints each setting, where it came from, and no secret', async (t) => {
+    const cwd = projectFolder({ 'rivulet.yaml': 'port: 9000\nlimits:\n  runTtl: 5\n' }, t);
+    writeFileSync(join(cwd, 'secret'), 'redis://:hush@store:6379\n');
+    const env = { RIVULET_STORE_FILE: join(cwd, 'secret'), LOG_LEVEL: 'info' };
+    const { code, out, err } = await rivulet(['config', '--host', '0.0.0.0'], { cwd, env });
+    expect(out).toMatch(/^port +9000 +rivulet\.yaml:1:7$/m);
+    expect(out).toMatch(/^limits\.runTtl +5 +rivulet\.yaml:3:11$/m);
+    expect(out).toMatch(/^host +0\.0\.0\.0 +--host$/m);
+    expect(out).toMatch(/^log\.level +info +LOG_LEVEL$/m);
+    expect(out).toMatch(/^store +redis:\/\/:\*\*\*@store:6379 +RIVULET_STORE_FILE$/m);
+    expect(out).toMatch(/^docs +true +default$/m);
+    expect(out).toContain('Listens on: 0.0.0.0:9000');
+    expect(err).toContain('Warning: 0.0.0.0 has no authentication');
+    expect(out + err).not.toContain('hush');
+    expect(code).toBe(0);
+  });
+
+  it('prints warnings only with --check, and every mistake with exit code 2', async (t) => {
+    const cwd = projectFolder({ 'rivulet.yaml': 'store: "memory:"\n', 'wrong.yaml': 'port: x\nhost: 5\n' }, t);
+    const fine = await rivulet(['config', '--check'], { cwd });
+    expect([fine.code, fine.out]).toEqual([0, '']);
+    expect(fine.err).toContain('runs and sessions are lost');
+    const wrong = await rivulet(['config', '--check', '--config', 'wrong.yaml'], { cwd });
+    expect([wrong.code, wrong.err]).toEqual([
+      2,
+      'rivulet: wrong.yaml:1:7 port: expected integer\nwrong.yaml:2:7 host: expected string\n',
+    ]);
+  });
+
+  it('prints the JSON Schema also where the file has mistakes', async (t) => {
+    const cwd = projectFolder({ 'rivulet.yaml': 'prot: 1\n' }, t);
+    const { code, out } = await rivulet(['config', '--schema'], { cwd });
+    expect([code, JSON.parse(out).type]).toEqual([0, 'object']);
+  });
+
+  it('refuses a folder with two configurations', async (t) => {
+    const cwd = projectFolder({ 'rivulet.yaml': '', 'rivulet.json': '{}' }, t);
+    const { code, err } = await rivulet(['config'], { cwd });
+    expect([code, err]).toEqual([2, expect.stringContaining('rivulet.yaml and rivulet.json are both here')]);
+  });
+});
