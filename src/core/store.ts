@@ -1,5 +1,6 @@
 import type { Message } from '../schema/message.ts';
 import type { RunStatus } from '../schema/run.ts';
+import type { NewDelivery, Outbox } from './outbox.ts';
 
 /** The row of a run, which a store keeps beside its log. The Run itself is folded from the log. */
 export interface RunRow {
@@ -115,12 +116,14 @@ export interface Write {
   readonly history?: readonly string[];
   /** The URL of the session's new state. The resource of the old state is removed. */
   readonly state?: string;
+  /** Webhooks that report the change, in the order in which they are to be sent to each URL. */
+  readonly deliveries?: readonly NewDelivery[];
   /** In the write that ends the run: what the run adds to its agent's figures. */
   readonly ended?: { readonly tokens: number; readonly seconds: number };
 }
 
 /** The data that a write may carry beside events. */
-export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key'>;
+export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key' | 'deliveries'>;
 
 export interface RunFilter {
   readonly agent_name?: string;
@@ -164,6 +167,8 @@ export interface Retention {
   readonly runs?: string;
   /** Idempotency-Keys that were stored before this time. */
   readonly keys: string;
+  /** Deliveries from before this time that are not pending. */
+  readonly deliveries?: string;
   /** Sessions without runs, with no write since this time. */
   readonly sessions?: string;
 }
@@ -172,7 +177,7 @@ export interface Retention {
  * The port of durable stores. Every store passes `test/stores/contract.ts`. Methods reject with the store's own errors,
  * which the engine interprets.
  */
-export interface Store {
+export interface Store extends Outbox {
   /**
    * Commits all writes together, and resolves to the outcome of each, in their order. Rejects only if nothing was
    * committed, so that the caller may retry. A store that does not know that, because a response was lost, asks its
@@ -207,16 +212,19 @@ export interface Store {
   /** The keys of some sessions of an owner. */
   sessionsOf(owner: string, limit: number): Promise<string[]>;
   /**
-   * Removes a run and its messages in the session; `sweep` clears its log in steps. Returns false, and changes nothing,
+   * Removes a run with its messages in the session and its deliveries; `sweep` clears its log in steps. Returns false, and changes nothing,
    * if the run is not final.
    */
   remove(run_id: string): Promise<boolean>;
   /**
-   * Removes a session with its messages, its state and all its runs. It is unknown at once; `sweep` clears its data in
+   * Removes a session with its messages, its state and all its runs, which lose their deliveries. It is unknown at once; `sweep` clears its data in
    * steps. Returns false, and changes nothing, if one of its runs is not final.
    */
   removeSession(session_id: string): Promise<boolean>;
-  /** Removes what an owner has beside its sessions and their runs: its idempotency keys and its figures. */
+  /**
+   * Removes what an owner has beside its sessions and their runs: its idempotency keys, figures and deliveries. Called
+   * after its sessions were removed, since a store may then also overwrite what it has freed.
+   */
   removeOwner(owner: string): Promise<void>;
   /** Removes some of the expired data, in a few milliseconds at most. Returns whether there is more. */
   sweep(before: Retention): Promise<boolean>;

@@ -78,6 +78,11 @@ export class StoreServer {
       session: (id) => ask(() => inner.session(id)),
       resources: (ids) => ask(() => inner.resources(ids)),
       figures: (names, owner) => ask(() => inner.figures(names, owner)),
+      claimDeliveries: (now, until, limit) => ask(() => inner.claimDeliveries(now, until, limit)),
+      finishDelivery: (claim, result) => ask(() => inner.finishDelivery(claim, result)),
+      delivery: (id) => ask(() => inner.delivery(id)),
+      deliveries: (filter, before, limit) => ask(() => inner.deliveries(filter, before, limit)),
+      replayDelivery: (id, now) => ask(() => inner.replayDelivery(id, now)),
       sessionsOf: (owner, limit) => ask(() => inner.sessionsOf(owner, limit)),
       remove: (id) =>
         ask(() =>
@@ -225,4 +230,5 @@ const copy = (write: Write): Write => ({
   ...(write.journal && { journal: [...write.journal] }),
   ...(write.resources && { resources: [...write.resources] }),
   ...(write.history && { history: [...write.history] }),
+  ...(write.deliveries && { deliveries: [...write.deliveries] }),
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/core/store.ts';
 import { conditionsContract } from './contract-conditions.ts';
 import { costsContract } from './contract-costs.ts';
+import { deliveriesContract } from './contract-deliveries.ts';
 import { extremesContract } from './contract-extremes.ts';
 import { outcomesContract } from './contract-outcomes.ts';
 import { ownersContract } from './contract-owners.ts';
@@ -357,6 +358,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     extremesContract(() => store);
     removalContract(() => store);
     ownersContract(() => store);
+    if (name === 'memory') deliveriesContract(() => store);
     outcomesContract(() => store);
     sessionsContract(() => store);
     costsContract(() => store);

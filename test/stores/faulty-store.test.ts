@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { newDelivery } from '../../src/core/outbox.ts';
 import type { RunNotification, Store } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, methods, newPlan } from '../support/faulty-store.ts';
@@ -7,6 +8,8 @@ import { append, end, fresh } from './writes.ts';
 describe('a faulty store', () => {
   const first = append(fresh(), ['1']);
   const { run_id, session_id } = first.row;
+  const added = { delivery_id: 'd', url: 'https://a', type: 'run.failed', body: '{}', created_at: '' };
+  const delivery = newDelivery(added, first.row);
 
   it('rejects the planned calls of each method, and then passes calls on', async () => {
     const inner = new MemoryStore();
@@ -28,6 +31,12 @@ describe('a faulty store', () => {
       session: (from) => from.session(session_id),
       resources: (from) => from.resources(['a']),
       figures: (from) => from.figures(['a']),
+      claimDeliveries: (from) => from.claimDeliveries('', '', 10),
+      finishDelivery: (from) =>
+        from.finishDelivery(delivery, { state: 'failed', status: 500, error: 'the receiver failed' }),
+      delivery: (from) => from.delivery('a'),
+      deliveries: (from) => from.deliveries({ run_id }, undefined, 10),
+      replayDelivery: (from) => from.replayDelivery('a', ''),
       sessionsOf: (from) => from.sessionsOf('key:a', 10),
       remove: (from) => from.remove(run_id),
       removeSession: (from) => from.removeSession(session_id),

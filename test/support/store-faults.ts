@@ -178,11 +178,19 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
   expect((await caller.ask('GET', `/sessions/${session_id}`)).status).toBe(404);
 }
 
-/** Methods that only operators' commands call. */
-const operators: readonly Method[] = ['sessionsOf', 'removeOwner'];
+/** Methods that the script does not call: those of operators' commands and of webhooks. */
+const others: readonly Method[] = [
+  'sessionsOf',
+  'removeOwner',
+  'claimDeliveries',
+  'finishDelivery',
+  'delivery',
+  'deliveries',
+  'replayDelivery',
+];
 
 /** Methods that the script calls. */
-export const scripted = methods.filter((method) => !operators.includes(method));
+export const scripted = methods.filter((method) => !others.includes(method));
 
 /** Methods that the engine's timers call repeatedly; only their first calls belong to the script. */
 const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];

@@ -1,4 +1,5 @@
 import { append } from '../../core/collections.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -19,6 +20,7 @@ import type { Message } from '../../schema/message.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { addEndedRun } from '../figures.ts';
 import { Arena } from './arena.ts';
+import { MemoryDeliveries } from './deliveries.ts';
 import { MemoryLog } from './log.ts';
 import { Owners } from './owners.ts';
 import { byId, compareText, type RunRecord, SessionRecord } from './records.ts';
@@ -49,6 +51,7 @@ export class MemoryStore implements Store {
   );
   readonly #figures = new Map<string, AgentFigures>();
   readonly #owners = new Owners();
+  readonly #deliveries = new MemoryDeliveries();
   readonly #arena = new Arena();
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
@@ -147,6 +150,26 @@ export class MemoryStore implements Store {
     return found;
   }
 
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.claimDeliveries(now, until, limit);
+  }
+
+  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
+    return this.#deliveries.finishDelivery(claim, result);
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    return this.#deliveries.delivery(delivery_id);
+  }
+
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.deliveries(filter, before, limit);
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return this.#deliveries.replayDelivery(delivery_id, now);
+  }
+
   async remove(run_id: string): Promise<boolean> {
     const run = this.#find(run_id);
     if (run === undefined) return true;
@@ -155,6 +178,7 @@ export class MemoryStore implements Store {
       this.#deleteResource(run.session, resource_id);
       run.session.history.delete(urlOf(resource_id));
     }
+    this.#deliveries.removeOfRun(run_id);
     this.#deleteRun(run);
     return true;
   }
@@ -173,6 +197,7 @@ export class MemoryStore implements Store {
 
   async removeOwner(owner: string): Promise<void> {
     this.#owners.delete(owner, ({ figures }) => figures.clear());
+    this.#deliveries.removeOfOwner(owner);
     for (const [name, key] of this.#keys) if (key.scope.startsWith(`${owner} `)) this.#deleteKey(name, key);
   }
 
@@ -191,6 +216,7 @@ export class MemoryStore implements Store {
       if (old.created_at >= keys) break;
       this.#deleteKey(keyName(old), old);
     }
+    if (before.deliveries !== undefined) left = this.#deliveries.sweep(before.deliveries, left);
     return this.#clearRemoved(left) === 0;
   }
 
@@ -201,6 +227,7 @@ export class MemoryStore implements Store {
     let left = count;
     for (let session = this.#removed.at(-1); left > 0 && session !== undefined; session = this.#removed.at(-1)) {
       for (let run = session.runs.first; left > 0 && run !== undefined; run = session.runs.first, left -= 1) {
+        this.#deliveries.removeOfRun(run.row.run_id);
         this.#deleteRun(run);
       }
       const resources = session.resources.removeFirst(left);
@@ -253,6 +280,8 @@ export class MemoryStore implements Store {
     if (duplicate !== undefined) {
       return { rejected: new Error(`the resource ${duplicate.resource_id} exists already`) };
     }
+    const known = write.deliveries?.find(({ delivery_id }) => this.#deliveries.has(delivery_id));
+    if (known !== undefined) return { rejected: new Error(`the delivery ${known.delivery_id} exists already`) };
     run ??= this.#createRun(write);
     if (key !== undefined) this.#putKey(key, storedKey);
     if (write.grown === true) run.row = row;
@@ -261,6 +290,7 @@ export class MemoryStore implements Store {
     if (run.row.finished_at !== null) run.log.pack();
     for (const line of write.journal ?? []) run.journal = append(run.journal, line);
     if (write.history || write.resources || write.state !== undefined) this.#updateSession(run, write);
+    if (write.deliveries) this.#deliveries.add(write.deliveries, row);
     if (write.ended) this.#addFigures(row, write.ended);
     return 'taken';
   }

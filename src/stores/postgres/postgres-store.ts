@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, Pool, type QueryResult, type QueryResultRow } from 'pg';
+import type { Delivery, DeliveryFilter, DeliveryResult, Outbox } from '../../core/outbox.ts';
 import type {
   AgentFigures,
   Batch,
@@ -19,6 +20,7 @@ import type {
 import { retry, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
 import { everyone } from '../figures.ts';
+import { NoOutbox } from '../no-outbox.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { sanitizeText, sessionChanges } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
@@ -73,6 +75,7 @@ export class PostgresStore implements Store {
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
   readonly #writer = randomUUID();
+  readonly #deliveries: Outbox = new NoOutbox();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyPostgresError);
   readonly #notifier: Notifier;
   readonly #subscription: SharedSubscription;
@@ -173,6 +176,26 @@ export class PostgresStore implements Store {
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
     const found = await this.#all<{ session_id: string }>(this.#sql.sessionsOf, owner, limit);
     return found.map(({ session_id }) => session_id);
+  }
+
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.claimDeliveries(now, until, limit);
+  }
+
+  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
+    return this.#deliveries.finishDelivery(claim, result);
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    return this.#deliveries.delivery(delivery_id);
+  }
+
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.deliveries(filter, before, limit);
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return this.#deliveries.replayDelivery(delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import type { Delivery, DeliveryFilter, DeliveryResult, Outbox } from '../../core/outbox.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -18,6 +19,7 @@ import type {
 } from '../../core/store.ts';
 import { backoff, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
+import { NoOutbox } from '../no-outbox.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { encodeWrite, keyField, outcomeOfLetter, timestamp } from './encode-write.ts';
@@ -58,6 +60,7 @@ export class RedisStore implements Store {
   readonly #redis: Redis;
   readonly #prefix: string;
   readonly #writer = randomUUID();
+  readonly #deliveries: Outbox = new NoOutbox();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
   readonly #subscription = new SharedSubscription((onText) => subscribe(this.#redis, `${this.#prefix}moved`, onText));
 
@@ -215,6 +218,26 @@ export class RedisStore implements Store {
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
     return this.#redis.srandmember(this.#key('sessions-of', owner), limit);
+  }
+
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.claimDeliveries(now, until, limit);
+  }
+
+  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
+    return this.#deliveries.finishDelivery(claim, result);
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    return this.#deliveries.delivery(delivery_id);
+  }
+
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.deliveries(filter, before, limit);
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return this.#deliveries.replayDelivery(delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {

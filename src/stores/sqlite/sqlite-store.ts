@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Delivery, DeliveryFilter, DeliveryResult, Outbox } from '../../core/outbox.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -17,6 +18,7 @@ import type {
 } from '../../core/store.ts';
 import type { Message } from '../../schema/message.ts';
 import { everyone, figuresOfCommit } from '../figures.ts';
+import { NoOutbox } from '../no-outbox.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import { CommitLog, type PendingEvents } from './commit-log.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
@@ -50,6 +52,7 @@ export class SqliteStore implements Store {
   readonly #unlock: () => void;
   readonly #log: CommitLog;
   readonly #sessions: FileSessions;
+  readonly #deliveries: Outbox = new NoOutbox();
   /** Written into the file when it is opened. A process that finds another token there must not write any more. */
   readonly #token = randomUUID();
   /** Whether a transaction has failed, so that memory may differ from the file. */
@@ -194,6 +197,26 @@ export class SqliteStore implements Store {
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
     return this.#sql.sessionsOf.all(owner, limit).map(({ session_id }) => session_id);
+  }
+
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.claimDeliveries(now, until, limit);
+  }
+
+  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
+    return this.#deliveries.finishDelivery(claim, result);
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    return this.#deliveries.delivery(delivery_id);
+  }
+
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    return this.#deliveries.deliveries(filter, before, limit);
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return this.#deliveries.replayDelivery(delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {
