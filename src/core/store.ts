@@ -12,6 +12,8 @@ export interface RunRow {
   readonly owner: string | null;
   /** The principal that made the run, as JSON; null where it was made without authentication. */
   readonly principal: string | null;
+  /** The run's webhook (`Webhook`), as JSON; null for none. */
+  readonly webhook: string | null;
   /** The W3C trace context of the run's last span, `traceparent` or `traceparent tracestate`; null without traces. */
   readonly trace: string | null;
   /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */

@@ -7,6 +7,7 @@ export const runColumns = [
   'session_id',
   'owner',
   'principal',
+  'webhook',
   'trace',
   'epoch',
   'status',

@@ -17,6 +17,7 @@ async function longRun(store: Store): Promise<RunRow> {
   const fixed = {
     owner: null,
     principal: null,
+    webhook: null,
     trace: null,
     epoch: 1,
     tier: 'pinned',

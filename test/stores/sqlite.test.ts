@@ -27,6 +27,7 @@ const newRow = (run_id: string): RunRow => ({
   session_id: 's',
   owner: null,
   principal: null,
+  webhook: null,
   trace: null,
   epoch: 1,
   status: 'in-progress',

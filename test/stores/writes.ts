@@ -10,6 +10,7 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
     session_id: `session-of-${run_id}`,
     owner: null,
     principal: null,
+    webhook: null,
     trace: null,
     epoch: 1,
     status: 'created',

@@ -202,6 +202,7 @@ const newRow = (
   session_id,
   owner,
   principal: storedPrincipal(runOptions.principal),
+  webhook: null,
   trace: null,
   epoch: 1,
   status: 'created',

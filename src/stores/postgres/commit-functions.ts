@@ -66,7 +66,7 @@ export const commitFunctions = `
     END IF;
     FOR w IN
       SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
-        run_id text, agent_name text, session_id text, owner text, principal text,
+        run_id text, agent_name text, session_id text, owner text, principal text, webhook text,
         trace text, epoch integer, status text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
         snapshot integer, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
@@ -99,7 +99,7 @@ export const commitFunctions = `
       END IF;
       -- The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
       IF w.input IS NOT NULL THEN
-        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.trace, w.epoch, w.status,
+        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.webhook, w.trace, w.epoch, w.status,
             w.title, w.created_at, w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
           ON CONFLICT (run_id) DO NOTHING;
       ELSIF w.grown THEN

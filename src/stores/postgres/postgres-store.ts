@@ -346,6 +346,7 @@ function encodeWrite(write: Write): object {
     ...row,
     // Never changes, and is longer than most events.
     principal: isFirst ? row.principal : undefined,
+    webhook: isFirst ? row.webhook : undefined,
     expect,
     grown: write.grown,
     when: write.when,

@@ -9,6 +9,7 @@ export const tables = `
     session_id text COLLATE "C" NOT NULL,
     owner text COLLATE "C",
     principal text,
+    webhook text,
     trace text,
     epoch integer NOT NULL,
     status text COLLATE "C" NOT NULL,

@@ -14,6 +14,7 @@ const schema = `
     session_id TEXT NOT NULL,
     owner TEXT,
     principal TEXT,
+    webhook TEXT,
     trace TEXT,
     epoch INTEGER NOT NULL,
     status TEXT NOT NULL,
