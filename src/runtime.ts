@@ -12,6 +12,8 @@ import { type Limits, parseLimits } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
 import { type HttpLimits, httpLimits } from './http/limits.ts';
 import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
+import { type WebhookSecrets, webhookSecrets } from './http/webhooks/secrets.ts';
+import { createSend, webhookProblem } from './http/webhooks/send.ts';
 import { InProcess, type InProcessOptions } from './in-process.ts';
 import { Counters } from './quotas/counters.ts';
 
@@ -31,6 +33,11 @@ export interface HostOptions {
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
   readonly foreign?: ForeignOptions;
+  /** Sending webhooks. Default: a request with a webhook is refused. */
+  readonly webhooks?: {
+    /** Master secrets, of at least 32 characters, the same on all nodes. The first one is current, the others expire. */
+    readonly secrets: readonly string[];
+  };
   /** Limits of runs: their size, their number and their time. */
   readonly limits?: Partial<Limits>;
 }
@@ -88,6 +95,7 @@ interface Parts extends InProcessOptions {
   readonly engine: Engine;
   readonly registry: Registry;
   readonly quotas: Quotas;
+  readonly secrets: WebhookSecrets | undefined;
   readonly base: Base;
   readonly closeStore: () => Promise<void>;
 }
@@ -97,17 +105,20 @@ export class LocalRuntime extends InProcess implements Runtime {
   readonly engine: Engine;
   readonly registry: Registry;
   readonly quotas: Quotas;
+  /** Of webhooks; undefined where none are sent. */
+  readonly secrets: WebhookSecrets | undefined;
   readonly base: Base;
   readonly #closeStore: () => Promise<void>;
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor({ engine, registry, quotas, base, closeStore, ...calls }: Parts) {
+  private constructor({ engine, registry, quotas, secrets, base, closeStore, ...calls }: Parts) {
     super(calls);
     this.engine = engine;
     this.registry = registry;
     this.quotas = quotas;
+    this.secrets = secrets;
     this.base = base;
     this.#closeStore = closeStore;
   }
@@ -126,6 +137,9 @@ export class LocalRuntime extends InProcess implements Runtime {
       limits,
       onWarning: (text, err) => log.warn(err === undefined ? {} : { err }, text),
     });
+    const secrets = webhookSecrets(options.webhooks?.secrets);
+    const problemOf = (url: string) => webhookProblem(url, foreign.allowNetworks);
+    checkWebhooks(registry, secrets === undefined ? undefined : problemOf);
     const base: Base = { publicUrl, addresses: new Set() };
     const engine = new Engine({
       registry,
@@ -133,6 +147,10 @@ export class LocalRuntime extends InProcess implements Runtime {
       dispatcher,
       worker,
       fetchResource,
+      webhooks: secrets && {
+        send: createSend(secrets, foreign.allowNetworks),
+        problemOf,
+      },
       publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? addressOf(base),
       logFor: (run_id) => log.child({ run_id }),
       onFailure: (err) => log.error({ err }, 'the store did not answer'),
@@ -143,6 +161,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       access: new Access(engine, operator),
       registry,
       quotas,
+      secrets,
       base,
       closeStore: async () => (store === options.store ? undefined : store.close()),
       limits: bodies,
@@ -189,6 +208,15 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     throw error;
   }
   return runtime;
+}
+
+/** @throws Error that names an agent whose webhook cannot be sent */
+function checkWebhooks(registry: Registry, problemOf: ((url: string) => string | undefined) | undefined): void {
+  for (const { manifest, options } of registry.list()) {
+    if (options.webhook === undefined) continue;
+    const problem = problemOf === undefined ? 'no webhooks.secrets are set' : problemOf(options.webhook.url);
+    if (problem !== undefined) throw new Error(`agent ${manifest.name}: options.webhook: ${problem}`);
+  }
 }
 
 const hosted = (agents: Iterable<Agent | Hosted>): Hosted[] =>

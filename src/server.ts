@@ -30,6 +30,7 @@ import { agentRoutes } from './protocols/acp/agents.ts';
 import { principalRoutes } from './protocols/acp/principals.ts';
 import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts';
 import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
+import { webhookRoutes } from './protocols/acp/webhooks.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 import { HealthResponse } from './schema/api.ts';
 import { ErrorBody } from './schema/error.ts';
@@ -121,6 +122,7 @@ async function host(
   await app.register(sessionRoutes, { access });
   await app.register(resourceRoutes, { access });
   await app.register(principalRoutes, { access });
+  if (runtime.secrets !== undefined) await app.register(webhookRoutes, { access, secrets: runtime.secrets });
 }
 
 /** How requests are parsed, checked and refused; how answers are written. */

@@ -14,6 +14,7 @@ const rooms: Record<string, string[]> = {
   'engine/changes': ['engine/log', 'engine/base', 'core', 'schema'],
   'engine/execution': ['engine/log', 'engine/base', 'core', 'schema'],
   'engine/runs': ['engine/execution', 'engine/log', 'engine/base', 'core', 'schema'],
+  'engine/webhooks': ['engine/base', 'core', 'schema'],
   'engine/cluster': [
     'engine/runs',
     'engine/execution',
@@ -24,6 +25,7 @@ const rooms: Record<string, string[]> = {
     'schema',
   ],
   engine: [
+    'engine/webhooks',
     'engine/cluster',
     'engine/runs',
     'engine/execution',
@@ -37,7 +39,7 @@ const rooms: Record<string, string[]> = {
   dispatchers: ['core', 'schema'],
   // The counters of callers.
   quotas: ['core', 'schema'],
-  http: ['engine', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
+  http: ['engine', 'engine/webhooks', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
   protocols: ['http', 'engine', 'engine/runs', 'engine/base', 'core', 'schema'],
   client: ['core', 'schema'],
   react: ['client'],

@@ -5,6 +5,7 @@ import type { GenericEvent } from '../schema/event.ts';
 import { utcOf } from '../schema/formats.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
+import type { Webhook } from '../schema/webhook.ts';
 import { fail } from './errors.ts';
 import { NotJson, toJson } from './json.ts';
 import type { Principal } from './principal.ts';
@@ -31,6 +32,8 @@ export interface AgentOptions {
    * the header `On-Disconnect` overrides it. `{ grace }` cancels unless a reader is back in that many milliseconds.
    */
   readonly on_disconnect?: OnDisconnect | { readonly grace: number };
+  /** Where changes of status are POSTed, for runs whose request names no webhook. Its URL is checked at the start. */
+  readonly webhook?: Webhook;
   /** Scopes that a principal needs to run the agent. Agents that call it need none. Default: none. */
   readonly scopes?: readonly string[];
 }

@@ -87,6 +87,17 @@ export const errorTable = {
     'invalid_input',
     (run: string, status: string) => `Run ${run} is ${status}; cancel it before you delete it.`,
   ),
+  delivery_unknown: row(404, 'not_found', (id: string) => `There is no webhook ${id}.`),
+  delivery_pending: row(
+    409,
+    'invalid_input',
+    (id: string) => `The webhook ${id} is pending: it is sent without a replay.`,
+  ),
+  webhooks_off: row(
+    422,
+    'invalid_input',
+    () => 'webhook: this server sends no webhooks; start it with RIVULET_WEBHOOK_SECRET (webhooks.secrets).',
+  ),
   log_removed: row(410, 'not_found', (id: string) => `Run ${id} is not kept any more.`),
   log_damaged: row(
     500,

@@ -1,4 +1,5 @@
 import { fail } from '../core/errors.ts';
+import type { Delivery, DeliveryFilter } from '../core/outbox.ts';
 import {
   hasScope,
   mayAccess,
@@ -139,6 +140,23 @@ export class Access {
     if (erased === null)
       throw fail('validation_failed', 'owner', 'name one: without authentication, callers own nothing');
     return this.#engine.erase(erased);
+  }
+
+  /** The webhooks of the principal; of all owners for `admin`. Newest first. */
+  deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    return this.#engine.webhooks.list(this.#isAdmin ? filter : { ...filter, owner: this.#owner ?? '' }, before, limit);
+  }
+
+  /** The webhooks of a run, newest first. @throws RivuletError `run_unknown` */
+  async runDeliveries(run_id: string): Promise<Delivery[]> {
+    await this.#engine.checkOwner(run_id, (owner) => mayAccess(this.principal, owner));
+    return this.#engine.webhooks.list({ run_id }, undefined);
+  }
+
+  /** Sends a webhook again. @throws RivuletError `delivery_unknown`, `delivery_pending` */
+  async replayDelivery(delivery_id: string): Promise<Delivery> {
+    const { webhooks } = this.#engine;
+    return webhooks.replay(await webhooks.find(delivery_id, (owner) => mayAccess(this.principal, owner)));
   }
 
   // Not async: where every run may be seen, it costs nothing.

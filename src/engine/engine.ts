@@ -34,6 +34,8 @@ import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
 import { countedCommits, createCommitOne, type OnCommitted, storeForAgents, storeForRequests } from './store-access.ts';
+import { withDeliveries } from './webhooks/deliveries.ts';
+import { type WebhookOptions, Webhooks } from './webhooks/webhooks.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
@@ -42,6 +44,8 @@ export interface EngineOptions {
   /** Whether this process executes runs. If not, other nodes of the store have to. Default true. */
   readonly worker?: boolean;
   readonly fetchResource: FetchResource;
+  /** Default: no webhooks are sent. */
+  readonly webhooks?: WebhookOptions | undefined;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
   /** Receives errors of the store that belong to no request. */
@@ -64,6 +68,7 @@ export class Engine {
   readonly #sync: Sync;
   readonly #changes: RunChanges;
   readonly #tasks: readonly PeriodicTask[];
+  readonly webhooks: Webhooks;
   readonly #worker: boolean;
 
   constructor(options: EngineOptions) {
@@ -80,8 +85,14 @@ export class Engine {
     });
     this.#services = servicesOf(options, this.#store, limits, {
       executor: () => this.#executor,
-      onCommitted: (writes, outcomes) => this.#changes.onCommitted(writes, outcomes),
+      onCommitted: (writes, outcomes) => {
+        this.#changes.onCommitted(writes, outcomes);
+        this.webhooks.onCommitted(writes, outcomes);
+      },
+      checkWebhook: (url) => this.webhooks.check(url),
     });
+    const firstPause = limits.webhookRetry;
+    this.webhooks = new Webhooks(this.#store, options.webhooks, { firstPause, onFailure });
     this.#executor = new Executor(this.#services);
     this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
@@ -110,6 +121,7 @@ export class Engine {
     if (this.#worker) await dispatcher.start(execute, onReleased);
     if (!dispatcher.shared) await this.#executor.recover();
     for (const task of this.#tasks) task.start();
+    this.webhooks.start();
   }
 
   /** Resolves if requests can be served. @throws RivuletError `store_unavailable` */
@@ -282,6 +294,7 @@ export class Engine {
     this.#connectedReaders.clear();
     await Promise.all([...this.#tasks.map((task) => task.stop()), dispatcher.pause()]);
     await active.stop();
+    await this.webhooks.stop();
     await this.#changes.stop();
     await this.#sync.stop();
     await dispatcher.close();
@@ -297,6 +310,7 @@ export class Engine {
 interface Later {
   readonly executor: () => Executor;
   readonly onCommitted: OnCommitted;
+  readonly checkWebhook: (url: string) => void;
 }
 
 /** Makes the parts that need each other. */
@@ -304,14 +318,14 @@ function servicesOf(
   options: EngineOptions,
   store: Store,
   limits: Limits,
-  { executor, onCommitted }: Later,
+  { executor, onCommitted, checkWebhook }: Later,
 ): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = clock(options.clock ?? Date.now);
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const observers = new Observers();
   const counts = new EngineCounts((name) => registry.find(name) !== undefined);
-  const counted = countedCommits(options.store, observers, counts);
+  const counted = withDeliveries(countedCommits(options.store, observers, counts), now);
   const commits = new GroupCommit(counted, {
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
@@ -357,6 +371,7 @@ function servicesOf(
     queue,
     observers,
     counts,
+    checkWebhook,
     idempotency: new Idempotency(store, limits.idempotencyTtl),
     offer: (run_id) => executor().offer(run_id),
     cancel: (run_id) => cancelRun(services, run_id),

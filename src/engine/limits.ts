@@ -41,6 +41,8 @@ export const Limits = Type.Object(
     passivateAfter: time(60_000, 'Time after which an awaiting durable run leaves memory.'),
     attempts: number(3, 'Times that a durable run may be re-entered without progress.'),
     runTtl: time(30 * 24 * hour, 'Time that a final run is kept.'),
+    webhookRetry: interval(5_000, 'Time before the second attempt of a webhook; the ten attempts then take 76 hours.'),
+    deliveryTtl: time(30 * 24 * hour, 'Time that a webhook is kept after it was sent.'),
     idempotencyTtl: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
     shutdownGrace: timer(10_000, 'Time that runs get to end when the server stops, unless they are durable.'),
     sweepInterval: interval(1_000, 'Time between two checks of these times.'),

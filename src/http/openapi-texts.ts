@@ -6,6 +6,7 @@ export const tags = [
     description: 'Executions of agents: start, follow, reply, cancel, list and delete. Every run is a log of events.',
   },
   { name: 'sessions', description: 'Conversations: the messages and the state that runs share.' },
+  { name: 'webhooks', description: 'Changes of status that the server POSTs, and how their delivery went.' },
   { name: 'service', description: 'The process itself, for load balancers and monitoring.' },
 ];
 
@@ -36,6 +37,19 @@ export const descriptions: Readonly<Record<string, string>> = {
   deleteSession:
     'Deletes a session, its messages, its state and its runs. A session with a run that is not final answers 409.',
   getResource: 'Answers a message or a state to which a session refers, as it was stored.',
+  erasePrincipal:
+    'Cancels the runs of the caller, and deletes its runs, sessions, messages, states, webhooks, idempotency keys and ' +
+    'figures. Answers how many runs and sessions that were. Principals of a tenant own their data together.',
+  listDeliveries:
+    'Answers the webhooks of the caller, and what came of them. A failed one has no more attempts; replay it when its ' +
+    'receiver works again.',
+  listRunDeliveries: 'Answers the webhooks of a run, and what came of them.',
+  replayDelivery:
+    'Sends a webhook again that was delivered or has failed, with the same id and all of its attempts. A pending one ' +
+    'answers 409.',
+  getWebhookSecret:
+    'Answers the secret that verifies the webhooks of the caller to all URLs of one origin, in the form of Standard ' +
+    'Webhooks.',
   ping: 'Answers an empty object. ACP clients call it to find out whether the server is there.',
   getHealth: 'Answers while the process runs, whatever its store does.',
   getReadiness: 'Answers 503 while the store does not answer or the server stops, so that it gets no more requests.',

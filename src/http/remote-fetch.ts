@@ -1,9 +1,8 @@
-import { get as httpGet, type IncomingMessage } from 'node:http';
-import { get as httpsGet } from 'node:https';
-import { isIP } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { fail, RivuletError } from '../core/errors.ts';
 import type { FetchResource } from '../engine/sessions.ts';
-import { type AddressRule, addressRule, guardedLookup } from './address-guard.ts';
+import { addressRule } from './address-guard.ts';
+import { guardedRequest } from './guarded-request.ts';
 
 export interface ForeignOptions {
   /** Private addresses or CIDR ranges that may be read. Default none. */
@@ -35,8 +34,13 @@ export function createFetch({
     const refuse = (why: string): RivuletError => fail('resource_refused', url, why);
     try {
       if (!/^https?:/i.test(url) || !URL.canParse(url)) throw refuse('only http and https URLs are read');
-      const response = await request(new URL(url), isAllowed, limit);
-      if (response.statusCode !== 200) throw refuse(`it answered ${response.statusCode}`);
+      const headers = { accept: 'application/json' };
+      const response = await guardedRequest(new URL(url), isAllowed, { method: 'GET', headers, signal: limit });
+      if (response.statusCode !== 200) {
+        // The body of an error is not read.
+        response.destroy();
+        throw refuse(`it answered ${response.statusCode}`);
+      }
       const text = await readText(response, maxSize);
       if (text === undefined) throw refuse(`it is larger than ${maxSize} characters`);
       return text;
@@ -45,33 +49,6 @@ export function createFetch({
       throw refuse(limit.aborted && !signal.aborted ? `it took longer than ${timeout} ms` : unreachable);
     }
   };
-}
-
-function request(target: URL, isAllowed: AddressRule, signal: AbortSignal): Promise<IncomingMessage> {
-  const host = target.hostname.replace(/^\[|\]$/g, '');
-  // For an address there is no look-up.
-  if (isIP(host) !== 0 && !isAllowed(host)) return Promise.reject(new Error('this address is not allowed'));
-  const get = target.protocol === 'https:' ? httpsGet : httpGet;
-  const options = {
-    // A new connection: a kept one may be to an address that was checked for another request.
-    agent: false,
-    lookup: guardedLookup(isAllowed, signal),
-    headers: { accept: 'application/json' },
-    signal,
-  };
-  return new Promise((resolve, reject) => {
-    const sent = get(target, options, (response) => {
-      // The body of an error is not read.
-      if (response.statusCode !== 200) response.destroy();
-      resolve(response);
-    });
-    sent.on('error', reject);
-    // After a status of 101, the caller owns the connection.
-    sent.on('upgrade', (response, socket) => {
-      socket.destroy();
-      resolve(response);
-    });
-  });
 }
 
 /** The body; undefined where it is too large. */

@@ -5,6 +5,7 @@ import { MessageInput } from './message.ts';
 import { AwaitResumeInput, RunMode, RunStatus, RunSummary } from './run.ts';
 import { Uuid } from './scalars.ts';
 import { SessionInput } from './session.ts';
+import { Webhook } from './webhook.ts';
 
 export const PingResponse = Type.Object({}, { $id: 'PingResponse', description: 'an empty object' });
 export type PingResponse = Static<typeof PingResponse>;
@@ -38,6 +39,7 @@ export const RunCreateRequest = Type.Object(
     input: Type.Array(MessageInput, { minItems: 1, maxItems: 1_000 }),
     session_id: Type.Optional(Uuid),
     session: Type.Optional(SessionInput),
+    webhook: Type.Optional(Webhook),
     mode: Type.Optional(RunMode),
   },
   { $id: 'RunCreateRequest', description: 'null stands for an absent optional field; mode defaults to sync' },

@@ -44,6 +44,7 @@ describe('the OpenAPI document', () => {
       Object.keys(item).map((method) => `${method} ${path}`),
     );
     expect(calls.sort()).toEqual([
+      'delete /principals/me/data',
       'delete /runs/{run_id}',
       'delete /sessions/{session_id}',
       'get /agents',
@@ -75,6 +76,7 @@ describe('the OpenAPI document', () => {
       'createRun',
       'deleteRun',
       'deleteSession',
+      'erasePrincipal',
       'getAgent',
       'getHealth',
       'getReadiness',
@@ -125,7 +127,7 @@ describe('the OpenAPI document', () => {
   it('describes each call, each group of calls and each answer', async () => {
     const served = await serve([echo]);
     const { tags } = await (await served.get('/openapi.json')).json();
-    expect(tags.map(({ name }: { name: string }) => name)).toEqual(['agents', 'runs', 'sessions', 'service']);
+    expect(tags.map(({ name }: { name: string }) => name)).toEqual(['agents', 'runs', 'sessions', 'webhooks', 'service']);
     for (const { operationId, summary, description, tags: groups, responses } of await operations(served)) {
       expect([operationId, summary?.length, description?.length, groups?.length]).toEqual([
         operationId,

@@ -1,6 +1,6 @@
 import { afterAll, describe } from 'vitest';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
-import { TenantNode } from '../support/tenants.ts';
+import { TenantNode, unlimited } from '../support/tenants.ts';
 import { describeTenancy } from './tenancy.ts';
 
 for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreSQL: await postgresPlace() })) {
@@ -8,7 +8,7 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
     afterAll(() => place?.remove());
     describeTenancy(`two nodes of ${kind}`, async () => {
       const store = place?.url ?? '';
-      return [await TenantNode.open({ store }), await TenantNode.open({ store })];
+      return [await TenantNode.open({ ...unlimited, store }), await TenantNode.open({ ...unlimited, store })];
     });
   });
 }

@@ -5,18 +5,24 @@ import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { belongingsOf, TenantNode } from '../support/tenants.ts';
+import { belongingsOf, TenantNode, unlimited } from '../support/tenants.ts';
 import { describeTenancy } from './tenancy.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-tenancy-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describeTenancy('memory', async () => [await TenantNode.open({})]);
-describeTenancy('SQLite', async () => [await TenantNode.open({ store: `sqlite:${join(folder, 'runs.db')}` })]);
+describeTenancy('memory', async () => [await TenantNode.open(unlimited)]);
+describeTenancy('SQLite', async () => [
+  await TenantNode.open({ ...unlimited, store: `sqlite:${join(folder, 'runs.db')}` }),
+]);
 
 it('makes the same calls of the store for what another owner has and for what does not exist', async () => {
   const plan = newPlan();
-  const node = await TenantNode.open({ store: faulty(new MemoryStore(), plan), limits: { sweepInterval: 3_600_000 } });
+  const node = await TenantNode.open({
+    ...unlimited,
+    store: faulty(new MemoryStore(), plan),
+    limits: { sweepInterval: 3_600_000 },
+  });
   onTestFinished(() => node.app.close());
   const hers = await belongingsOf(node.as('alice'));
   const bob = node.as('bob');

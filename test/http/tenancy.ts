@@ -83,10 +83,11 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       if (found === undefined) throw new Error('there is no node');
       return found;
     };
-    const secretsOf = ({ run_id, session_id, resource_id }: Belongings): string[] => [
+    const secretsOf = ({ run_id, session_id, resource_id, delivery_id }: Belongings): string[] => [
       ...run_id,
       ...session_id,
       ...resource_id,
+      ...delivery_id,
     ];
 
     it('answers each operation on what another owner has as on what does not exist', { timeout: 60_000 }, async () => {
@@ -138,6 +139,10 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         for (const secret of secretsOf(hers)) expect(text.replace(/"next_cursor".*/, '')).not.toContain(secret);
       }
       expect((await bob('/runs')).text).toContain(own.run_id);
+      expect(hers.delivery_id.length).toBe(1);
+      expect(JSON.parse((await bob('/deliveries')).text)).toEqual({ deliveries: [] });
+      const secret = async (as: string) => (await node(1).as(as)('/webhooks/secret?url=https://example.com/')).text;
+      expect(await secret('bob')).not.toBe(await secret('alice'));
       const stop = new AbortController();
       const feed = await fetch(`${node(1).url}/runs`, {
         headers: { as: 'bob', accept: 'text/event-stream' },
@@ -251,6 +256,7 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       for (const caller of [alice, root]) {
         for (const id of hers.run_id) expect((await caller(`/runs/${id}`)).status).toBe(404);
         for (const id of hers.resource_id) expect((await caller(`/resources/${id}`)).status).toBe(404);
+        expect((await caller('/deliveries')).text).not.toContain(hers.delivery_id[0]);
       }
       expect(JSON.parse((await root('/runs?owner=key:alice')).text).runs).toEqual([]);
       expect(JSON.parse((await alice('/agents/remembers')).text).status).toBeUndefined();

@@ -13,6 +13,9 @@ const remembers = agent('remembers', async (input, { session, principal }) => {
   return `${principal?.id}: ${history.length} before, state ${before}`;
 });
 
+/** Where tests make more requests than a caller may make. */
+export const unlimited = { requestsPerMinute: 0, runsPerMinute: 0 };
+
 export interface Answer {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -65,7 +68,8 @@ export class TenantNode {
       request.principal = principals[String(request.headers.as)];
     });
     const agents = [echo, askOnce, never, remembers];
-    await app.register(rivulet, { agents, ...options, limits: { shutdownGrace: 0, ...options.limits } });
+    const webhooks = { secrets: ['the secret of the webhooks of tests'] };
+    await app.register(rivulet, { agents, webhooks, ...options, limits: { shutdownGrace: 0, ...options.limits } });
     return new TenantNode(app, await app.listen({ port: 0, host: '127.0.0.1' }));
   }
 
@@ -97,11 +101,13 @@ export interface Belongings {
   readonly run_id: readonly string[];
   readonly session_id: readonly string[];
   readonly resource_id: readonly string[];
+  readonly delivery_id: readonly string[];
 }
 
 /** Runs in each state, a session with messages and a state, and their resources. */
 export async function belongingsOf(caller: Caller): Promise<Belongings> {
-  const first = await create(caller, 'remembers');
+  // It is private: the webhook fails, and stays in the outbox.
+  const first = await create(caller, 'remembers', { webhook: { url: 'https://127.0.0.1:9/' } });
   const { session_id = '' } = first;
   const others = [
     await create(caller, 'echo', { session_id }),
@@ -112,5 +118,11 @@ export async function belongingsOf(caller: Caller): Promise<Belongings> {
     (await caller(`/sessions/${session_id}`)).text,
   );
   const resources = [...history, state].map((url) => url.slice(-36));
-  return { run_id: [first, ...others].map(({ run_id }) => run_id), session_id: [session_id], resource_id: resources };
+  const { deliveries } = JSON.parse((await caller('/deliveries')).text);
+  return {
+    run_id: [first, ...others].map(({ run_id }) => run_id),
+    session_id: [session_id],
+    resource_id: resources,
+    delivery_id: deliveries.map(({ delivery_id }: { delivery_id: string }) => delivery_id),
+  };
 }

@@ -8,6 +8,7 @@ import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import type { SessionInput } from '../../schema/session.ts';
+import type { Webhook } from '../../schema/webhook.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
@@ -49,6 +50,7 @@ interface Plan {
   readonly if_busy: IfBusy;
   readonly now: string;
   readonly key: IdempotentRequest | undefined;
+  readonly webhook: Webhook | undefined;
   /** The request's session, if it has one, in which URLs of this server's resources are paths. */
   readonly descriptor: SessionInput | undefined;
   readonly runOptions: RunOptions;
@@ -57,7 +59,7 @@ interface Plan {
 /**
  * Creates a run and starts it, now or after the earlier runs of its session.
  * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`,
- * `session_busy`, `queue_full`, `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
+ * `session_busy`, `queue_full`, `webhooks_off`, `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
  */
 export async function createRun(
   services: RunServices,
@@ -81,7 +83,7 @@ export async function createRun(
 }
 
 function planOf(
-  { executions, active, commits, dispatcher }: RunServices,
+  { executions, active, commits, dispatcher, checkWebhook }: RunServices,
   request: RunCreateRequest,
   runOptions: RunOptions,
   key: IdempotentRequest | undefined,
@@ -90,6 +92,7 @@ function planOf(
   // With a shared dispatcher, runs wait in its queue until a node has a free slot.
   if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
   commits.checkAvailable();
+  if (request.webhook !== undefined) checkWebhook(request.webhook.url);
   const agent = executions.registry.get(request.agent_name);
   const now = executions.now();
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
@@ -97,7 +100,8 @@ function planOf(
   const if_busy = runOptions.if_busy ?? agent.options.if_busy ?? 'parallel';
   const owner = ownerOf(runOptions.principal ?? operator);
   const session_id = sessionKey(owner, requestedSession(request));
-  return { agent, input, owner, session_id, if_busy, now, key, descriptor: undefined, runOptions };
+  const webhook = request.webhook ?? agent.options.webhook;
+  return { agent, input, owner, session_id, if_busy, now, key, webhook, descriptor: undefined, runOptions };
 }
 
 async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
@@ -194,7 +198,7 @@ function requestedSession({ session_id, session }: RunCreateRequest): string {
 }
 
 const newRow = (
-  { agent: { manifest, options }, input, owner, session_id, now, runOptions }: Plan,
+  { agent: { manifest, options }, input, owner, session_id, now, webhook, runOptions }: Plan,
   queued: boolean,
 ): RunRow => ({
   run_id: newId(),
@@ -202,7 +206,7 @@ const newRow = (
   session_id,
   owner,
   principal: storedPrincipal(runOptions.principal),
-  webhook: null,
+  webhook: webhook === undefined ? null : JSON.stringify(webhook),
   trace: null,
   epoch: 1,
   status: 'created',

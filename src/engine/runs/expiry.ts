@@ -28,11 +28,12 @@ export async function sweepExpired(
   { store, executions: { limits } }: RunServices,
   goesOn: () => boolean,
 ): Promise<void> {
-  const { runTtl, idempotencyTtl, sessionTtl } = limits;
+  const { runTtl, idempotencyTtl, sessionTtl, deliveryTtl } = limits;
   const before = {
     keys: ago(idempotencyTtl),
     ...(runTtl > 0 && { runs: ago(runTtl) }),
     ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
+    ...(deliveryTtl > 0 && { deliveries: ago(deliveryTtl) }),
   };
   for (let step = 0; step < maxSweepSteps && goesOn() && (await store.sweep(before)); step += 1) {
     await new Promise((resolve) => setImmediate(resolve));

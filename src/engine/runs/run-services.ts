@@ -23,6 +23,8 @@ export interface RunServices {
   readonly idempotency: Idempotency;
   /** Offers a run to the dispatcher; see `Executor.offer`. */
   readonly offer: (run_id: string) => void;
+  /** @throws RivuletError `webhooks_off`, `validation_failed` */
+  readonly checkWebhook: (url: string) => void;
   /** Cancels a run of any process; see `cancelRun`. */
   readonly cancel: (run_id: string) => Promise<string>;
 }

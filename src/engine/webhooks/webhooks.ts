@@ -1,0 +1,73 @@
+import { fail } from '../../core/errors.ts';
+import type { Delivery, DeliveryFilter } from '../../core/outbox.ts';
+import type { Outcome, Store, Write } from '../../core/store.ts';
+import { Deliverer, type SendWebhook } from './deliverer.ts';
+import { isReported } from './deliveries.ts';
+
+/** How an engine sends webhooks. */
+export interface WebhookOptions {
+  readonly send: SendWebhook;
+  /** What is wrong with the URL of a webhook; undefined if nothing is. */
+  readonly problemOf: (url: string) => string | undefined;
+}
+
+/** Webhooks of a run that one call lists: each has six changes of status, and an await each two more. */
+const maxOfRun = 1_000;
+
+/** The webhooks of an engine: its outbox, and their delivery where that is configured. */
+export class Webhooks {
+  readonly #store: Store;
+  readonly #options: WebhookOptions | undefined;
+  readonly #deliverer: Deliverer | undefined;
+
+  constructor(
+    store: Store,
+    options: WebhookOptions | undefined,
+    more: { readonly firstPause: number; readonly onFailure: (error: unknown) => void },
+  ) {
+    this.#store = store;
+    this.#options = options;
+    this.#deliverer = options && new Deliverer({ ...more, store, send: options.send });
+  }
+
+  start(): void {
+    this.#deliverer?.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#deliverer?.stop();
+  }
+
+  /** Writes of this node were committed: what they report is sent at once. */
+  onCommitted(writes: readonly Write[], outcomes: readonly Outcome[]): void {
+    if (writes.some((write, index) => isReported(write) && outcomes[index] === 'taken')) this.#deliverer?.wake();
+  }
+
+  /** @throws RivuletError `webhooks_off`, `validation_failed` */
+  check(url: string): void {
+    if (this.#options === undefined) throw fail('webhooks_off');
+    const problem = this.#options.problemOf(url);
+    if (problem !== undefined) throw fail('validation_failed', 'webhook.url', problem);
+  }
+
+  /** Newest first; only those before the delivery `before`, if it is given. */
+  list(filter: DeliveryFilter, before: string | undefined, limit = maxOfRun): Promise<Delivery[]> {
+    return this.#store.deliveries(filter, before, limit);
+  }
+
+  /** @throws RivuletError `delivery_unknown`, also where its owner does not pass */
+  async find(delivery_id: string, isAllowed: (owner: string | null) => boolean): Promise<Delivery> {
+    const found = await this.#store.delivery(delivery_id);
+    if (found === undefined || !isAllowed(found.owner)) throw fail('delivery_unknown', delivery_id);
+    return found;
+  }
+
+  /** Sends a webhook again, with all its attempts. @throws RivuletError `delivery_pending` */
+  async replay({ delivery_id }: Delivery): Promise<Delivery> {
+    if (!(await this.#store.replayDelivery(delivery_id, new Date().toISOString()))) {
+      throw fail('delivery_pending', delivery_id);
+    }
+    this.#deliverer?.wake();
+    return this.find(delivery_id, () => true);
+  }
+}

@@ -1,0 +1,52 @@
+import type { SendWebhook } from '../../engine/webhooks/deliverer.ts';
+import { attemptTimeout } from '../../engine/webhooks/deliverer.ts';
+import { addressRule } from '../address-guard.ts';
+import { guardedRequest } from '../guarded-request.ts';
+import type { WebhookSecrets } from './secrets.ts';
+
+// The same text for an unknown name, a private address and a closed port, as for resources of other servers.
+const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
+
+/**
+ * POSTs webhooks, signed after Standard Webhooks. Private addresses are refused when the connection is made, redirects
+ * are failures, and answers are not read.
+ * @throws Error that names a text of `allowNetworks` which is no network
+ */
+export function createSend(secrets: WebhookSecrets, allowNetworks: readonly string[] = []): SendWebhook {
+  const isAllowed = addressRule(allowNetworks);
+  return async ({ delivery_id, owner, url, body }, stopped) => {
+    const timestamp = Math.floor(Date.now() / 1_000);
+    const timeout = AbortSignal.timeout(attemptTimeout);
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+      'user-agent': 'rivulet',
+      'webhook-id': delivery_id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': secrets.sign(owner, url, { id: delivery_id, timestamp, body }),
+    };
+    const signal = AbortSignal.any([stopped, timeout]);
+    try {
+      const response = await guardedRequest(new URL(url), isAllowed, { method: 'POST', headers, body, signal });
+      const { statusCode: status = 0 } = response;
+      // It may be endless.
+      response.destroy();
+      if (status >= 200 && status < 300) return { status, error: null };
+      const after = Number(response.headers['retry-after']);
+      return { status, error: `it answered ${status}`, ...(after > 0 && { retryAfter: after }) };
+    } catch {
+      if (stopped.aborted) return { status: null, error: 'the server stopped during the attempt' };
+      return { status: null, error: timeout.aborted ? `it took longer than ${attemptTimeout} ms` : unreachable };
+    }
+  };
+}
+
+/** What is wrong with the URL of a webhook, before any connection; undefined if nothing is. */
+export function webhookProblem(text: string, allowNetworks: readonly string[] = []): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return 'expected an absolute https URL';
+  // Its networks are trusted: that is how it is tried on one's own machine.
+  if (url.protocol === 'http:' && allowNetworks.length === 0) return 'expected https; http needs --allow-network';
+  if (url.username !== '' || url.password !== '') return 'expected a URL without a user and a password';
+  return undefined;
+}
