@@ -358,7 +358,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     extremesContract(() => store);
     removalContract(() => store);
     ownersContract(() => store);
-    if (name === 'memory') deliveriesContract(() => store);
+    if (['memory', 'sqlite'].includes(name)) deliveriesContract(() => store);
     outcomesContract(() => store);
     sessionsContract(() => store);
     costsContract(() => store);

@@ -1,3 +1,4 @@
+import { deliveriesSchema } from './deliveries.ts';
 import type { Database } from './driver.ts';
 
 /** A condition that few runs meet. Queries have to repeat it to use the partial indexes. */
@@ -144,5 +145,6 @@ export function prepareFile(db: Database, path: string): void {
     throw new Error(`${path} was written before Rivulet's first release (version ${found}); use another file`);
   }
   db.exec(schema);
+  db.exec(deliveriesSchema);
   db.exec(`PRAGMA user_version = ${fileVersion}`);
 }

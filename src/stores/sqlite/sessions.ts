@@ -91,4 +91,4 @@ export class FileSessions {
 }
 
 /** These URLs come from clients, and SQLite cannot store a NUL character. */
-const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);
+export const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);

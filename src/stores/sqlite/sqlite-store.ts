@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Delivery, DeliveryFilter, DeliveryResult, Outbox } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -18,9 +18,9 @@ import type {
 } from '../../core/store.ts';
 import type { Message } from '../../schema/message.ts';
 import { everyone, figuresOfCommit } from '../figures.ts';
-import { NoOutbox } from '../no-outbox.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import { CommitLog, type PendingEvents } from './commit-log.ts';
+import { FileDeliveries } from './deliveries.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
 import { emptyWriteAheadLog, overwriteFreePages } from './free-pages.ts';
 import { charsOf, packLines, unpackLines } from './packed-lines.ts';
@@ -52,7 +52,7 @@ export class SqliteStore implements Store {
   readonly #unlock: () => void;
   readonly #log: CommitLog;
   readonly #sessions: FileSessions;
-  readonly #deliveries: Outbox = new NoOutbox();
+  readonly #deliveries: FileDeliveries;
   /** Written into the file when it is opened. A process that finds another token there must not write any more. */
   readonly #token = randomUUID();
   /** Whether a transaction has failed, so that memory may differ from the file. */
@@ -81,6 +81,7 @@ export class SqliteStore implements Store {
       this.#db = db;
       this.#log = new CommitLog(this.#sql);
       this.#sessions = new FileSessions(this.#sql);
+      this.#deliveries = new FileDeliveries(db);
       this.#recover();
     } catch (error) {
       if (db?.isTransaction) db.exec('ROLLBACK');
@@ -200,23 +201,23 @@ export class SqliteStore implements Store {
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.claimDeliveries(now, until, limit);
+    return this.#transaction(() => this.#deliveries.claim(now, until, limit));
   }
 
   async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#deliveries.finishDelivery(claim, result);
+    return this.#transaction(() => this.#deliveries.finish(claim, result));
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#deliveries.delivery(delivery_id);
+    return this.#deliveries.find(delivery_id);
   }
 
   async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.deliveries(filter, before, limit);
+    return this.#deliveries.list(filter, before ?? '~', limit);
   }
 
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#deliveries.replayDelivery(delivery_id, now);
+    return this.#transaction(() => this.#deliveries.replay(delivery_id, now));
   }
 
   async remove(run_id: string): Promise<boolean> {
@@ -316,6 +317,7 @@ export class SqliteStore implements Store {
     if (session === undefined) return 'fenced';
     if (key !== undefined) sql.insertKey.run(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
     if (write.resources || write.history || write.state !== undefined) this.#sessions.update(write, session);
+    if (write.deliveries) this.#deliveries.add(write.deliveries, row);
     return 'taken';
   }
 
@@ -362,5 +364,7 @@ export class SqliteStore implements Store {
 type Added = Pick<Write, 'lines' | 'journal'>;
 
 /** Whether a write only appends to the log, as most writes do. */
-const appendsOnly = ({ grown, lines, when, resources, history, state, ended, key }: Write): boolean =>
-  grown === true && lines.length > 0 && !when && !resources && !history && state === undefined && !ended && !key;
+const appendsOnly = ({ grown, lines, when, resources, history, state, ended, key, deliveries }: Write): boolean =>
+  grown === true &&
+  lines.length > 0 &&
+  !(when || resources || history || state !== undefined || ended || key || deliveries);

@@ -189,6 +189,15 @@ function prepareRemoval(db: Database) {
       `DELETE FROM keys WHERE (scope, key) IN
        (SELECT scope, key FROM keys WHERE scope > ?1 || ' ' AND scope < ?1 || '!' LIMIT ?2)`,
     ),
+    deleteDeliveries: byId('DELETE FROM deliveries WHERE run_id = ?'),
+    clearDeliveriesOf: db.prepare<[owner: string, limit: number]>(
+      'DELETE FROM deliveries WHERE position IN (SELECT position FROM deliveries WHERE owner = ? LIMIT ?)',
+    ),
+    clearDeliveries: db.prepare<[before: string, limit: number]>(
+      `DELETE FROM deliveries WHERE position IN (
+         SELECT position FROM deliveries INDEXED BY deliveries_ended WHERE due IS NULL AND created_at < ? LIMIT ?
+       )`,
+    ),
     clearKeys: db.prepare<[string, number]>(
       'DELETE FROM keys WHERE (scope, key) IN (SELECT scope, key FROM keys WHERE created_at < ? LIMIT ?)',
     ),

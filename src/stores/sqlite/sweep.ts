@@ -19,21 +19,23 @@ function deleteRun(sql: Statements, run_id: string, session: number, finished_at
   sql.touchSession.run(finished_at, session);
 }
 
-/** Deletes a run with its messages. */
+/** Deletes a run with its messages and deliveries. */
 export function removeRun(sql: Statements, run_id: string, session: number, finished_at: string): void {
   sql.deleteListed.run(session, run_id);
   sql.deleteUnlisted.run(session, run_id);
+  sql.deleteDeliveries.run(run_id);
   deleteRun(sql, run_id, session, finished_at);
 }
 
 /** Deletes some of what an owner has beside its sessions. Returns whether there may be more. */
 export function removeOwned(sql: Statements, owner: string): boolean {
   sql.clearFigures.run(owner);
-  return sql.clearKeysOf.run(owner, stepRows).changes > 0;
+  const keys = sql.clearKeysOf.run(owner, stepRows).changes;
+  return keys + sql.clearDeliveriesOf.run(owner, stepRows).changes > 0;
 }
 
 /** One step. Returns whether there was anything to delete. */
-function sweepStep(sql: Statements, { runs, keys, sessions }: Retention): boolean {
+function sweepStep(sql: Statements, { runs, keys, sessions, deliveries }: Retention): boolean {
   const removedRun = sql.removedRun.get();
   if (removedRun !== undefined) return clearLog(sql, removedRun.run_id);
   const removedSession = sql.removedSession.get();
@@ -48,7 +50,8 @@ function sweepStep(sql: Statements, { runs, keys, sessions }: Retention): boolea
     sql.detachSession.run(idle.session);
     return true;
   }
-  return sql.clearKeys.run(keys, stepRows).changes > 0;
+  const ended = deliveries === undefined ? 0 : sql.clearDeliveries.run(deliveries, stepRows).changes;
+  return ended + sql.clearKeys.run(keys, stepRows).changes > 0;
 }
 
 function clearLog(sql: Statements, run_id: string): boolean {
@@ -62,6 +65,7 @@ function clearLog(sql: Statements, run_id: string): boolean {
 function clearSession(sql: Statements, session: number): boolean {
   const run = sql.runOfSession.get(session);
   if (run !== undefined) {
+    sql.deleteDeliveries.run(run.run_id);
     deleteRun(sql, run.run_id, session, run.finished_at);
     return true;
   }

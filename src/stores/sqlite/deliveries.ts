@@ -1,0 +1,145 @@
+import {
+  type Delivery,
+  type DeliveryFilter,
+  type DeliveryResult,
+  type NewDelivery,
+  newDelivery,
+} from '../../core/outbox.ts';
+import type { RunRow } from '../../core/store.ts';
+import { deliveryColumnList, deliveryColumns } from '../delivery-columns.ts';
+import type { Database, Statement, Value } from './driver.ts';
+import { replaceNul } from './sessions.ts';
+
+/** A condition that few deliveries meet. Queries have to repeat it to use the partial indexes. */
+const rare = "state <> 'delivered'";
+
+export const deliveriesSchema = `
+  CREATE TABLE deliveries (
+    -- The order in a line.
+    position INTEGER PRIMARY KEY,
+    delivery_id TEXT NOT NULL UNIQUE,
+    run_id TEXT NOT NULL,
+    owner TEXT,
+    url TEXT NOT NULL,
+    type TEXT NOT NULL,
+    body TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    next_at TEXT NOT NULL,
+    claimed_until TEXT,
+    last_status INTEGER,
+    last_error TEXT,
+    -- When a claim looks at it; null where it is not pending. A delivery behind one that waits for its next attempt has
+    -- the time of that one, so that claims do not find it before.
+    due TEXT
+  ) STRICT;
+  CREATE INDEX deliveries_due ON deliveries (due) WHERE due IS NOT NULL;
+  CREATE INDEX deliveries_in_line ON deliveries (run_id, url) WHERE due IS NOT NULL;
+  CREATE INDEX deliveries_of_run ON deliveries (run_id, delivery_id);
+  CREATE INDEX deliveries_of_owner ON deliveries (owner, delivery_id) WHERE owner IS NOT NULL;
+  CREATE INDEX deliveries_of_owner_by_state ON deliveries (owner, state, delivery_id)
+    WHERE owner IS NOT NULL AND ${rare};
+  CREATE INDEX deliveries_by_state ON deliveries (state, delivery_id) WHERE ${rare};
+  CREATE INDEX deliveries_ended ON deliveries (created_at) WHERE due IS NULL;
+`;
+
+function prepare(db: Database) {
+  const line = (of: string): string => `deliveries AS ${of} INDEXED BY deliveries_in_line WHERE ${of}.due IS NOT NULL`;
+  return {
+    insert: db.prepare<Value[]>(
+      `INSERT INTO deliveries (${deliveryColumnList}, due) VALUES (${deliveryColumns.map(() => '?').join(', ')}, ?)`,
+    ),
+    firstOfLine: db.prepare<[run_id: string, url: string], { due: string; claimed_until: string | null }>(
+      `SELECT due, claimed_until FROM ${line('one')} AND run_id = ? AND url = ? ORDER BY position LIMIT 1`,
+    ),
+    due: db.prepare<[now: string, limit: number], Delivery>(
+      `SELECT ${deliveryColumnList} FROM deliveries AS one INDEXED BY deliveries_due WHERE due <= ? AND NOT EXISTS (
+         SELECT 1 FROM ${line('other')} AND other.run_id = one.run_id AND other.url = one.url
+         AND other.position < one.position
+       ) ORDER BY due, position LIMIT ?`,
+    ),
+    claim: db.prepare<[until: string, due: string, delivery_id: string]>(
+      'UPDATE deliveries SET claimed_until = ?, due = ? WHERE delivery_id = ?',
+    ),
+    finish: db.prepare<Value[]>(
+      `UPDATE deliveries SET state = ?, attempt = attempt + 1, next_at = coalesce(?, next_at), claimed_until = NULL,
+       last_status = ?, last_error = ?, due = ? WHERE delivery_id = ? AND claimed_until = ?`,
+    ),
+    delayLine: db.prepare<[due: string, run_id: string, url: string, before: string]>(
+      `UPDATE deliveries INDEXED BY deliveries_in_line SET due = ?
+       WHERE due IS NOT NULL AND run_id = ? AND url = ? AND due < ?`,
+    ),
+    replay: db.prepare<[next_at: string, due: string, delivery_id: string]>(
+      `UPDATE deliveries SET state = 'pending', attempt = 0, next_at = ?, due = ?,
+       position = (SELECT max(position) + 1 FROM deliveries) WHERE delivery_id = ? AND due IS NULL`,
+    ),
+    one: db.prepare<[string], Delivery>(`SELECT ${deliveryColumnList} FROM deliveries WHERE delivery_id = ?`),
+  };
+}
+
+/** The deliveries of a file. Methods that write must be called in a transaction. */
+export class FileDeliveries {
+  readonly #db: Database;
+  readonly #sql: ReturnType<typeof prepare>;
+  /** The statement of each combination of filters, compiled when it is first used. */
+  readonly #lists = new Map<string, Statement<Value[], Delivery>>();
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#sql = prepare(db);
+  }
+
+  add(added: readonly NewDelivery[], run: RunRow): void {
+    for (const one of added) {
+      const row = newDelivery(one, run);
+      const first = this.#sql.firstOfLine.get(row.run_id, row.url);
+      const waits = first !== undefined && first.claimed_until === null && first.due > row.next_at;
+      this.#sql.insert.run(...deliveryColumns.map((column) => row[column]), waits ? first.due : row.next_at);
+    }
+  }
+
+  claim(now: string, until: string, limit: number): Delivery[] {
+    const found = this.#sql.due.all(now, limit);
+    for (const { delivery_id } of found) this.#sql.claim.run(until, until, delivery_id);
+    return found.map((row) => ({ ...row, claimed_until: until }));
+  }
+
+  finish({ delivery_id, run_id, url, claimed_until }: Delivery, result: DeliveryResult): boolean {
+    const { state, status, error } = result;
+    const next_at = result.state === 'pending' ? result.next_at : null;
+    const text = error === null ? null : replaceNul(error);
+    const { changes } = this.#sql.finish.run(state, next_at, status, text, next_at, delivery_id, claimed_until);
+    if (changes === 0) return false;
+    if (next_at !== null) this.#sql.delayLine.run(next_at, run_id, url, next_at);
+    return true;
+  }
+
+  find(delivery_id: string): Delivery | undefined {
+    return this.#sql.one.get(delivery_id);
+  }
+
+  list(filter: DeliveryFilter, before: string, limit: number): Delivery[] {
+    const names = (['run_id', 'owner', 'state'] as const).filter((name) => filter[name] !== undefined);
+    const [index, ...terms] = indexTerms(filter);
+    const where = [...terms, ...names.map((name) => `${name} = ?`), 'delivery_id < ?'].join(' AND ');
+    const sql = `SELECT ${deliveryColumnList} FROM deliveries ${index} WHERE ${where}
+      ORDER BY delivery_id DESC LIMIT ?`;
+    const statement = this.#lists.get(sql) ?? this.#db.prepare<Value[], Delivery>(sql);
+    this.#lists.set(sql, statement);
+    return statement.all(...names.map((name) => filter[name] ?? null), before, limit);
+  }
+
+  replay(delivery_id: string, now: string): boolean {
+    return this.#sql.replay.run(now, now, delivery_id).changes > 0;
+  }
+}
+
+/** The index for a list, and the conditions that it requires. SQLite has no statistics to choose it by. */
+function indexTerms({ run_id, owner, state }: DeliveryFilter): string[] {
+  const isRare = state !== undefined && state !== 'delivered';
+  const by = (index: string): string => `INDEXED BY ${index}`;
+  if (run_id !== undefined) return [by('deliveries_of_run')];
+  if (owner !== undefined) return isRare ? [by('deliveries_of_owner_by_state'), rare] : [by('deliveries_of_owner')];
+  return isRare ? [by('deliveries_by_state'), rare] : [''];
+}
