@@ -70,7 +70,7 @@ export const commitFunctions = `
         trace text, epoch integer, status text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
         snapshot integer, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
-        key json, resources json, history json, state text, tokens float8
+        key json, resources json, history json, state text, deliveries json, tokens float8
       )) WITH ORDINALITY
       ORDER BY CASE WHEN NOT has_conditions THEN run_id COLLATE "C" END, ordinality
     LOOP
@@ -130,6 +130,7 @@ export const commitFunctions = `
       IF w.resources IS NOT NULL THEN
         INSERT INTO resources SELECT * FROM json_populate_recordset(NULL::resources, w.resources);
       END IF;
+      IF w.deliveries IS NOT NULL THEN PERFORM add_deliveries(w.run_id, w.owner, w.deliveries); END IF;
     END LOOP;
     IF has_sessions THEN PERFORM add_to_sessions(writes, outcomes); END IF;
     IF has_ended THEN PERFORM add_to_figures(writes, outcomes); END IF;

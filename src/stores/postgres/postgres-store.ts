@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, Pool, type QueryResult, type QueryResultRow } from 'pg';
-import type { Delivery, DeliveryFilter, DeliveryResult, Outbox } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
 import type {
   AgentFigures,
   Batch,
@@ -20,10 +20,10 @@ import type {
 import { retry, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
 import { everyone } from '../figures.ts';
-import { NoOutbox } from '../no-outbox.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { sanitizeText, sessionChanges } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
+import { finishValues, listValues } from './deliveries.ts';
 import { classifyPostgresError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { Notifier } from './notifier.ts';
@@ -75,7 +75,6 @@ export class PostgresStore implements Store {
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
   readonly #writer = randomUUID();
-  readonly #deliveries: Outbox = new NoOutbox();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyPostgresError);
   readonly #notifier: Notifier;
   readonly #subscription: SharedSubscription;
@@ -179,46 +178,47 @@ export class PostgresStore implements Store {
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.claimDeliveries(now, until, limit);
+    return retryRolledBack(() => this.#all(this.#sql.claimDeliveries, now, until, limit));
   }
 
   async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#deliveries.finishDelivery(claim, result);
+    return this.#taken(this.#sql.finishDelivery, ...finishValues(claim, result));
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#deliveries.delivery(delivery_id);
+    return this.#one(this.#sql.delivery, delivery_id);
   }
 
   async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.deliveries(filter, before, limit);
+    return this.#all(this.#sql.deliveries, ...listValues(filter, before, limit));
   }
 
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#deliveries.replayDelivery(delivery_id, now);
+    return this.#taken(this.#sql.replayDelivery, delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {
-    return this.#removed(this.#sql.removeRun, run_id);
+    return this.#taken(this.#sql.removeRun, run_id);
   }
 
   async removeSession(session_id: string): Promise<boolean> {
-    return this.#removed(this.#sql.removeSession, session_id);
+    return this.#taken(this.#sql.removeSession, session_id);
   }
 
   async removeOwner(owner: string): Promise<void> {
-    for (const text of [this.#sql.clearFigures, this.#sql.clearKeysOf])
+    for (const text of [this.#sql.clearFigures, this.#sql.clearKeysOf, this.#sql.clearDeliveriesOf])
       await retryRolledBack(() => this.#all(text, owner));
   }
 
-  async sweep({ runs, keys, sessions }: Retention): Promise<boolean> {
+  async sweep({ runs, keys, sessions, deliveries }: Retention): Promise<boolean> {
     const sql = this.#sql;
     const logs = await this.#cleared(sql.clearLogs, sweepRows);
     const ended = runs === undefined ? 0 : await this.#cleared(sql.clearRuns, runs, sweepRows);
     const used = await this.#cleared(sql.clearKeys, keys, sweepRows);
     const left = sessions === undefined ? 0 : await this.#cleared(sql.clearSessions, sessions, sweepSessions);
+    const sent = deliveries === undefined ? 0 : await this.#cleared(sql.clearDeliveries, deliveries, sweepRows);
     await this.#all(sql.clearWriters);
-    return logs + ended + used + left > 0;
+    return logs + ended + used + left + sent > 0;
   }
 
   async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
@@ -291,9 +291,10 @@ export class PostgresStore implements Store {
     return (await this.#all<Row>(text, ...values))[0];
   }
 
-  async #removed(text: string, id: string): Promise<boolean> {
-    const row = await retryRolledBack(() => this.#one<{ removed: boolean }>(text, id));
-    return row?.removed === true;
+  /** Whether a statement has changed something. */
+  async #taken(text: string, ...values: readonly unknown[]): Promise<boolean> {
+    const row = await retryRolledBack(() => this.#one<{ taken: boolean }>(text, ...values));
+    return row?.taken === true;
   }
 
   /** Returns the number of items that a sweep found. */
@@ -355,6 +356,7 @@ function encodeWrite(write: Write): object {
     journal: write.journal?.join('\n'),
     key,
     resources,
+    deliveries: write.deliveries,
     ...sessionChanges(write),
     ...ended,
   };

@@ -4,7 +4,7 @@
  * would plan a join with a limited query for a tenth of the table, and read all of it.
  */
 export const removalFunctions = `
-  -- Deletes a run and its messages; clear_logs deletes its events and journal. False where the run is not final.
+  -- Deletes a run, its messages and its deliveries; clear_logs deletes its events and journal. False where the run is not final.
   CREATE FUNCTION remove_run(id text) RETURNS boolean
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   BEGIN
@@ -17,6 +17,7 @@ export const removalFunctions = `
         WHERE resources.session_id = deleted.session_id AND resources.run_id = deleted.run_id
         RETURNING resources.session_id, digest('/resources/' || resource_id)
       ),
+      webhooks AS (DELETE FROM deliveries USING deleted WHERE deliveries.run_id = deleted.run_id),
       listed AS (
         DELETE FROM history USING messages
         WHERE history.session_id = messages.session_id AND history.digest = messages.digest
@@ -29,7 +30,7 @@ export const removalFunctions = `
     RETURN NOT EXISTS (SELECT FROM runs WHERE run_id = id);
   END $$;
 
-  -- Deletes a session with its messages and its runs; clear_logs deletes their events and journals.
+  -- Deletes a session with its messages, its runs and their deliveries; clear_logs deletes their events and journals.
   -- False where one of its runs is not final.
   CREATE FUNCTION remove_session(id text) RETURNS boolean
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -42,6 +43,7 @@ export const removalFunctions = `
     WITH unfinished AS (SELECT FROM runs WHERE session_id = id AND finished_at IS NULL LIMIT 1),
       deleted AS (DELETE FROM runs WHERE session_id = id AND NOT EXISTS (SELECT FROM unfinished) RETURNING run_id),
       logs AS (INSERT INTO removed SELECT run_id FROM deleted ON CONFLICT DO NOTHING),
+      webhooks AS (DELETE FROM deliveries WHERE run_id = ANY (ARRAY(SELECT run_id FROM deleted))),
       messages AS (DELETE FROM resources WHERE session_id = id AND NOT EXISTS (SELECT FROM unfinished)),
       listed AS (DELETE FROM history WHERE session_id = id AND NOT EXISTS (SELECT FROM unfinished)),
       session AS (DELETE FROM sessions WHERE session_id = id AND NOT EXISTS (SELECT FROM unfinished))

@@ -1,5 +1,6 @@
 import { Client, type ClientConfig, escapeIdentifier } from 'pg';
 import { commitFunctions } from './commit-functions.ts';
+import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
@@ -53,6 +54,7 @@ async function createTables(client: Client, schema: string): Promise<void> {
       `the schema ${schema} was written by a newer Rivulet (version ${found}, this one knows ${schemaVersion})`,
     );
   }
-  for (const part of [tables, commitFunctions, removalFunctions]) await client.query(part);
+  for (const part of [tables, deliveryTables, deliveryFunctions, commitFunctions, removalFunctions])
+    await client.query(part);
   await client.query('INSERT INTO version VALUES ($1)', [schemaVersion]);
 }

@@ -1,5 +1,6 @@
 import { escapeIdentifier } from 'pg';
 import { columnList } from '../run-columns.ts';
+import { deliveryStatements } from './deliveries.ts';
 
 export type Statements = ReturnType<typeof statements>;
 
@@ -9,7 +10,7 @@ export type Statements = ReturnType<typeof statements>;
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);
-  return { ...writeAndRead(s), ...removal(s) };
+  return { ...writeAndRead(s), ...removal(s), ...deliveryStatements(s) };
 }
 
 function writeAndRead(s: string) {
@@ -55,8 +56,8 @@ function writeAndRead(s: string) {
 
 function removal(s: string) {
   return {
-    removeRun: `SELECT ${s}.remove_run($1) AS removed`,
-    removeSession: `SELECT ${s}.remove_session($1) AS removed`,
+    removeRun: `SELECT ${s}.remove_run($1) AS taken`,
+    removeSession: `SELECT ${s}.remove_session($1) AS taken`,
     clearFigures: `DELETE FROM ${s}.figures WHERE owner = $1`,
     // The scopes that begin with the owner and a space; "!" is the character after the space.
     clearKeysOf: `DELETE FROM ${s}.keys WHERE scope > $1 || ' ' AND scope < $1 || '!'`,

@@ -1,7 +1,10 @@
+import { putDeliveries } from './delivery-scripts.ts';
+
 /**
  * Applies the writes of a commit. KEYS[1]: the prefix. ARGV: the id of the writing store, the number of the commit, the
  * writes as JSON (see `encodeWrite`), and the events of each write. Returns a letter for each write: t(aken), f(enced),
- * k(ey used), s(ession busy), r(ejected).
+ * k(ey used), s(ession busy), d(elivery known),
+ * r(ejected).
  *
  * A script is atomic, but Redis does not undo it when it fails. So the script checks each write before it applies any
  * part of it. Redis refuses a script (memory full, too few replicas) at its first command that writes, and not later.
@@ -90,6 +93,7 @@ local function put_figures(figures, sums, suffix)
   end
 end
 
+${putDeliveries}
 local function apply(w, body)
   local run = p .. 'run:' .. w.run_id
   if w.key then
@@ -103,6 +107,7 @@ local function apply(w, body)
   elseif stored[1] ~= w.from or stored[2] ~= w.expect or final[stored[3]] then
     return 'f'
   end
+  if w.deliveries and has_known_delivery(w) then return 'd' end
   if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end
   has_written = true
   redis.call('HSET', run, 'last', w.last)
@@ -115,6 +120,7 @@ local function apply(w, body)
   end
   for _, resource in ipairs(w.resources or {}) do put_resource(resource) end
   if w.history or w.state then put_session(w) end
+  if w.deliveries then put_deliveries(w) end
   if w.figures then
     put_figures(w.figures, p .. 'figures:' .. w.agent, '')
     if w.owner then put_figures(w.figures, p .. 'figures-of:' .. w.owner, ':' .. w.agent) end

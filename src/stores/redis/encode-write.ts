@@ -1,21 +1,13 @@
 import type { Key, Outcome, Write } from '../../core/store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
+import { encodeDelivery } from './deliveries.ts';
+import { score, timestamp } from './scores.ts';
 
 /** The field of an Idempotency-Key in the hash of all keys. */
 export const keyField = ({ scope, key }: Pick<Key, 'scope' | 'key'>): string => JSON.stringify([scope, key]);
 
 /** The owner with which a scope begins. Each owner has a colon. */
 const ownerOfScope = (scope: string): string | undefined => /^([^ :]+:[^ ]*) /.exec(scope)?.[1];
-
-/** Milliseconds since 1970; 0 where there is no time. */
-export const timestamp = (text: string | undefined): number => Date.parse(text ?? '') || 0;
-
-/** The score of a time in a sorted set. @throws RangeError where the text is no time */
-function score(text: string | null): number | undefined {
-  const time = text === null ? undefined : Date.parse(text);
-  if (Number.isNaN(time)) throw new RangeError(`expected an ISO time; got "${text}"`);
-  return time;
-}
 
 /**
  * A write as the commit script reads it. JSON leaves out what is undefined. Numbers that the script compares are
@@ -49,6 +41,7 @@ export function encodeWrite(write: Write): object {
       run: resource.run_id ?? undefined,
       text: JSON.stringify(resource),
     })),
+    deliveries: write.deliveries?.map((one) => encodeDelivery(one, row)),
     ...(key !== undefined && {
       key: {
         name: keyField(key),
@@ -74,6 +67,7 @@ export const outcomeOfLetter: Readonly<Record<string, Outcome>> = {
   f: 'fenced',
   k: 'key_used',
   s: 'session_busy',
+  d: { rejected: new Error('a delivery with this id exists already') },
   r: { rejected: new Error('the data of the run or of its session in Redis is damaged') },
 };
 

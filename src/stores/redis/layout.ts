@@ -24,6 +24,12 @@ import type { Redis } from 'ioredis';
 //   keys               hash    JSON of each Idempotency-Key
 //   keys:age           zset    the fields of `keys`, by time
 //   keys-of:OWNER      set     the fields of `keys` whose scopes begin with the owner
+//   delivery:ID        hash    its columns, due and age (next_at and created_at in milliseconds)
+//   deliveries, deliveries:run:RUN, deliveries:owner:OWNER, deliveries:state:STATE, deliveries:owner-state:OWNER:STATE
+//                      zset    ids of deliveries, all with the score 0
+//   deliveries:due     zset    the first delivery of each line, by the time at which it can be claimed
+//   deliveries:ended   zset    deliveries that are not pending, by age
+//   line:RUN:SHA1      list    the pending deliveries of a run to one URL, in order
 //   figures:AGENT      hash    completed, failed, tokens, seconds
 //   figures-of:OWNER   hash    the same for each agent, as completed:AGENT and so on
 //   commit:WRITER      string  number of the last commit of an open store, and a letter for each write; expires after a day

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { Delivery, DeliveryFilter, DeliveryResult, Outbox } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -19,12 +19,13 @@ import type {
 } from '../../core/store.ts';
 import { backoff, within } from '../../core/timing.ts';
 import type { Message } from '../../schema/message.ts';
-import { NoOutbox } from '../no-outbox.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
-import { encodeWrite, keyField, outcomeOfLetter, timestamp } from './encode-write.ts';
+import { RedisDeliveries } from './deliveries.ts';
+import { encodeWrite, keyField, outcomeOfLetter } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
 import { checkLayout, durabilityWarnings } from './layout.ts';
+import { timestamp } from './scores.ts';
 import { defineScripts } from './scripts.ts';
 import { subscribe } from './subscription.ts';
 
@@ -59,8 +60,8 @@ const closeTimeout = 1_000;
 export class RedisStore implements Store {
   readonly #redis: Redis;
   readonly #prefix: string;
+  readonly #deliveries: RedisDeliveries;
   readonly #writer = randomUUID();
-  readonly #deliveries: Outbox = new NoOutbox();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
   readonly #subscription = new SharedSubscription((onText) => subscribe(this.#redis, `${this.#prefix}moved`, onText));
 
@@ -68,6 +69,7 @@ export class RedisStore implements Store {
     this.#redis = redis;
     // A hash tag: a cluster keeps all keys with the same text in braces in one slot.
     this.#prefix = `{${prefix}}:`;
+    this.#deliveries = new RedisDeliveries(redis, this.#prefix);
     redis.on('ready', () => this.#commits.retryNow());
   }
 
@@ -221,23 +223,23 @@ export class RedisStore implements Store {
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.claimDeliveries(now, until, limit);
+    return this.#deliveries.claim(now, until, limit);
   }
 
   async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#deliveries.finishDelivery(claim, result);
+    return this.#deliveries.finish(claim, result);
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#deliveries.delivery(delivery_id);
+    return this.#deliveries.find(delivery_id);
   }
 
   async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.deliveries(filter, before, limit);
+    return this.#deliveries.list(filter, before, limit);
   }
 
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#deliveries.replayDelivery(delivery_id, now);
+    return this.#deliveries.replay(delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {
@@ -252,9 +254,11 @@ export class RedisStore implements Store {
     while ((await this.#redis.rivuletRemoveOwner(this.#prefix, owner, sweepRows)) > 0);
   }
 
-  async sweep({ runs, keys, sessions }: Retention): Promise<boolean> {
+  async sweep({ runs, keys, sessions, deliveries }: Retention): Promise<boolean> {
     const times = [timestamp(runs), timestamp(keys), timestamp(sessions)] as const;
-    return (await this.#redis.rivuletSweep(this.#prefix, ...times, sweepRows, sweepSessions)) > 0;
+    return (
+      (await this.#redis.rivuletSweep(this.#prefix, ...times, sweepRows, sweepSessions, timestamp(deliveries))) > 0
+    );
   }
 
   async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {

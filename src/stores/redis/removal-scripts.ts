@@ -1,9 +1,12 @@
+import { deliveryLines, dropDeliveries } from './delivery-scripts.ts';
+
 // Scripts that delete; see `layout.ts` for the keys. Each call deletes a bounded number of items at about 20 µs each,
 // during which Redis serves no other command. Redis frees logs in the background.
 
 /** Deletes a run with its log and its journal. Its messages stay in the session. */
 const dropRun = `
 local p = KEYS[1]
+${deliveryLines}${dropDeliveries}
 local function drop_run(id)
   local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session', 'owner')
   local agent, status, session, owner = run[1], run[2], run[3], run[4]
@@ -33,7 +36,10 @@ local function clear(token, most)
   local runs, kept = p .. 'left-runs:' .. token, p .. 'left-kept:' .. token
   -- Each id is followed by its score.
   local ids = redis.call('ZPOPMIN', runs, most)
-  for i = 1, #ids, 2 do drop_run(ids[i]) end
+  for i = 1, #ids, 2 do
+    drop_deliveries(ids[i])
+    drop_run(ids[i])
+  end
   local resources = redis.call('SPOP', kept, most)
   for _, id in ipairs(resources) do redis.call('UNLINK', p .. 'resource:' .. id) end
   if redis.call('EXISTS', runs, kept) == 0 then redis.call('SREM', p .. 'removed', token) end
@@ -71,6 +77,7 @@ for _, resource in ipairs(redis.call('SMEMBERS', p .. 'made:' .. id)) do
     redis.call('ZREM', p .. 'history:' .. session, '/resources/' .. resource)
   end
 end
+drop_deliveries(id)
 drop_run(id)
 return 1
 `;
@@ -95,16 +102,18 @@ end
 /** ARGV: an owner, and how many items to delete now. Returns the number of deleted items. */
 export const removeOwner = `
 local p = KEYS[1]
-${dropKey}
+${deliveryLines}${dropDeliveries}${dropKey}
 redis.call('UNLINK', p .. 'figures-of:' .. ARGV[1])
 local keys = redis.call('SRANDMEMBER', p .. 'keys-of:' .. ARGV[1], ARGV[2])
 for _, name in ipairs(keys) do drop_key(name) end
-return #keys
+local deliveries = redis.call('ZRANGE', p .. 'deliveries:owner:' .. ARGV[1], 0, ARGV[2] - 1)
+for _, id in ipairs(deliveries) do drop_delivery(id) end
+return #keys + #deliveries
 `;
 
 /**
  * ARGV: the times in milliseconds before which runs, keys and sessions are old; the largest number of runs and keys to
- * delete, and of sessions to examine. Returns the number of items found.
+ * delete, and of sessions to examine; the time before which deliveries are old. Returns the number of items found.
  */
 export const sweep = `${dropSession}${dropKey}
 local function older(list, time, most)
@@ -126,5 +135,7 @@ for _, session in ipairs(sessions) do
     drop_session(session, ARGV[4])
   end
 end
-return found + #runs + #keys + #sessions
+local deliveries = older('deliveries:ended', ARGV[6], ARGV[4])
+for _, id in ipairs(deliveries) do drop_delivery(id) end
+return found + #runs + #keys + #sessions + #deliveries
 `;

@@ -1,5 +1,7 @@
 import type { Redis, Result } from 'ioredis';
 import { commitScript } from './commit-script.ts';
+import type { DeliveryValues } from './deliveries.ts';
+import { claimDeliveries, finishDelivery, listDeliveries, replayDelivery } from './delivery-scripts.ts';
 import { removeOwner, removeRun, removeSession, sweep } from './removal-scripts.ts';
 
 /**
@@ -90,7 +92,37 @@ declare module 'ioredis' {
       sessions: number,
       limit: number,
       sessionLimit: number,
+      deliveries: number,
     ): Result<number, Context>;
+    rivuletClaimDeliveries(
+      prefix: string,
+      now: number,
+      until: number,
+      untilText: string,
+      limit: number,
+    ): Result<DeliveryValues[], Context>;
+    /** Returns 0 where the claim is over. */
+    rivuletFinishDelivery(
+      prefix: string,
+      delivery_id: string,
+      claimed_until: string,
+      state: string,
+      status: string,
+      error: string,
+      nextText: string,
+      next: number,
+    ): Result<number, Context>;
+    /** Returns 0 where the delivery is pending or unknown. */
+    rivuletReplayDelivery(prefix: string, delivery_id: string, nowText: string, now: number): Result<number, Context>;
+    /** The id at which it stopped, empty at the end, and the deliveries. */
+    rivuletListDeliveries(
+      prefix: string,
+      set: string,
+      from: string,
+      limit: number,
+      owner: string,
+      state: string,
+    ): Result<[string, DeliveryValues[]], Context>;
   }
 }
 
@@ -104,6 +136,10 @@ export function defineScripts(redis: Redis): void {
     rivuletRemoveSession: removeSession,
     rivuletRemoveOwner: removeOwner,
     rivuletSweep: sweep,
+    rivuletClaimDeliveries: claimDeliveries,
+    rivuletFinishDelivery: finishDelivery,
+    rivuletReplayDelivery: replayDelivery,
+    rivuletListDeliveries: listDeliveries,
   };
   for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { lua, numberOfKeys: 1 });
 }

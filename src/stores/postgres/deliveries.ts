@@ -1,0 +1,124 @@
+import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
+import { deliveryColumnList } from '../delivery-columns.ts';
+
+export const deliveryTables = `
+  CREATE TABLE deliveries (
+    delivery_id text COLLATE "C" PRIMARY KEY,
+    -- The order in a line.
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    run_id text COLLATE "C" NOT NULL,
+    owner text COLLATE "C",
+    url text NOT NULL,
+    type text NOT NULL,
+    body text NOT NULL,
+    created_at text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    attempt integer NOT NULL,
+    next_at text COLLATE "C" NOT NULL,
+    claimed_until text COLLATE "C",
+    last_status integer,
+    last_error text,
+    -- When a claim looks at it; null where it is not pending. A delivery behind one that waits for its next attempt has
+    -- the time of that one, so that claims do not find it before.
+    due text COLLATE "C"
+  );
+  CREATE INDEX deliveries_due ON deliveries (due) WHERE due IS NOT NULL;
+  CREATE INDEX deliveries_in_line ON deliveries (run_id, position) WHERE due IS NOT NULL;
+  CREATE INDEX deliveries_of_run ON deliveries (run_id, delivery_id);
+  CREATE INDEX deliveries_of_owner ON deliveries (owner, delivery_id) WHERE owner IS NOT NULL;
+  CREATE INDEX deliveries_of_owner_by_state ON deliveries (owner, state, delivery_id)
+    WHERE owner IS NOT NULL AND state <> 'delivered';
+  CREATE INDEX deliveries_by_state ON deliveries (state, delivery_id) WHERE state <> 'delivered';
+  CREATE INDEX deliveries_ended ON deliveries (created_at) WHERE due IS NULL;
+`;
+
+export const deliveryFunctions = `
+  -- Adds the deliveries of a write. The caller has locked the run's row, so a line gets its deliveries in order.
+  CREATE FUNCTION add_deliveries(run text, run_owner text, added json) RETURNS void
+  LANGUAGE sql SET search_path FROM CURRENT AS $$
+    INSERT INTO deliveries (delivery_id, run_id, owner, url, type, body, created_at, state, attempt, next_at, due)
+      SELECT one.delivery_id, run, run_owner, one.url, one.type, one.body, one.created_at, 'pending', 0, one.created_at,
+        -- The claim of the first in the line may end at any time; its next attempt is not before it is due.
+        greatest(one.created_at, (
+          SELECT CASE WHEN claimed_until IS NULL THEN due END FROM deliveries
+          WHERE run_id = run AND url = one.url AND due IS NOT NULL ORDER BY position LIMIT 1
+        ))
+      FROM ROWS FROM (json_to_recordset(added) AS (
+        delivery_id text, url text, type text, body text, created_at text
+      )) WITH ORDINALITY AS one ORDER BY one.ordinality
+  $$;
+
+  -- Claims deliveries. Several nodes may do so at the same time: each skips the rows that another has locked.
+  CREATE FUNCTION claim_deliveries(time_now text, until text, max_rows integer) RETURNS SETOF deliveries
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE
+    one deliveries;
+  BEGIN
+    FOR one IN
+      SELECT * FROM deliveries AS first WHERE due <= time_now AND NOT EXISTS (
+        SELECT FROM deliveries AS other
+        WHERE other.due IS NOT NULL AND other.run_id = first.run_id AND other.url = first.url
+          AND other.position < first.position
+      ) ORDER BY due, position LIMIT max_rows FOR UPDATE OF first SKIP LOCKED
+    LOOP
+      UPDATE deliveries SET claimed_until = until, due = until WHERE delivery_id = one.delivery_id RETURNING * INTO one;
+      RETURN NEXT one;
+    END LOOP;
+  END $$;
+
+  -- Records the result of an attempt. False where the claim is over.
+  CREATE FUNCTION finish_delivery(
+    id text, claim text, new_state text, status integer, error text, due_again text
+  ) RETURNS boolean
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  DECLARE
+    one deliveries;
+  BEGIN
+    UPDATE deliveries SET state = new_state, attempt = attempt + 1, next_at = coalesce(due_again, next_at),
+        claimed_until = NULL, last_status = status, last_error = error, due = due_again
+      WHERE delivery_id = id AND claimed_until = claim RETURNING * INTO one;
+    IF one.delivery_id IS NULL THEN RETURN false; END IF;
+    -- Those behind it wait as long.
+    UPDATE deliveries SET due = due_again WHERE run_id = one.run_id AND url = one.url AND due < due_again;
+    RETURN true;
+  END $$;
+`;
+
+/** The SQL statements of the outbox; `s` is the name of the schema. */
+export const deliveryStatements = (s: string) => ({
+  claimDeliveries: `SELECT ${deliveryColumnList} FROM ${s}.claim_deliveries($1, $2, $3)`,
+  finishDelivery: `SELECT ${s}.finish_delivery($1, $2, $3, $4, $5, $6) AS taken`,
+  delivery: `SELECT ${deliveryColumnList} FROM ${s}.deliveries WHERE delivery_id = $1`,
+  // Planned with the values, so an unused filter costs nothing.
+  deliveries: `SELECT ${deliveryColumnList} FROM ${s}.deliveries
+    WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR owner = $2) AND ($3::text IS NULL OR state = $3)
+      AND ($4::text IS NULL OR delivery_id < $4)
+    ORDER BY delivery_id DESC LIMIT $5`,
+  replayDelivery: `UPDATE ${s}.deliveries
+    SET state = 'pending', attempt = 0, next_at = $2, due = $2, position = DEFAULT
+    WHERE delivery_id = $1 AND due IS NULL RETURNING true AS taken`,
+  clearDeliveriesOf: `DELETE FROM ${s}.deliveries WHERE owner = $1`,
+  clearDeliveries: `WITH deleted AS (
+      DELETE FROM ${s}.deliveries WHERE delivery_id = ANY (ARRAY(
+        SELECT delivery_id FROM ${s}.deliveries WHERE due IS NULL AND created_at < $1
+        ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+      )) RETURNING 1
+    ) SELECT count(*)::integer AS found FROM deleted`,
+});
+
+/** The values of `finishDelivery`, in the order of its parameters. */
+export const finishValues = ({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): unknown[] => [
+  delivery_id,
+  claimed_until,
+  result.state,
+  result.status,
+  result.error,
+  result.state === 'pending' ? result.next_at : null,
+];
+
+/** The values of `deliveries`, in the order of its parameters. */
+export const listValues = (
+  { run_id, owner, state }: DeliveryFilter,
+  before: string | undefined,
+  limit: number,
+): unknown[] => [run_id, owner, state, before, limit];

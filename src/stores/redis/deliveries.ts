@@ -1,0 +1,111 @@
+import type { Redis } from 'ioredis';
+import {
+  type Delivery,
+  type DeliveryFilter,
+  type DeliveryResult,
+  type DeliveryState,
+  type NewDelivery,
+  newDelivery,
+} from '../../core/outbox.ts';
+import type { RunRow } from '../../core/store.ts';
+import { deliveryColumns } from '../delivery-columns.ts';
+import { score, timestamp } from './scores.ts';
+
+/** The columns of a delivery as Redis returns them. */
+export type DeliveryValues = readonly (string | null)[];
+
+/** A delivery as the commit script reads it. */
+export function encodeDelivery(added: NewDelivery, run: RunRow): object {
+  const row = newDelivery(added, run);
+  const fields = deliveryColumns.flatMap((column) => {
+    const value = row[column];
+    return value === null ? [] : [column, String(value)];
+  });
+  return {
+    id: row.delivery_id,
+    url: row.url,
+    due: score(row.next_at),
+    fields: [...fields, 'age', String(score(row.created_at))],
+  };
+}
+
+/** The outbox of a Redis store, beside the deliveries that its commits add. */
+export class RedisDeliveries {
+  readonly #redis: Redis;
+  readonly #prefix: string;
+
+  constructor(redis: Redis, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  async claim(now: string, until: string, limit: number): Promise<Delivery[]> {
+    const times = [timestamp(now), timestamp(until), until] as const;
+    const found = await this.#redis.rivuletClaimDeliveries(this.#prefix, ...times, limit);
+    return found.map(parseDelivery);
+  }
+
+  async finish({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): Promise<boolean> {
+    const { state, status, error } = result;
+    const next = result.state === 'pending' ? result.next_at : '';
+    const claim = [delivery_id, claimed_until ?? ''] as const;
+    const end = [state, status === null ? '' : String(status), error ?? ''] as const;
+    const taken = await this.#redis.rivuletFinishDelivery(this.#prefix, ...claim, ...end, next, timestamp(next));
+    return taken === 1;
+  }
+
+  async find(delivery_id: string): Promise<Delivery | undefined> {
+    const found = await this.#redis.hmget(`${this.#prefix}delivery:${delivery_id}`, ...deliveryColumns);
+    return found[0] == null ? undefined : parseDelivery(found);
+  }
+
+  async list(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    const { owner = '', state = '' } = filter;
+    const found: Delivery[] = [];
+    for (let next = before === undefined ? '+' : `(${before}`; found.length < limit; ) {
+      const missing = limit - found.length;
+      const set = smallestSet(filter);
+      const [last, rows] = await this.#redis.rivuletListDeliveries(this.#prefix, set, next, missing, owner, state);
+      found.push(...rows.map(parseDelivery));
+      if (last === '') break;
+      next = `(${last}`;
+    }
+    return found;
+  }
+
+  async replay(delivery_id: string, now: string): Promise<boolean> {
+    return (await this.#redis.rivuletReplayDelivery(this.#prefix, delivery_id, now, timestamp(now))) === 1;
+  }
+}
+
+/** The smallest sorted set with all deliveries that match a filter. */
+function smallestSet({ run_id, owner, state }: DeliveryFilter): string {
+  if (run_id !== undefined) return `deliveries:run:${run_id}`;
+  if (owner !== undefined) {
+    return state === undefined ? `deliveries:owner:${owner}` : `deliveries:owner-state:${owner}:${state}`;
+  }
+  return state === undefined ? 'deliveries' : `deliveries:state:${state}`;
+}
+
+function parseDelivery(values: DeliveryValues): Delivery {
+  const text = (column: keyof Delivery): string | null => values[deliveryColumns.indexOf(column)] ?? null;
+  const status = text('last_status');
+  return {
+    delivery_id: text('delivery_id') ?? '',
+    run_id: text('run_id') ?? '',
+    owner: text('owner'),
+    url: text('url') ?? '',
+    type: text('type') ?? '',
+    body: text('body') ?? '',
+    created_at: text('created_at') ?? '',
+    state: parseState(text('state')),
+    attempt: Number(text('attempt')),
+    next_at: text('next_at') ?? '',
+    claimed_until: text('claimed_until'),
+    last_status: status === null ? null : Number(status),
+    last_error: text('last_error'),
+  };
+}
+
+const parseState = (text: string | null): DeliveryState =>
+  text === 'delivered' || text === 'failed' ? text : 'pending';
