@@ -6,7 +6,7 @@ import { version } from '../version.ts';
 import { examplesHelp } from './examples.ts';
 import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
 import { addConnectionOptions, addFollowOptions, count, eventId, paths } from './options.ts';
-import { addSettings, type Resolved, resolveSettings } from './resolve-settings.ts';
+import { addServing, addSettings, type Resolved, resolveSettings } from './resolve-settings.ts';
 import type { Settings } from './settings.ts';
 import { terminal } from './terminal.ts';
 
@@ -40,20 +40,7 @@ export function program(): Command {
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.error(text.trimEnd()),
     });
-  addSettings(command.command('serve'))
-    .description('Serve the agents of one or more folders')
-    .action(withSettings(async () => (await import('./commands/serve.ts')).serve));
-  addSettings(command.command('worker'), { worker: true })
-    .description('Execute the runs of servers that share the store')
-    .action(withSettings(async () => (await import('./commands/serve.ts')).work));
-  addSettings(command.command('config'))
-    .description('Print the settings that serve would have, where each came from, and warnings')
-    .option('--check', 'print only mistakes and warnings; exit code 2 where there are mistakes')
-    .option('--schema', 'print the JSON Schema of the file')
-    .action(action(async () => (await import('./commands/config.ts')).config));
-  addSettings(command.command('doctor'))
-    .description('Check store, agents, address, files and Node before serve; exit code 1 at a problem')
-    .action(withSettings(async () => (await import('./commands/doctor.ts')).doctor));
+  addServerCommands(command);
   command
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
@@ -101,6 +88,32 @@ export function program(): Command {
   for (const one of command.commands) one.addHelpText('after', () => examplesHelp(one.name()));
   return command;
 }
+
+/** The commands for the machine of a server: they use its settings, and no URL. */
+function addServerCommands(command: Command): void {
+  addServing(command.command('serve'))
+    .description('Serve the agents of one or more folders')
+    .action(withSettings(async () => (await import('./commands/serve.ts')).serve));
+  addServing(command.command('worker'), { worker: true })
+    .description('Execute the runs of servers that share the store')
+    .action(withSettings(async () => (await import('./commands/serve.ts')).work));
+  addServing(command.command('config'))
+    .description('Print the settings that serve would have, where each came from, and warnings')
+    .option('--check', 'print only mistakes and warnings; exit code 2 where there are mistakes')
+    .option('--schema', 'print the JSON Schema of the file')
+    .action(action(async () => (await import('./commands/config.ts')).config));
+  addServing(command.command('doctor'))
+    .description('Check store, agents, address, files and Node before serve; exit code 1 at a problem')
+    .action(withSettings(async () => (await import('./commands/doctor.ts')).doctor));
+  addStore(command.command('backup <file>'))
+    .description('Copy a store in SQLite to a new file, also while a server writes to it')
+    .action(action(async () => (await import('./commands/backup.ts')).backup));
+  addStore(command.command('restore <file>'))
+    .description('Replace a store in SQLite by a backup; stop the server first')
+    .action(action(async () => (await import('./commands/backup.ts')).restore));
+}
+
+const addStore = (command: Command): Command => addSettings(command, ({ path }) => path[0] === 'store');
 
 const asJson = (): Option => new Option('--json', 'print events as lines of JSON');
 

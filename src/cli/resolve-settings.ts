@@ -32,18 +32,23 @@ const check = compile(Settings, 'settings');
 
 const keyOf = (path: readonly string[]): string => path.join('.');
 
-/** Adds the flags of all settings, or of those that `worker` has. */
-export function addSettings(command: Command, { worker = false } = {}): Command {
+/** Adds what a command needs that serves: the folders of agents, the flags of its settings, and limits. */
+export function addServing(command: Command, { worker = false } = {}): Command {
   command.argument('[dirs...]', 'folders with agents (default: agents)');
-  command.addOption(new Option('--config <file>', 'configuration: docs/configuration.md').env('RIVULET_CONFIG'));
-  for (const row of rows()) {
-    if (row.names.flag !== undefined && (!worker || row.names.worker)) command.addOption(optionOf(row, row.names.flag));
-  }
-  return command.addOption(
+  return addSettings(command, ({ names }) => !worker || names.worker === true).addOption(
     new Option('--limit <name=value>', 'set a limit of runs or requests; docs/durability.md lists them; repeatable')
       .env('RIVULET_LIMITS')
       .argParser(collect),
   );
+}
+
+/** Adds the flags of some settings, and the one that names the configuration file. */
+export function addSettings(command: Command, isWanted: (row: Row) => boolean): Command {
+  command.addOption(new Option('--config <file>', 'configuration: docs/configuration.md').env('RIVULET_CONFIG'));
+  for (const row of rows()) {
+    if (row.names.flag !== undefined && isWanted(row)) command.addOption(optionOf(row, row.names.flag));
+  }
+  return command;
 }
 
 function optionOf({ schema, names: { env, help } }: Row, flag: string): Option {

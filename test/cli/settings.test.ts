@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, describe, expect, it } from 'vitest';
-import { addSettings, type Resolved, resolveSettings } from '../../src/cli/resolve-settings.ts';
+import { addServing, type Resolved, resolveSettings } from '../../src/cli/resolve-settings.ts';
 import { fileSchema, rows } from '../../src/cli/settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-settings-'));
@@ -20,7 +20,7 @@ async function resolved(
   args: string[],
   { env = {}, file }: { env?: NodeJS.ProcessEnv; file?: string } = {},
 ): Promise<Resolved> {
-  const command = addSettings(new Command('serve'));
+  const command = addServing(new Command('serve'));
   const config = file === undefined ? [] : ['--config', file];
   command.parse([...config, ...args], { from: 'user' });
   return resolveSettings(command, command.args, env);

@@ -137,14 +137,20 @@ const schema = `
 /** Creates the tables of a new file, in the caller's transaction. @throws Error for a file of another version */
 export function prepareFile(db: Database, path: string): void {
   const found = db.prepare<[], { user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
-  if (found === fileVersion) return;
-  if (found > fileVersion) {
-    throw new Error(`${path} was written by a newer Rivulet (version ${found}, this one knows ${fileVersion})`);
-  }
   if (found > 0) {
-    throw new Error(`${path} was written before Rivulet's first release (version ${found}); use another file`);
+    checkVersion(found, path);
+    return;
   }
   db.exec(schema);
   db.exec(deliveriesSchema);
   db.exec(`PRAGMA user_version = ${fileVersion}`);
+}
+
+/** @throws Error for a version that this Rivulet can neither use nor migrate */
+export function checkVersion(found: number, path: string): void {
+  if (found === fileVersion) return;
+  if (found > fileVersion) {
+    throw new Error(`${path} was written by a newer Rivulet (version ${found}, this one knows ${fileVersion})`);
+  }
+  throw new Error(`${path} was written before Rivulet's first release (version ${found}); use another file`);
 }

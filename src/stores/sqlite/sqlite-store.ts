@@ -262,6 +262,8 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     try {
       this.#transaction(() => this.#log.empty());
+      // The package of Node 20 leaves SQLite's log as it is when it closes; a copy of the file alone has to be complete.
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } finally {
       // Also after an error of the disk: the next process finds all commits in the log, and the file unlocked.
       if (this.#db.isTransaction) this.#sql.rollback.run();
