@@ -16,6 +16,8 @@ import { type WebhookSecrets, webhookSecrets } from './http/webhooks/secrets.ts'
 import { createSend, webhookProblem } from './http/webhooks/send.ts';
 import { InProcess, type InProcessOptions } from './in-process.ts';
 import { Counters } from './quotas/counters.ts';
+import { openTraces } from './tracing/opentelemetry.ts';
+import { version } from './version.ts';
 
 /** The agents, and the store, dispatcher and limits that they run with; for a server and for a runtime. */
 export interface HostOptions {
@@ -40,6 +42,11 @@ export interface HostOptions {
   };
   /** Limits of runs: their size, their number and their time. */
   readonly limits?: Partial<Limits>;
+  /**
+   * Make a run's span a child of the trace context in the headers of its request. Default: link to it, because any
+   * client can send it. Set it where only your own services, or a gateway of yours, send requests.
+   */
+  readonly trustTraceContext?: boolean;
 }
 
 /** Receives failures of the store and the lines that agents log. A logger of pino or Fastify fits. */
@@ -141,6 +148,11 @@ export class LocalRuntime extends InProcess implements Runtime {
     const problemOf = (url: string) => webhookProblem(url, foreign.allowNetworks);
     checkWebhooks(registry, secrets === undefined ? undefined : problemOf);
     const base: Base = { publicUrl, addresses: new Set() };
+    const traces = await openTraces({
+      version: version(),
+      trusted: options.trustTraceContext === true,
+      onWarning: (text) => log.warn({}, text),
+    });
     const engine = new Engine({
       registry,
       store,
@@ -155,6 +167,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       logFor: (run_id) => log.child({ run_id }),
       onFailure: (err) => log.error({ err }, 'the store did not answer'),
       limits,
+      traces,
     });
     return new LocalRuntime({
       engine,

@@ -39,6 +39,8 @@ const rooms: Record<string, string[]> = {
   dispatchers: ['core', 'schema'],
   // The counters of callers.
   quotas: ['core', 'schema'],
+  // The port of traces, over OpenTelemetry.
+  tracing: ['core', 'schema'],
   http: ['engine', 'engine/webhooks', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
   protocols: ['http', 'engine', 'engine/runs', 'engine/base', 'core', 'schema'],
   client: ['core', 'schema'],
@@ -70,6 +72,7 @@ const rooms: Record<string, string[]> = {
     'stores',
     'dispatchers',
     'quotas',
+    'tracing',
     'core',
     'schema',
   ],

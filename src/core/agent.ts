@@ -106,6 +106,11 @@ export interface AgentContext {
   call(agent: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message>;
   /** Adds to the run's tokens: its `usage` when it ends. The agent's average counts these instead of streamed parts. */
   usage(used: { tokens: number }): void;
+  /**
+   * The W3C trace context of the agent's span as headers, `traceparent` and perhaps others, for requests that no
+   * instrumentation adds them to. Empty where the server has no OpenTelemetry SDK.
+   */
+  trace(): Record<string, string>;
 }
 
 /** What an agent returns: its output as an Observable, a promise or an iterable. A promise may hold one output, or many. */

@@ -14,7 +14,7 @@ export interface RunRow {
   readonly principal: string | null;
   /** The run's webhook (`Webhook`), as JSON; null for none. */
   readonly webhook: string | null;
-  /** The W3C trace context of the run's last span, `traceparent` or `traceparent tracestate`; null without traces. */
+  /** What the run's next span belongs to (`Traces`), as JSON; null without traces. */
   readonly trace: string | null;
   /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */
   readonly epoch: number;

@@ -4,6 +4,7 @@ import type { Dispatcher } from '../core/dispatcher.ts';
 import { fail } from '../core/errors.ts';
 import type { OpenRuns, Resource, RunFilter, Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
+import type { Traces } from '../core/traces.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
@@ -53,6 +54,8 @@ export interface EngineOptions {
   readonly limits?: Partial<Limits>;
   /** Milliseconds since 1970, for the times of events and messages. Default `Date.now`. */
   readonly clock?: () => number;
+  /** Default: nothing is traced. */
+  readonly traces?: Traces | undefined;
 }
 
 /**
@@ -366,6 +369,7 @@ function servicesOf(
       now,
       logFor,
       outside: AsyncLocalStorage.snapshot(),
+      traces: options.traces,
     },
     active,
     queue,

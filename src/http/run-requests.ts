@@ -16,6 +16,12 @@ export const runOptions = (headers: RunHeaders): RunOptions => ({
   ...(headers['on-disconnect'] !== undefined &&
     isOnDisconnect(headers['on-disconnect']) && { on_disconnect: headers['on-disconnect'] }),
   ...(headers['rivulet-channel'] !== undefined && { channel: headers['rivulet-channel'] }),
+  ...(headers.traceparent !== undefined && {
+    trace: {
+      traceparent: headers.traceparent,
+      ...(headers.tracestate !== undefined && { tracestate: headers.tracestate }),
+    },
+  }),
 });
 
 /** Runs of a page, or of the beginning of a feed, where the query names no limit. */

@@ -82,6 +82,9 @@ export const RunHeaders = Type.Object({
       description: 'the channel of a reply, such as playground, cli or slack; the run records it; default: api',
     }),
   ),
+  // Without a pattern: W3C Trace Context asks servers to ignore what they cannot read.
+  traceparent: Type.Optional(Type.String({ description: 'W3C trace context, for the traces of the run' })),
+  tracestate: Type.Optional(Type.String({ description: 'W3C trace context, beside traceparent' })),
 });
 export type RunHeaders = Static<typeof RunHeaders>;
 

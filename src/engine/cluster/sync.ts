@@ -119,5 +119,5 @@ async function acceptForwardedReply(store: Store, execution: Execution): Promise
   const unchanged = execution.run.status === 'awaiting' && log.row.snapshot === snapshot && log.outcome === undefined;
   if (forwarded === undefined || !unchanged) return;
   const accepted: AcceptedReply = { taken: forwarded.left };
-  execution.resume(forwarded.reply, { ...forwarded.extras, journal: [JSON.stringify(accepted)] });
+  execution.resume(forwarded.reply, { ...forwarded.extras, journal: [JSON.stringify(accepted)] }, forwarded.trace);
 }

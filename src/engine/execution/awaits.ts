@@ -1,7 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
 import { fail } from '../../core/errors.ts';
 import type { Extras } from '../../core/store.ts';
-import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
 import type { Feed } from './feed.ts';
 import type { Recorder, StatusChange } from './recorder.ts';
@@ -12,12 +11,10 @@ export interface Asker {
   /** In a durable run: gives the agent its replies, in this execution and after a recovery. */
   readonly feed: Feed | undefined;
   readonly worked: () => number;
-  /** Runs work outside of the async context of agents. */
+  /** Runs work outside of the async context of the caller. */
   readonly outside: (work: () => void) => void;
   readonly fail: (error: unknown) => void;
   changeStatus(status: RunStatus, change?: StatusChange): void;
-  /** The event that completes the open message, if there is one. */
-  closing(): Event[];
 }
 
 interface Question {
@@ -180,7 +177,7 @@ export class Awaits {
   }
 
   #next(): void {
-    const { recorder, changeStatus, closing } = this.#asker;
+    const { recorder, changeStatus } = this.#asker;
     if (this.#dropped) {
       if (recorder.run.status === 'awaiting') {
         if (!recorder.fits([recorder.statusEvent('in-progress')])) return;
@@ -193,7 +190,7 @@ export class Awaits {
     if (recorder.run.status !== 'in-progress') return;
     const id = String(this.#count + 1);
     const await_request = { ...question.request, id };
-    const closed = closing();
+    const closed = recorder.closing();
     if (!recorder.fits([...closed, recorder.statusEvent('awaiting', { await_request })])) return;
     for (const event of closed) recorder.emit(event);
     this.#count += 1;

@@ -7,6 +7,7 @@ import { checkContentTypes } from '../../core/messages.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
 import { toMessage } from '../../core/to-events.ts';
+import type { AgentSpan } from '../../core/traces.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
@@ -16,6 +17,7 @@ import { Lazy, type Unstarted } from './lazy.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { RunSignal } from './run-signal.ts';
+import { inSpan } from './spans.ts';
 import type { Steps } from './steps.ts';
 
 /** What a context needs of the execution that it belongs to. */
@@ -49,14 +51,22 @@ class ContextCalls {
   readonly runSignal: RunSignal;
   /** The calls that led to this agent, as `panel/1 optimist/1`; empty for the run's own agent. */
   readonly path: readonly string[];
+  readonly span: AgentSpan | undefined;
   #log: AgentLog | undefined;
   /** By agent, how often this one has called it. */
   #called: Record<string, number> | undefined;
 
-  constructor(host: ContextHost, agent_name: string, runSignal: RunSignal, path: readonly string[]) {
+  constructor(
+    host: ContextHost,
+    agent_name: string,
+    runSignal: RunSignal,
+    span: AgentSpan | undefined,
+    path: readonly string[],
+  ) {
     this.host = host;
     this.agent_name = agent_name;
     this.runSignal = runSignal;
+    this.span = span;
     this.path = path;
   }
 
@@ -82,8 +92,16 @@ class ContextCalls {
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T> {
     const { steps, source } = this.host;
+    // In the span is the work that is done, and no value that comes from the journal.
+    const spanned = (does: () => ObservableInput<T>): Observable<T> =>
+      inSpan(() => fromAgent(does(), source), this.span?.step(name), this.span);
     const begin = (): Observable<T> =>
-      steps === undefined ? fromAgent(work(), source) : steps.step(name, { work, again });
+      steps === undefined
+        ? spanned(work)
+        : steps.step(name, {
+            work: () => spanned(work),
+            again: again && ((before) => spanned(() => again(before))),
+          });
     // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
     return this.#lazy(`Step ${name}`, begin, last);
@@ -102,11 +120,17 @@ class ContextCalls {
       const parent = caller.signal;
       parent.addEventListener('abort', cascade);
       const path = this.#pathOf(name);
-      const context = createContext(host, name, runSignal, path);
+      const span = this.span?.call(agent.manifest);
+      const context = createContext(host, name, runSignal, span, path);
+      const output = inSpan(
+        () => defer(() => outputOf(name, agent.run(messages, context), host.source)),
+        span,
+        this.span,
+      );
       const record = (state: CallReport['state']): void =>
         host.record(callEvent({ path: path.join(' '), agent: name, state, at: host.now() }));
       record('began');
-      return defer(() => outputOf(name, agent.run(messages, context), host.source)).pipe(
+      return output.pipe(
         map((output) => checkCalled(name, output, host.now())),
         tap({
           complete: () => record('completed'),
@@ -137,6 +161,10 @@ class ContextCalls {
       throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
     if (this.runSignal.reason === undefined) this.host.use(tokens);
+  }
+
+  trace(): Record<string, string> {
+    return this.span?.headers() ?? {};
   }
 
   readonly report = (error: unknown): void => {
@@ -215,6 +243,7 @@ class Context implements AgentContext {
   readonly step: AgentContext['step'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
+  readonly trace: AgentContext['trace'];
   readonly [calls]: ContextCalls;
 
   constructor(own: ContextCalls) {
@@ -224,6 +253,7 @@ class Context implements AgentContext {
     this.step = own.step.bind(own);
     this.call = own.call.bind(own);
     this.usage = own.usage.bind(own);
+    this.trace = own.trace.bind(own);
     this[calls] = own;
     Object.defineProperties(this, lazy);
   }
@@ -234,5 +264,6 @@ export const createContext = (
   host: ContextHost,
   agent_name: string,
   runSignal: RunSignal,
+  span: AgentSpan | undefined,
   path: readonly string[] = [],
-): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, path));
+): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, span, path));

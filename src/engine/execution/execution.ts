@@ -5,11 +5,11 @@ import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { isFinal, transcriptOf } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
-import { closeMessage } from '../../core/to-events.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
+import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
 import type { EndedRun } from '../observers.ts';
 import { ignored, reported } from '../unhandled.ts';
@@ -25,6 +25,7 @@ import { Recorder, type StatusChange } from './recorder.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { type Recording, Replay } from './replay.ts';
 import { RunSignal } from './run-signal.ts';
+import { RunTrace } from './run-trace.ts';
 import type { Steps } from './steps.ts';
 import { RunTimes } from './times.ts';
 
@@ -66,6 +67,7 @@ export class Execution implements Observer<AgentOutput> {
   #tokens: number | undefined;
   #failure: string | undefined;
   readonly #times: RunTimes;
+  #trace: RunTrace | undefined;
 
   /** With a recording, the agent replays it before the run goes on. */
   constructor(agent: Agent, run: Run, input: Message[], log: RunLog, shared: ExecutionServices, recording?: Recording) {
@@ -79,14 +81,15 @@ export class Execution implements Observer<AgentOutput> {
     this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
     this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
-    if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer();
+    if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
     this.#feed = new Feed(
       {
         recorder: this.#recorder,
         worked: () => this.#times.worked,
-        outside: shared.outside,
+        outside: this.#inTrace,
         fail: this.#fail,
         recordReordered: () => this.#recordReordered(),
+        onLive: () => this.#trace?.onStatus(this.run.status),
       },
       recording?.journal,
     );
@@ -139,30 +142,29 @@ export class Execution implements Observer<AgentOutput> {
   /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
   timeoutError(now: string): ErrorBody | undefined {
     if (this.#state !== 'open') return undefined;
-    const { runTimeout, idleTimeout } = this.#services.limits;
-    const { status, await_request } = this.run;
+    const { limits } = this.#services;
+    return (
+      this.#times.workError(limits) ?? (this.replaying ? this.#replayError(limits) : this.#times.waitError(limits, now))
+    );
+  }
+
+  /** The error of a replay that is stuck. */
+  #replayError({ idleTimeout }: Limits): ErrorBody | undefined {
     const idle = this.idleFor();
-    if (runTimeout > 0 && status === 'in-progress' && this.#times.worked > runTimeout)
-      return fail('run_timeout', runTimeout / 1000).toJSON();
-    if (this.replaying) {
-      const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && idle > reorderTimeout;
-      return waits || (idleTimeout > 0 && idle > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
-    }
-    if (status === 'in-progress' && idleTimeout > 0 && idle > idleTimeout)
-      return fail('idle_timeout', idleTimeout / 1000).toJSON();
-    const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
-    return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;
+    const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && idle > reorderTimeout;
+    return waits || (idleTimeout > 0 && idle > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
+    this.#trace = RunTrace.begin(this.#services.traces, this.#agent.manifest, this.#input, this.#recorder);
     if (this.run.status === 'created') this.#guard(() => this.#changeStatus('in-progress'));
     // The run may have been cancelled, or released by a stopping server, while its creation was committed.
     if (this.run.status !== 'in-progress') return;
     // Before the subscription, so that a source that emits synchronously can be unsubscribed as well.
     this.#subscriber = new AgentSubscriber(this, this.#onTeardownError);
-    this.#services.outside(() => this.#subscribe());
+    this.#inTrace(() => this.#subscribe());
     this.#feed?.agentActed();
   }
 
@@ -186,7 +188,8 @@ export class Execution implements Observer<AgentOutput> {
     const subscriber = this.#subscriber;
     try {
       // A copy: a replay, the history and other readers get the input as the client sent it.
-      const output = this.#agent.run(this.#input.map(copyMessage), createContext(host, agent_name, this.#runSignal));
+      const context = createContext(host, agent_name, this.#runSignal, this.#trace?.span);
+      const output = this.#agent.run(this.#input.map(copyMessage), context);
       outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
       subscriber?.error(error);
@@ -215,7 +218,7 @@ export class Execution implements Observer<AgentOutput> {
       const replay = this.#recorder.replay;
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
-      for (const event of this.#closing()) this.#emit(event);
+      for (const event of this.#recorder.closing()) this.#emit(event);
       const messages = [...this.#input, ...transcriptOf(this.run)];
       this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
       this.#finish('completed');
@@ -225,12 +228,18 @@ export class Execution implements Observer<AgentOutput> {
   /**
    * Accepts the reply to the open question; a reply with an `id` has to name that question. The agent gets the reply
    * when it is durable. Returns the id of the event before `run.in-progress`: the cursor for the events that follow.
+   * `requested` is what the reply's request is in the traces.
    * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
-  resume(reply: AwaitResume, extras: Extras): number {
+  resume(reply: AwaitResume, extras: Extras, requested: string | null = null): number {
     const at = this.log.row.last;
     if (this.#state !== 'open') throw fail('not_awaiting', this.run.run_id, this.run.status);
-    this.#lazyAwaits().reply(reply, extras);
+    this.#trace?.onReply(requested);
+    try {
+      this.#lazyAwaits().reply(reply, extras);
+    } finally {
+      this.#trace?.onReply(null);
+    }
     return at;
   }
 
@@ -276,10 +285,9 @@ export class Execution implements Observer<AgentOutput> {
       recorder: this.#recorder,
       feed: this.#feed,
       worked: () => this.#times.worked,
-      outside: this.#services.outside,
+      outside: this.#inTrace,
       fail: this.#fail,
       changeStatus: (status, change) => this.#changeStatus(status, change),
-      closing: () => this.#closing(),
     });
     return this.#awaits;
   }
@@ -300,11 +308,18 @@ export class Execution implements Observer<AgentOutput> {
   #changeStatus(status: RunStatus, change?: StatusChange): void {
     this.#times.onStatusChange(status);
     this.#recorder.changeStatus(status, change);
+    this.#trace?.onStatus(status);
   }
+
+  /** Runs work outside of other async contexts, and inside of the run's span. */
+  readonly #inTrace = (work: () => void): void => {
+    const span = this.#trace?.span;
+    this.#services.outside(span === undefined ? work : () => span.within(work));
+  };
 
   /** Matches the agent's output with the log during a replay; output that comes too early is buffered. */
   #replayOutput(buffer: ReorderBuffer, output: AgentOutput): void {
-    buffer.offer(output, this.#tryRecord);
+    buffer.offer(output);
     this.#feed?.agentActed();
     if (buffer.size === 0) return;
     // Without another branch, nothing could emit the event that the log has next.
@@ -314,28 +329,14 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Records buffered output that is next in the log. */
   #recordReordered(): void {
-    this.#reorderBuffer?.retry(this.#tryRecord);
+    this.#reorderBuffer?.retry();
     this.#awaits?.next();
     if (this.#recorder.replay === undefined) this.#reorderBuffer = undefined;
   }
 
-  readonly #tryRecord = (output: AgentOutput): boolean => {
-    const events = this.#eventsOf(output);
-    if (!this.#recorder.fits(events)) return false;
-    for (const event of events) this.#recorder.emit(event);
-    return true;
-  };
-
-  #eventsOf(output: AgentOutput): Event[] {
-    const events: Event[] = [];
-    this.#services.toEvents(this.run, output, (event) => void events.push(event));
-    return events;
-  }
-
   /** The error of an agent that diverged from its recording. `did` names what it did, unless output is buffered. */
   #diverged(did: string): RivuletError {
-    const buffered = this.#reorderBuffer?.firstOutput;
-    const got = buffered === undefined ? did : this.#eventsOf(buffered);
+    const got = this.#reorderBuffer?.firstEvents ?? did;
     return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
   }
 
@@ -349,17 +350,11 @@ export class Execution implements Observer<AgentOutput> {
 
   readonly #onTeardownError = (error: unknown): void => this.#warn('the agent threw while it was unsubscribed', error);
 
-  /** The event that completes the message that is open, if one is. */
-  #closing(): Event[] {
-    const events: Event[] = [];
-    closeMessage(this.run, (event) => void events.push(event), this.#services.now);
-    return events;
-  }
-
   #cancelled(): void {
     if (this.#state !== 'cancelling') return;
     this.#state = 'final';
     this.#changeStatus('cancelled');
+    this.#trace?.end(this.#tokens);
   }
 
   #end(error: ErrorBody, thrown?: unknown): void {
@@ -381,7 +376,12 @@ export class Execution implements Observer<AgentOutput> {
     const before = this.#state;
     // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
     if (before !== 'final') this.#state = state;
-    if (before !== 'open') return;
+    if (before === 'open') this.#stopAgent(reason);
+    // The agent of a cancelled run may still work.
+    if (state !== 'cancelling') this.#trace?.end(this.#tokens);
+  }
+
+  #stopAgent(reason: string): void {
     this.#runSignal.close(reason);
     this.#feed?.close();
     this.#awaits?.close();

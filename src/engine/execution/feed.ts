@@ -35,12 +35,14 @@ interface FeedHost {
   readonly recorder: Recorder;
   /** Milliseconds that the run has worked. */
   readonly worked: () => number;
-  /** Runs work outside of any agent's async context. */
+  /** Runs work outside of the async context of the caller. */
   readonly outside: (work: () => void) => void;
   /** Ends the run. */
   readonly fail: (error: unknown) => void;
   /** Records buffered output that is next in the log. */
   readonly recordReordered: () => void;
+  /** The replay is over. */
+  readonly onLive: () => void;
 }
 
 /** Characters of the journal after which the next turn delivers the rest. */
@@ -172,6 +174,7 @@ export class Feed {
     if (this.#closed) return;
     if (replay.live) {
       this.#host.recorder.goLive();
+      this.#host.onLive();
       this.#replyReceiver?.goLive();
       for (const step of [...this.#steps.values()]) step.begin();
       this.#resolveWaiters();

@@ -2,6 +2,7 @@ import type { AgentLog, AgentSession } from '../../core/agent.ts';
 import { fail as failure } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
+import type { Traces } from '../../core/traces.ts';
 import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
@@ -28,6 +29,8 @@ export interface ExecutionServices {
    * because the code that starts a run often belongs to the request of another client, or to the end of another run.
    */
   readonly outside: <T>(work: () => T) => T;
+  /** Undefined without an OpenTelemetry SDK. */
+  readonly traces: Traces | undefined;
 }
 
 /** What one execution has. */

@@ -1,6 +1,7 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
 import { canBecome, fold, isFinal } from '../../core/run-state.ts';
+import { closeMessage } from '../../core/to-events.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
@@ -76,6 +77,13 @@ export class Recorder {
       this.#run = fold(this.#run, event);
       this.log.append(line);
     }
+  }
+
+  /** Makes the event that completes the message that is open, if one is. */
+  closing(): Event[] {
+    const events: Event[] = [];
+    closeMessage(this.#run, (event) => void events.push(event), this.#now);
+    return events;
   }
 
   /** Makes the event of a change of status. Only the final event carries the output and the questions. */

@@ -1,5 +1,8 @@
 import { Observable } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
+import type { ToEvents } from '../../core/to-events.ts';
+import type { Event } from '../../schema/event.ts';
+import type { Recorder } from './recorder.ts';
 
 interface BufferedOutput {
   readonly output: AgentOutput;
@@ -14,6 +17,8 @@ interface BufferedOutput {
  * of one branch keep their order.
  */
 export class ReorderBuffer {
+  readonly #recorder: Recorder;
+  readonly #toEvents: ToEvents;
   #buffered: BufferedOutput[] = [];
   #branch: number | undefined;
   #branches = 0;
@@ -21,9 +26,15 @@ export class ReorderBuffer {
   #burst = 0;
   #bursting = false;
 
-  /** The first buffered output. */
-  get firstOutput(): AgentOutput | undefined {
-    return this.#buffered[0]?.output;
+  constructor(recorder: Recorder, toEvents: ToEvents) {
+    this.#recorder = recorder;
+    this.#toEvents = toEvents;
+  }
+
+  /** The events of the first buffered output. */
+  get firstEvents(): Event[] | undefined {
+    const [first] = this.#buffered;
+    return first && this.#eventsOf(first.output);
   }
 
   get size(): number {
@@ -35,11 +46,8 @@ export class ReorderBuffer {
     return this.#calls > 0;
   }
 
-  /**
-   * Offers an output to `accept`, which returns whether it is next in the log. Otherwise it is buffered, and offered
-   * again later.
-   */
-  offer(output: AgentOutput, accept: (output: AgentOutput) => boolean): void {
+  /** Records an output that is next in the log. Any other is buffered, and tried again later. */
+  offer(output: AgentOutput): void {
     if (!this.#bursting) {
       this.#bursting = true;
       this.#burst += 1;
@@ -49,17 +57,17 @@ export class ReorderBuffer {
     }
     const one: BufferedOutput = { output, branch: this.#branch, burst: this.#burst };
     const behind = this.#buffered.some((held) => isBehind(one, held));
-    if (!behind && accept(output)) this.retry(accept);
+    if (!behind && this.#tryRecord(output)) this.retry();
     else this.#buffered.push(one);
   }
 
-  /** Offers the buffered outputs again. */
-  retry(accept: (output: AgentOutput) => boolean): void {
+  /** Records the buffered outputs that are next in the log. */
+  retry(): void {
     for (let accepted = true; accepted && this.#buffered.length > 0; ) {
       accepted = false;
       const waiting: BufferedOutput[] = [];
       for (const one of this.#buffered) {
-        if (!waiting.some((held) => isBehind(one, held)) && accept(one.output)) accepted = true;
+        if (!waiting.some((held) => isBehind(one, held)) && this.#tryRecord(one.output)) accepted = true;
         else waiting.push(one);
       }
       this.#buffered = waiting;
@@ -89,6 +97,19 @@ export class ReorderBuffer {
         complete: () => subscriber.complete(),
       });
     });
+  }
+
+  #tryRecord(output: AgentOutput): boolean {
+    const events = this.#eventsOf(output);
+    if (!this.#recorder.fits(events)) return false;
+    for (const event of events) this.#recorder.emit(event);
+    return true;
+  }
+
+  #eventsOf(output: AgentOutput): Event[] {
+    const events: Event[] = [];
+    this.#toEvents(this.#recorder.run, output, (event) => void events.push(event));
+    return events;
   }
 }
 

@@ -1,4 +1,7 @@
+import { fail } from '../../core/errors.ts';
+import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
+import type { Limits } from '../limits.ts';
 import type { EndedRun, RunWork } from '../observers.ts';
 import type { Recorder } from './recorder.ts';
 import type { JournalEntry } from './replay.ts';
@@ -35,6 +38,22 @@ export class RunTimes {
     const now = performance.now();
     if (progress !== this.#lastProgress) [this.#lastProgress, this.#lastProgressAt] = [progress, now];
     return now - this.#lastProgressAt;
+  }
+
+  /** The error of a run that has worked for too long. */
+  workError({ runTimeout }: Limits): ErrorBody | undefined {
+    if (runTimeout === 0 || this.#recorder.run.status !== 'in-progress' || this.worked <= runTimeout) return undefined;
+    return fail('run_timeout', runTimeout / 1000).toJSON();
+  }
+
+  /** The error of a run that has emitted nothing, or awaited, for too long. `now` is a date-time. */
+  waitError({ idleTimeout }: Limits, now: string): ErrorBody | undefined {
+    const { status, await_request } = this.#recorder.run;
+    const idle = this.idleFor();
+    if (status === 'in-progress' && idleTimeout > 0 && idle > idleTimeout)
+      return fail('idle_timeout', idleTimeout / 1000).toJSON();
+    const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
+    return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;
   }
 
   /** Called before the status changes. */

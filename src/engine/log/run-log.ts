@@ -18,7 +18,7 @@ type PendingWrite = Mutable<Omit<Write, 'lines' | Lists>> & {
 } & { [List in Lists]?: NonNullable<Write[List]>[number][] };
 
 /** The columns of a run's row that may change without an event. */
-export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts'>>;
+export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts' | 'trace'>>;
 
 /**
  * How a log ends in this process; set once. `final`: its final event is appended. `released`: the run is handed back to

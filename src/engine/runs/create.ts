@@ -4,6 +4,7 @@ import { fail, RivuletError } from '../../core/errors.ts';
 import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.ts';
 import { operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
 import type { RunRow } from '../../core/store.ts';
+import type { TraceHeaders } from '../../core/traces.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
@@ -29,6 +30,8 @@ export interface RunOptions {
   readonly channel?: string;
   /** The caller, which owns the run. Default: the server itself. */
   readonly principal?: Principal;
+  /** The trace context of the request. */
+  readonly trace?: TraceHeaders;
 }
 
 /** The engine's result for a request that creates or resumes a run. */
@@ -54,6 +57,8 @@ interface Plan {
   /** The request's session, if it has one, in which URLs of this server's resources are paths. */
   readonly descriptor: SessionInput | undefined;
   readonly runOptions: RunOptions;
+  /** What the run's span belongs to. */
+  readonly trace: string | null;
 }
 
 /**
@@ -101,7 +106,8 @@ function planOf(
   const owner = ownerOf(runOptions.principal ?? operator);
   const session_id = sessionKey(owner, requestedSession(request));
   const webhook = request.webhook ?? agent.options.webhook;
-  return { agent, input, owner, session_id, if_busy, now, key, webhook, descriptor: undefined, runOptions };
+  const trace = executions.traces?.requested(runOptions.trace, null) ?? null;
+  return { agent, input, owner, session_id, if_busy, now, key, webhook, descriptor: undefined, runOptions, trace };
 }
 
 async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
@@ -198,7 +204,7 @@ function requestedSession({ session_id, session }: RunCreateRequest): string {
 }
 
 const newRow = (
-  { agent: { manifest, options }, input, owner, session_id, now, webhook, runOptions }: Plan,
+  { agent: { manifest, options }, input, owner, session_id, now, webhook, runOptions, trace }: Plan,
   queued: boolean,
 ): RunRow => ({
   run_id: newId(),
@@ -207,7 +213,7 @@ const newRow = (
   owner,
   principal: storedPrincipal(runOptions.principal),
   webhook: webhook === undefined ? null : JSON.stringify(webhook),
-  trace: null,
+  trace,
   epoch: 1,
   status: 'created',
   title: titleOf(input),

@@ -15,6 +15,8 @@ export interface ForwardedReply {
   readonly reply: AwaitResume;
   /** Data that the node commits when it accepts the reply. */
   readonly extras: Extras;
+  /** What the reply's request is in the traces. */
+  readonly trace?: string;
 }
 
 /** Written by that node: the id of the reply that it accepted, of those that were forwarded. */
@@ -36,11 +38,12 @@ export async function forwardReply(
   run: Run,
   reply: AwaitResume,
   extras: Extras,
+  trace: string | null,
 ): Promise<AcceptedRun> {
   const { store, executions } = services;
   const until = performance.now() + executions.limits.requestTimeout;
   const { run_id, last, snapshot } = row;
-  const forwarded: ForwardedReply = { left: newId(), at: snapshot, reply, extras };
+  const forwarded: ForwardedReply = { left: newId(), at: snapshot, reply, extras, ...(trace !== null && { trace }) };
   // The row does not change: it belongs to the other node.
   const [outcome] = await store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(forwarded)] }]);
   if (outcome !== 'taken') throw fail('conflict', run_id);

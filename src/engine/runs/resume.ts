@@ -3,6 +3,7 @@ import { fail } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { Extras, RunRow, Write } from '../../core/store.ts';
+import type { TraceHeaders } from '../../core/traces.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
@@ -23,7 +24,7 @@ export async function resumeRun(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { idempotency_key, channel = 'api', principal }: RunOptions,
+  { idempotency_key, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
@@ -35,7 +36,7 @@ export async function resumeRun(
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    () => resume(services, run_id, input, { asked, key, channel, principal }),
+    () => resume(services, run_id, input, { asked, key, channel, principal, trace }),
   );
 }
 
@@ -45,13 +46,14 @@ interface Asked {
   readonly key: IdempotentRequest | undefined;
   readonly channel: string;
   readonly principal: Principal | undefined;
+  readonly trace: TraceHeaders | undefined;
 }
 
 async function resume(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { asked, key, channel, principal }: Asked,
+  { asked, key, channel, principal, trace }: Asked,
 ): Promise<AcceptedRun> {
   const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
@@ -70,24 +72,32 @@ async function resume(
   const reply = receiveReply(run.await_request, input, channel, now, principal);
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
   const { agent_name, await_request } = run;
-  const accepted = await accept(services, execution, row, run, reply, extras);
+  const accepted = await accept(services, { execution, row, run, reply, extras, trace });
   const asked_at = await_request.message.created_at;
   if (asked_at !== undefined) services.observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
   return accepted;
 }
 
-function accept(
-  services: RunServices,
-  execution: Execution | undefined,
-  row: RunRow,
-  run: Run,
-  reply: AwaitResume,
-  extras: Extras,
-): Promise<AcceptedRun> {
-  if (execution !== undefined) return resumeHere(services, execution, reply, extras);
-  return row.tier === 'durable'
-    ? resumeStored(services, row, run, reply, extras)
-    : forwardReply(services, row, run, reply, extras);
+interface Accepted {
+  readonly execution: Execution | undefined;
+  readonly row: RunRow;
+  readonly run: Run;
+  readonly reply: AwaitResume;
+  readonly extras: Extras;
+  readonly trace: TraceHeaders | undefined;
+}
+
+function accept(services: RunServices, { execution, row, run, reply, extras, trace }: Accepted): Promise<AcceptedRun> {
+  const { traces } = services.executions;
+  if (execution === undefined && row.tier === 'durable') {
+    const next = { ...row, trace: traces?.requested(trace, row.trace) ?? row.trace };
+    return resumeStored(services, next, run, reply, extras);
+  }
+  // The execution knows its last span.
+  const requested = traces?.requested(trace, null) ?? null;
+  return execution === undefined
+    ? forwardReply(services, row, run, reply, extras, requested)
+    : resumeHere(services, execution, reply, extras, requested);
 }
 
 async function resumeHere(
@@ -95,8 +105,9 @@ async function resumeHere(
   execution: Execution,
   reply: AwaitResume,
   extras: Extras,
+  requested: string | null,
 ): Promise<AcceptedRun> {
-  const after = execution.resume(reply, extras);
+  const after = execution.resume(reply, extras, requested);
   const run = JSON.stringify(execution.run);
   await commits.whenDurable(execution.log);
   return { run_id: execution.run.run_id, run, after };

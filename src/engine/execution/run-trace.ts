@@ -1,0 +1,85 @@
+import { sessionIdOf } from '../../core/principal.ts';
+import { isFinal } from '../../core/run-state.ts';
+import type { ExecutionEnd, ExecutionSpan, Traces } from '../../core/traces.ts';
+import type { AgentManifest } from '../../schema/agent.ts';
+import type { Message } from '../../schema/message.ts';
+import type { RunStatus } from '../../schema/run.ts';
+import type { Recorder } from './recorder.ts';
+
+/** The span of an execution, which follows the status of its run. */
+export class RunTrace {
+  readonly span: ExecutionSpan;
+  readonly #recorder: Recorder;
+  /** Of the span. */
+  #began = performance.now();
+  #requested: string | null = null;
+  /** The span has ended, because the run awaits. */
+  #awaits = false;
+
+  /** Undefined where nothing is traced. */
+  static begin(
+    traces: Traces | undefined,
+    manifest: AgentManifest,
+    input: readonly Message[],
+    recorder: Recorder,
+  ): RunTrace | undefined {
+    return traces && new RunTrace(traces, manifest, input, recorder);
+  }
+
+  private constructor(traces: Traces, manifest: AgentManifest, input: readonly Message[], recorder: Recorder) {
+    const { run_id, session_id, epoch, attempts, trace } = recorder.log.row;
+    this.#recorder = recorder;
+    this.span = traces.begin({
+      manifest,
+      run_id,
+      session_id: sessionIdOf(session_id),
+      epoch,
+      attempts,
+      trace,
+      input,
+    });
+    this.#keep();
+  }
+
+  /** What the request of a reply belongs to, before the reply changes the status; null after it. */
+  onReply(requested: string | null): void {
+    this.#requested = requested;
+  }
+
+  /** The run has this status now. In a replay it had it before. */
+  onStatus(status: RunStatus): void {
+    if (this.#recorder.replay !== undefined) return;
+    if (status === 'awaiting') {
+      this.#awaits = true;
+      this.span.suspend(this.#state(undefined));
+    } else if (status === 'in-progress' && this.#awaits) {
+      this.#awaits = false;
+      this.#began = performance.now();
+      this.span.resume(this.#requested);
+      this.#keep();
+    }
+  }
+
+  /** The execution is over: its run is final, or leaves this process. */
+  end(tokens: number | undefined): void {
+    this.span.end(this.#state(tokens ?? this.#recorder.parts));
+  }
+
+  #state(tokens: number | undefined): ExecutionEnd {
+    const { run, firstPartAt } = this.#recorder;
+    return {
+      status: run.status,
+      error: run.error,
+      tokens: isFinal(run.status) ? tokens : undefined,
+      firstPart:
+        firstPartAt !== undefined && firstPartAt > this.#began ? (firstPartAt - this.#began) / 1000 : undefined,
+      output: run.output,
+    };
+  }
+
+  // Only a durable run has a next execution. The change goes with the next commit, which the status causes as well.
+  #keep(): void {
+    const { log } = this.#recorder;
+    if (log.row.tier === 'durable') log.change({ trace: this.span.kept });
+  }
+}

@@ -1,0 +1,46 @@
+import type { Message } from '../schema/message.ts';
+
+/** Characters of JSON in one attribute. */
+const maxContent = 8 * 1024;
+/** What JSON adds to each message and each part, at most. */
+const overhead = 96;
+
+/** Whether spans carry messages: off by default, because messages may hold personal data. */
+export function capturesContent(env: NodeJS.ProcessEnv): boolean {
+  const value = env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toUpperCase();
+  return value === 'SPAN_ONLY' || value === 'SPAN_AND_EVENT';
+}
+
+/**
+ * Messages in the form of the GenAI conventions, as JSON. Texts are cut, and later parts left out, so that it stays
+ * within the limit and can be parsed.
+ */
+export function contentOf(messages: readonly Message[]): string {
+  let left = maxContent;
+  const roles: object[] = [];
+  for (const { role, parts } of messages) {
+    const shown: object[] = [];
+    left -= overhead;
+    for (const { content_type = 'text/plain', content, content_encoding = 'plain', content_url } of parts) {
+      left -= overhead;
+      if (left <= 0) break;
+      const isText = content !== undefined && content_encoding === 'plain' && content_type.startsWith('text/');
+      const text = cutTo((isText ? content : content_url) ?? '', left);
+      left -= JSON.stringify(text).length;
+      if (isText) shown.push({ type: 'text', content: text });
+      else if (content_url !== undefined) shown.push({ type: 'uri', mime_type: content_type, uri: text });
+      // Files would fill the attribute.
+      else shown.push({ type: 'blob', mime_type: content_type });
+    }
+    if (shown.length > 0) roles.push({ role: role === 'user' ? role : 'assistant', parts: shown });
+    if (left <= 0) break;
+  }
+  return JSON.stringify(roles);
+}
+
+/** The beginning of a text. Quotes and control characters take more room in JSON: such a text is cut shorter. */
+function cutTo(text: string, most: number): string {
+  let end = Math.min(text.length, most);
+  while (end > 0 && JSON.stringify(text.slice(0, end)).length > most + 2) end = Math.floor(end / 2);
+  return text.slice(0, end);
+}

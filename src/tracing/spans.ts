@@ -1,0 +1,223 @@
+import type * as Otel from '@opentelemetry/api';
+import type {
+  AgentSpan,
+  CallSpan,
+  ExecutionEnd,
+  ExecutionSpan,
+  TracedExecution,
+  WorkEnd,
+  WorkSpan,
+} from '../core/traces.ts';
+import type { AgentManifest } from '../schema/agent.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import { contentOf } from './content.ts';
+import { errorType, genAi, rivulet } from './conventions.ts';
+import { CurrentSpan } from './current-span.ts';
+import { formatKept, type KeptTrace, parseKept, spanContextOf, traceparentOf } from './kept-trace.ts';
+
+/** What all spans share. */
+export interface SpanTools {
+  readonly api: typeof Otel;
+  readonly tracer: Otel.Tracer;
+  readonly duration: Otel.Histogram;
+  /** Whether spans carry messages. */
+  readonly content: boolean;
+}
+
+/** What a span belongs to. */
+interface Origin {
+  readonly parent: Otel.Context;
+  readonly links: Otel.Link[];
+}
+
+/** Characters of an agent's description in its spans. */
+const maxDescription = 1_000;
+
+/** Sets the error of failed work. Returns its low-cardinality name. */
+function setError(span: Otel.Span, { api }: SpanTools, error: ErrorBody | undefined): string {
+  const { code, data, message } = error ?? { code: 'server_error', message: '' };
+  const type = [data?.reason, data?.code].find((one) => typeof one === 'string') ?? code;
+  span.setAttribute(errorType, String(type));
+  span.setStatus({ code: api.SpanStatusCode.ERROR, message });
+  return String(type);
+}
+
+class StepSpan implements WorkSpan {
+  readonly #tools: SpanTools;
+  readonly #span: Otel.Span;
+  readonly #context: Otel.Context;
+
+  constructor(tools: SpanTools, name: string, parent: Otel.Context) {
+    this.#tools = tools;
+    this.#span = tools.tracer.startSpan(`rivulet.step ${name}`, {}, parent);
+    this.#context = tools.api.trace.setSpan(parent, this.#span);
+  }
+
+  within<T>(work: () => T): T {
+    return this.#tools.api.context.with(this.#context, work);
+  }
+
+  end({ outcome, error }: WorkEnd): void {
+    this.#span.setAttribute(rivulet.outcome, outcome);
+    if (outcome === 'failed') setError(this.#span, this.#tools, error);
+    this.#span.end();
+  }
+}
+
+/** `invoke_agent` of a run's own agent, or of one that it called. */
+abstract class InvokedAgent implements AgentSpan {
+  protected readonly tools: SpanTools;
+  protected readonly current: CurrentSpan;
+  readonly #name: string;
+  readonly #attributes: Otel.Attributes;
+  readonly #context: Otel.Context;
+  readonly #calls = new Set<CalledAgent>();
+  #began = performance.now();
+  #open = true;
+
+  constructor(tools: SpanTools, manifest: AgentManifest, more: Otel.Attributes, origin: Origin) {
+    const { name, description } = manifest;
+    this.tools = tools;
+    this.#name = name;
+    this.#attributes = {
+      [genAi.operation]: 'invoke_agent',
+      [genAi.provider]: 'rivulet',
+      [genAi.agentName]: name,
+      [genAi.agentId]: name,
+      [genAi.agentDescription]: description.slice(0, maxDescription),
+      ...more,
+    };
+    this.current = new CurrentSpan(this.#startSpan(origin));
+    // Of the trace alone: the baggage of a request is not for the agent's requests.
+    this.#context = tools.api.trace.setSpan(tools.api.ROOT_CONTEXT, this.current);
+  }
+
+  protected get open(): boolean {
+    return this.#open;
+  }
+
+  within<T>(work: () => T): T {
+    return this.tools.api.context.with(this.#context, work);
+  }
+
+  headers(): Record<string, string> {
+    const headers: Record<string, string> = {};
+    this.tools.api.propagation.inject(this.#context, headers);
+    return headers;
+  }
+
+  step(name: string): WorkSpan {
+    return new StepSpan(this.tools, name, this.#context);
+  }
+
+  call(manifest: AgentManifest): CallSpan {
+    const called = new CalledAgent(this.tools, manifest, this.#context, (ended) => void this.#calls.delete(ended));
+    this.#calls.add(called);
+    return called;
+  }
+
+  protected suspendCalls(): void {
+    for (const called of this.#calls) called.suspend();
+  }
+
+  /** Begins the next span, which links to the one before. */
+  protected restart({ parent, links }: Origin): void {
+    this.#began = performance.now();
+    this.current.span = this.#startSpan({ parent, links: [{ context: this.current.spanContext() }, ...links] });
+    this.#open = true;
+    for (const called of this.#calls) called.resume(this.#context);
+  }
+
+  protected endSpan(failed: boolean, error: ErrorBody | undefined): void {
+    if (!this.#open) return;
+    this.#open = false;
+    const { span } = this.current;
+    const type = failed ? setError(span, this.tools, error) : undefined;
+    this.tools.duration.record((performance.now() - this.#began) / 1000, {
+      [genAi.operation]: 'invoke_agent',
+      [genAi.provider]: 'rivulet',
+      [genAi.agentName]: this.#name,
+      ...(type !== undefined && { [errorType]: type }),
+    });
+    span.end();
+  }
+
+  #startSpan({ parent, links }: Origin): Otel.Span {
+    return this.tools.tracer.startSpan(`invoke_agent ${this.#name}`, { attributes: this.#attributes, links }, parent);
+  }
+}
+
+class CalledAgent extends InvokedAgent implements CallSpan {
+  readonly #onEnd: (ended: CalledAgent) => void;
+
+  constructor(tools: SpanTools, manifest: AgentManifest, parent: Otel.Context, onEnd: (ended: CalledAgent) => void) {
+    super(tools, manifest, {}, { parent, links: [] });
+    this.#onEnd = onEnd;
+  }
+
+  suspend(): void {
+    this.suspendCalls();
+    this.current.span.setAttribute(rivulet.outcome, 'awaiting');
+    this.endSpan(false, undefined);
+  }
+
+  resume(parent: Otel.Context): void {
+    this.restart({ parent, links: [] });
+  }
+
+  end({ outcome, error }: WorkEnd): void {
+    this.#onEnd(this);
+    if (this.open) this.current.span.setAttribute(rivulet.outcome, outcome);
+    this.endSpan(outcome === 'failed', error);
+  }
+}
+
+/** `invoke_agent` of a run's own agent: a span for each stretch between two awaits. */
+export class InvokedRun extends InvokedAgent implements ExecutionSpan {
+  constructor(tools: SpanTools, execution: TracedExecution) {
+    const { manifest, run_id, session_id, epoch, attempts, trace, input } = execution;
+    const attributes: Otel.Attributes = {
+      [genAi.conversation]: session_id,
+      [rivulet.run]: run_id,
+      [rivulet.epoch]: epoch,
+      [rivulet.attempt]: attempts,
+    };
+    super(tools, manifest, attributes, originOf(tools, parseKept(trace)));
+    if (tools.content) this.current.setAttribute(genAi.inputMessages, contentOf(input));
+  }
+
+  get kept(): string | null {
+    return formatKept({ links: [traceparentOf(this.current.spanContext())] });
+  }
+
+  suspend(end: ExecutionEnd): void {
+    this.suspendCalls();
+    this.end(end);
+  }
+
+  resume(requested: string | null): void {
+    if (!this.open) this.restart(originOf(this.tools, parseKept(requested)));
+  }
+
+  end({ status, error, tokens, firstPart, output }: ExecutionEnd): void {
+    if (!this.open) return;
+    const { current } = this;
+    current.setAttribute(rivulet.status, status);
+    if (tokens !== undefined) current.setAttribute(genAi.outputTokens, tokens);
+    if (firstPart !== undefined) current.setAttribute(genAi.firstChunk, firstPart);
+    if (this.tools.content) current.setAttribute(genAi.outputMessages, contentOf(output));
+    this.endSpan(error !== undefined, error);
+  }
+}
+
+function originOf({ api }: SpanTools, { parent, state, links = [] }: KeptTrace): Origin {
+  const context = spanContextOf(parent);
+  const traceState = state === undefined ? undefined : api.createTraceState(state);
+  return {
+    parent:
+      context === undefined
+        ? api.ROOT_CONTEXT
+        : api.trace.setSpanContext(api.ROOT_CONTEXT, { ...context, ...(traceState && { traceState }) }),
+    links: links.flatMap((link) => spanContextOf(link) ?? []).map((linked) => ({ context: linked })),
+  };
+}
