@@ -49,6 +49,17 @@ export const errorTable = {
     (origin: string) =>
       `Pages of ${cut(origin, 300)} may not call this server; start it with --allow-origin (allowedOrigins) and the page's origin.`,
   ),
+  unauthenticated: row(
+    401,
+    'invalid_input',
+    (problem: string) => `${problem}; send a key or token of this server as Authorization: Bearer.`,
+  ),
+  ticket_refused: row(
+    401,
+    'invalid_input',
+    () =>
+      'The ticket has expired, or it is for the events of another run; get a new one with POST /runs/{run_id}/stream-ticket.',
+  ),
   scope_missing: row(
     403,
     'invalid_input',
@@ -176,6 +187,11 @@ export const errorTable = {
     503,
     'server_error',
     (limit: number) => `${limit} streams are open, which is the limit of this server; try again soon.`,
+  ),
+  auth_unavailable: row(
+    503,
+    'server_error',
+    () => 'The server cannot verify credentials at the moment; try again soon.',
   ),
   store_unavailable: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
   node_unresponsive: row(
