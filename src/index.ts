@@ -34,6 +34,7 @@ export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts'
 export { AgentError } from './core/errors.ts';
 export type { HasText } from './core/parts.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
+export type { Principal, Scope } from './core/principal.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transcriptOf, transitions } from './core/run-state.ts';
 export type {
   AgentFigures,
@@ -57,6 +58,9 @@ export type { Limits } from './engine/limits.ts';
 export type { Hosted } from './engine/registry.ts';
 export { Registry } from './engine/registry.ts';
 export type { NameOptions } from './http/allowed-origins.ts';
+export type { Authenticate, AuthOptions, AuthRequest } from './http/auth/credentials.ts';
+export type { JwtOptions } from './http/auth/jwt.ts';
+export type { KeyRecord } from './http/auth/key-records.ts';
 export type { ConnectionLimits, HttpLimits } from './http/limits.ts';
 export type { ForeignOptions } from './http/remote-fetch.ts';
 export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';

@@ -13,6 +13,8 @@ import { fail } from './core/errors.ts';
 import { compile } from './core/validate.ts';
 import type { Engine } from './engine/engine.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
+import { authenticate } from './http/auth/authenticate.ts';
+import type { AuthOptions } from './http/auth/credentials.ts';
 import { acceptJson } from './http/body.ts';
 import { identifyCallers } from './http/caller.ts';
 import { Connections } from './http/connections.ts';
@@ -30,6 +32,7 @@ import { agentRoutes } from './protocols/acp/agents.ts';
 import { principalRoutes } from './protocols/acp/principals.ts';
 import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts';
 import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
+import { streamTicketRoutes } from './protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from './protocols/acp/webhooks.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 import { HealthResponse } from './schema/api.ts';
@@ -38,6 +41,8 @@ import { version } from './version.ts';
 
 /** How a runtime is served. */
 export interface ServingOptions extends Partial<HttpLimits>, Omit<NameOptions, 'publicUrl'> {
+  /** How callers are authenticated. Default: not at all, every caller is the operator. */
+  readonly auth?: AuthOptions;
   /** Serve `/openapi.json` and `/docs`. Default true. */
   readonly docs?: boolean;
   /** Serve the playground at `/`. Default true. */
@@ -92,7 +97,8 @@ async function host(
   app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
-  const access = identifyCallers(app, engine, false);
+  const access = identifyCallers(app, engine, options.auth !== undefined);
+  const tickets = authenticate(app, options.auth, publicUrl);
   const monitor = new StreamMonitor(http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor });
   const responder = new Responder({ monitor, retry: http.retry });
@@ -111,7 +117,7 @@ async function host(
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) {
     const agents = registry.list().map(({ manifest }) => manifest.name);
-    await serveOpenApi(app, { version: version(), publicUrl, agents });
+    await serveOpenApi(app, { version: version(), publicUrl, secured: options.auth !== undefined, agents });
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   await app.register(healthRoutes, { engine });
@@ -119,6 +125,7 @@ async function host(
   await app.register(runRoutes, { access, responder, base });
   await app.register(storedRunRoutes, { access, responder });
   await app.register(eventRoutes, { access, responder });
+  await app.register(streamTicketRoutes, { access, tickets, base });
   await app.register(sessionRoutes, { access });
   await app.register(resourceRoutes, { access });
   await app.register(principalRoutes, { access });
@@ -231,6 +238,7 @@ const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, 
   app.get(
     '/health',
     {
+      config: { open: true },
       schema: {
         operationId: 'getHealth',
         summary: 'Liveness check',
@@ -244,6 +252,7 @@ const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, 
   app.get(
     '/ready',
     {
+      config: { open: true },
       schema: {
         operationId: 'getReadiness',
         summary: 'Readiness check',

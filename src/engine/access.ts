@@ -56,6 +56,11 @@ export class Access {
     return this.#engine.cancel(run_id);
   }
 
+  /** Checks that the principal may read a run. @throws RivuletError `run_unknown`, `log_removed` */
+  check(run_id: string): Promise<void> {
+    return this.#engine.checkOwner(run_id, (owner) => mayAccess(this.principal, owner));
+  }
+
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   async details(run_id: string): Promise<string> {
     await this.#checkRun(run_id);

@@ -31,6 +31,9 @@ export const descriptions: Readonly<Record<string, string>> = {
   listRunEvents:
     'With `Accept: text/event-stream`, answers the events after the cursor and then each new one, until the run is ' +
     'final. Otherwise answers the events so far as JSON. The id of an event is its number: 1, 2, 3 and so on.',
+  createStreamTicket:
+    'An EventSource sends no headers, so its address has a ticket: a permission to read the events of this run for 15 ' +
+    'minutes. Ask again for a new one.',
   deleteRun: 'Deletes a final run, its events and its messages. A run that is not final answers 409; cancel it first.',
   getSession: 'Answers the URLs of its messages and of its state, oldest message first.',
   getSessionAlias: 'The same as `/sessions/{session_id}`, at the path that the published ACP clients use.',

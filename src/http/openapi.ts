@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { ErrorBody } from '../schema/error.ts';
 import { formats } from '../schema/formats.ts';
 import { feedExample, requestExamples, schemaExamples, streamExample } from './openapi-examples.ts';
@@ -11,6 +11,8 @@ export interface OpenApiOptions {
   readonly version: string;
   /** Base URL of the API; undefined where it is the one that a request used. */
   readonly publicUrl: string | undefined;
+  /** Whether callers are authenticated. */
+  readonly secured: boolean;
   /** Names of the agents of this server, for the example requests. */
   readonly agents: readonly string[];
 }
@@ -18,7 +20,7 @@ export interface OpenApiOptions {
 /** Serves OpenAPI 3.1 at `/openapi.json`, from the schemas of the routes that are registered later. */
 export async function serveOpenApi(
   app: FastifyInstance,
-  { version, publicUrl, agents }: OpenApiOptions,
+  { version, publicUrl, secured, agents }: OpenApiOptions,
 ): Promise<void> {
   // Imported only where needed: the import takes a fifth of the start.
   const { default: swagger } = await import('@fastify/swagger');
@@ -36,18 +38,33 @@ export async function serveOpenApi(
       // Only for the plugin, which removes the prefix from the paths.
       servers: [{ url: app.prefix || '/' }],
       tags,
+      ...(secured && { components: { securitySchemes } }),
     },
     // The plugin would replace each `$id` with a name like def-0.
-    transform: ({ schema, url }) => ({ schema: named(withError(schema)), url }),
+    transform: ({ schema, url, route }) => ({
+      schema: { ...named(withError(schema)), ...(secured && securityOf(route)) },
+      url,
+    }),
     transformObject: (document) =>
       'openapiObject' in document ? complete(hoist(document.openapiObject), agents) : document.swaggerObject,
   });
-  app.get('/openapi.json', { schema: { hide: true } }, ({ protocol, host }) => ({
+  app.get('/openapi.json', { config: { open: true }, schema: { hide: true } }, ({ protocol, host }) => ({
     ...app.swagger(),
     // Absolute: a generated client appends its paths, and curl has no other address.
     servers: [{ url: publicUrl ?? `${protocol}://${host}${app.prefix}`, description: 'this server' }],
   }));
 }
+
+const securitySchemes = {
+  token: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'an API key or a JWT; the calls list the scopes that they need',
+  },
+} as const;
+
+/** The scopes that a call needs; none for a route that answers everybody. */
+const securityOf = ({ config }: RouteOptions) => ({ security: config?.scope ? [{ token: [config.scope] }] : [] });
 
 /** Adds the error response that any call may have (413, 429, 500, 503). */
 function withError(schema: FastifySchema): FastifySchema {

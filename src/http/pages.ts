@@ -24,7 +24,8 @@ interface File {
   readonly gzipped: Buffer;
 }
 
-const schema = { hide: true };
+// A browser loads pages without credentials; what they show, they ask for with a token.
+const route = { config: { open: true }, schema: { hide: true } } as const;
 
 interface Pages {
   /** The prefix as clients see it. */
@@ -51,9 +52,7 @@ export async function servePages(app: FastifyInstance, { base, playground, docs 
     const file = once(() => read(`assets/${name}`));
     // The file names have a hash of the content.
     const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' };
-    app.get(`/assets/${name}`, { schema }, async (request, reply) =>
-      send(request, reply.headers(headers), await file()),
-    );
+    app.get(`/assets/${name}`, route, async (request, reply) => send(request, reply.headers(headers), await file()));
   }
 }
 
@@ -71,7 +70,7 @@ function servePage(app: FastifyInstance, { base, path, file: name, policy }: Pag
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-cache',
   };
-  app.get(path, { schema }, async (request, reply) => {
+  app.get(path, route, async (request, reply) => {
     const asked = request.url.split('?', 1)[0] ?? '';
     if (asked.endsWith('/') === path.endsWith('/')) return send(request, reply.headers(headers), await file());
     // The router also matches `GET *` with the route of `/`.

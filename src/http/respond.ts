@@ -65,15 +65,23 @@ export class Responder {
 
   /**
    * Pipes a run stream. Answers 204 for a final run without events after the cursor. That status stops an EventSource,
-   * which reconnects after the end of any stream.
+   * which reconnects after the end of any stream. A reader that only watches does not count for `On-Disconnect`: by
+   * leaving, the holder of a stream ticket would cancel the run.
    */
-  async stream(reply: FastifyReply, access: Access, run_id: string, options: CursorOptions): Promise<FastifyReply> {
+  async stream(
+    reply: FastifyReply,
+    access: Access,
+    run_id: string,
+    options: CursorOptions,
+    onlyWatches = false,
+  ): Promise<FastifyReply> {
     const cursor = (await access.stream(run_id, options)).cursor();
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();
     }
-    sendStream(reply, cursor, framesOf, this.#streams, await access.connectReader(run_id));
+    const leave = onlyWatches ? () => {} : await access.connectReader(run_id);
+    sendStream(reply, cursor, framesOf, this.#streams, leave);
     return reply;
   }
 

@@ -3,7 +3,7 @@ import { AgentManifest } from './agent.ts';
 import { Event } from './event.ts';
 import { MessageInput } from './message.ts';
 import { AwaitResumeInput, RunMode, RunStatus, RunSummary } from './run.ts';
-import { Uuid } from './scalars.ts';
+import { DateTime, Uuid } from './scalars.ts';
 import { SessionInput } from './session.ts';
 import { Webhook } from './webhook.ts';
 
@@ -129,6 +129,7 @@ export const EventsQuery = Type.Object({
   after: Type.Optional(
     Type.String({ description: 'id of the last event that the client has; the header Last-Event-ID overrides it' }),
   ),
+  ticket: Type.Optional(Type.String({ description: 'a stream ticket, instead of a key or token' })),
 });
 export type EventsQuery = Static<typeof EventsQuery>;
 
@@ -137,6 +138,22 @@ export const RunEventsResponse = Type.Object(
   { $id: 'RunEventsResponse', description: 'the events after the cursor, oldest first' },
 );
 export type RunEventsResponse = Static<typeof RunEventsResponse>;
+
+export const StreamTicketQuery = Type.Object({
+  cookie: Type.Optional(
+    Type.Boolean({ default: false, description: 'true: the ticket comes as a cookie, and the address has none' }),
+  ),
+});
+export type StreamTicketQuery = Static<typeof StreamTicketQuery>;
+
+export const StreamTicketResponse = Type.Object(
+  {
+    url: Type.String({ description: 'address of the events for an EventSource, relative to the server' }),
+    expires_at: DateTime,
+  },
+  { $id: 'StreamTicket', description: 'a permission to read the events of one run' },
+);
+export type StreamTicketResponse = Static<typeof StreamTicketResponse>;
 
 export const SessionParams = Type.Object({ session_id: Uuid });
 export type SessionParams = Static<typeof SessionParams>;

@@ -61,6 +61,7 @@ describe('the OpenAPI document', () => {
       'post /runs',
       'post /runs/{run_id}',
       'post /runs/{run_id}/cancel',
+      'post /runs/{run_id}/stream-ticket',
     ]);
   });
 
@@ -74,6 +75,7 @@ describe('the OpenAPI document', () => {
     expect(ids.sort()).toEqual([
       'cancelRun',
       'createRun',
+      'createStreamTicket',
       'deleteRun',
       'deleteSession',
       'erasePrincipal',

@@ -9,6 +9,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = asyn
   app.get(
     '/ping',
     {
+      config: { open: true },
       schema: {
         operationId: 'ping',
         summary: 'Ping',
@@ -22,6 +23,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = asyn
   app.get(
     '/agents',
     {
+      config: { scope: 'agents:read' },
       schema: {
         operationId: 'listAgents',
         summary: 'List agents',
@@ -39,6 +41,7 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = asyn
   app.get(
     '/agents/:name',
     {
+      config: { scope: 'agents:read' },
       schema: {
         operationId: 'getAgent',
         summary: 'Read the manifest of an agent',

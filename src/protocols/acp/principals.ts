@@ -8,6 +8,7 @@ export const principalRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = 
   app.delete(
     '/principals/me/data',
     {
+      config: { scope: 'sessions:write' },
       schema: {
         operationId: 'erasePrincipal',
         summary: 'Erase all runs, sessions and other data of the caller',

@@ -38,7 +38,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
   app.post(
     '/runs',
     {
-      config: { createsRuns: true },
+      config: { scope: 'runs:write', createsRuns: true },
       schema: {
         operationId: 'createRun',
         summary: 'Run an agent',
@@ -61,6 +61,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
   app.post(
     '/runs/:run_id',
     {
+      config: { scope: 'runs:write' },
       schema: {
         operationId: 'resumeRun',
         summary: 'Reply to an awaiting run',
@@ -83,6 +84,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
   app.post(
     '/runs/:run_id/cancel',
     {
+      config: { scope: 'runs:write' },
       schema: {
         operationId: 'cancelRun',
         summary: 'Cancel a run',
@@ -129,6 +131,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
   app.get(
     '/runs',
     {
+      config: { scope: 'runs:read' },
       schema: {
         operationId: 'listRuns',
         summary: 'List or watch runs, newest first',
@@ -154,6 +157,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
   app.get(
     '/runs/:run_id',
     {
+      config: { scope: 'runs:read' },
       schema: {
         operationId: 'getRun',
         summary: 'Read a run',
@@ -168,6 +172,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
   app.delete(
     '/runs/:run_id',
     {
+      config: { scope: 'runs:write' },
       schema: {
         operationId: 'deleteRun',
         summary: 'Delete a run',
@@ -198,6 +203,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
     {
       // A HEAD request for a live stream would never end.
       exposeHeadRoute: false,
+      config: { scope: 'runs:read', ticket: true },
       schema: {
         operationId: 'listRunEvents',
         summary: 'Read or follow the events of a run',
@@ -216,7 +222,9 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
     async (request, reply) => {
       const run_id = request.params.run_id.toLowerCase();
       const after = cursorOf(request, request.query.after);
-      if (wantsStream(request)) return responder.stream(reply, access(request), run_id, { after, until: 'final' });
+      if (wantsStream(request)) {
+        return responder.stream(reply, access(request), run_id, { after, until: 'final' }, request.hasTicket);
+      }
       return responder.list(reply, access(request), run_id, after);
     },
   );

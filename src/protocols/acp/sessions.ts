@@ -14,6 +14,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = as
     app.get(
       url,
       {
+        config: { scope: 'sessions:read' },
         schema: {
           operationId,
           summary,
@@ -30,6 +31,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = as
   app.delete(
     '/sessions/:session_id',
     {
+      config: { scope: 'sessions:write' },
       schema: {
         operationId: 'deleteSession',
         summary: 'Delete a session',
@@ -56,6 +58,7 @@ export const resourceRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = a
   app.get(
     '/resources/:resource_id',
     {
+      config: { scope: 'sessions:read' },
       schema: {
         operationId: 'getResource',
         summary: 'Read a stored message or state',

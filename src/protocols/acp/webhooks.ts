@@ -24,6 +24,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
   app.get(
     '/deliveries',
     {
+      config: { scope: 'runs:read' },
       schema: {
         operationId: 'listDeliveries',
         summary: 'List webhooks, newest first',
@@ -47,6 +48,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
   app.get(
     '/runs/:run_id/deliveries',
     {
+      config: { scope: 'runs:read' },
       schema: {
         operationId: 'listRunDeliveries',
         summary: 'List the webhooks of a run, newest first',
@@ -64,6 +66,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
   app.post(
     '/deliveries/:delivery_id/replay',
     {
+      config: { scope: 'runs:write' },
       schema: {
         operationId: 'replayDelivery',
         summary: 'Send a webhook again',
@@ -81,6 +84,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
   app.get(
     '/webhooks/secret',
     {
+      config: { scope: 'runs:write' },
       schema: {
         operationId: 'getWebhookSecret',
         summary: 'Read the secret of the webhooks to a URL',

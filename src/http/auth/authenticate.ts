@@ -1,0 +1,161 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fail, RivuletError } from '../../core/errors.ts';
+import { hasScope, type Scope } from '../../core/principal.ts';
+import { challenge, type Resource, serveMetadata } from './challenge.ts';
+import { type AuthOptions, type Verdict, Verifier } from './credentials.ts';
+import { FailedAttempts } from './failed-attempts.ts';
+import { StreamTickets } from './stream-ticket.ts';
+import { cookieTicketOf, queryTicketOf } from './ticket-transport.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a principal needs to call the route. */
+    scope?: Scope;
+    /** The route answers everybody. */
+    open?: true;
+    /** The route reads the events of the run `:run_id`, which a stream ticket allows as well. */
+    ticket?: true;
+  }
+  interface FastifyRequest {
+    /** Whether a stream ticket authenticated the request: its reader may not change the run, not even by leaving. */
+    hasTicket: boolean;
+  }
+}
+
+/** Fails the start for a route that does not declare who may call it. */
+export function requireAccess(app: FastifyInstance): void {
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (config?.scope !== undefined || config?.open) return;
+    throw new Error(`${method} ${url}: expected config: { scope: 'runs:read' } or config: { open: true }; got neither`);
+  });
+}
+
+/**
+ * Authenticates every request of the routes that are registered later, before its body is read. Returns what makes
+ * stream tickets; undefined where authentication is off.
+ * @throws Error that names a wrong option or file
+ */
+export function authenticate(
+  app: FastifyInstance,
+  options: AuthOptions | undefined,
+  publicUrl: string | undefined,
+): StreamTickets | undefined {
+  requireAccess(app);
+  app.decorateRequest('hasTicket', false);
+  if (options === undefined) return undefined;
+  const { keys, keyFile, jwt, authenticate: own, ticketSecrets } = options;
+  if ([keys, keyFile, jwt, own].every((scheme) => scheme === undefined)) {
+    throw new Error('auth: expected keys, keyFile, jwt or authenticate; got none');
+  }
+  const resource: Resource = { publicUrl, prefix: app.prefix, issuer: jwt?.issuer };
+  const failures = new FailedAttempts();
+  const verifier = new Verifier(options, {
+    warn: (fields, message) => app.log.error(fields, message),
+    isLimited: (ip) => failures.waitOf(ip) !== undefined,
+  });
+  app.addHook('onClose', async () => verifier.close());
+  const tickets = new StreamTickets(ticketSecrets);
+  const gate = new Gate({ verifier, tickets, failures, resource });
+  app.addHook('onRequest', (request, reply, next) => {
+    const passed = gate.check(request, reply);
+    // Without a wait where there is none: most requests have a key, or a token that is known.
+    if (passed instanceof Promise) passed.then((isIn) => isIn && next(), next);
+    else if (passed) next();
+  });
+  if (jwt !== undefined) serveMetadata(app, resource);
+  return tickets;
+}
+
+interface GateParts {
+  readonly verifier: Verifier;
+  readonly tickets: StreamTickets;
+  readonly failures: FailedAttempts;
+  readonly resource: Resource;
+}
+
+/** Lets requests in: true; or false, where the connection was broken instead. Refusals are thrown. */
+class Gate {
+  readonly #parts: GateParts;
+
+  constructor(parts: GateParts) {
+    this.#parts = parts;
+  }
+
+  check(request: FastifyRequest, reply: FastifyReply): boolean | Promise<boolean> {
+    const { config } = request.routeOptions;
+    if (config.open || request.method === 'OPTIONS') return true;
+    const { authorization, 'x-api-key': key } = request.headers;
+    if (config.ticket && authorization === undefined && key === undefined) {
+      const inQuery = queryTicketOf(request);
+      const ticket = inQuery ?? cookieTicketOf(request);
+      if (ticket !== undefined) return this.#checkTicket(request, reply, ticket, inQuery === undefined);
+    }
+    const { headers, method, url, ip } = request;
+    try {
+      const verdict = this.#parts.verifier.verify({ headers, method, url, ip });
+      if (!(verdict instanceof Promise)) return this.#settle(request, reply, verdict);
+      return verdict
+        .catch((error) => this.#undecided(request, reply, error))
+        .then((v) => this.#settle(request, reply, v));
+    } catch (error) {
+      return this.#settle(request, reply, this.#undecided(request, reply, error));
+    }
+  }
+
+  #checkTicket(request: FastifyRequest, reply: FastifyReply, text: string, isCookie: boolean): boolean {
+    const ticket = this.#parts.tickets.read(text);
+    const run_id: unknown = Reflect.get(Object(request.params), 'run_id');
+    if (ticket !== undefined && typeof run_id === 'string' && ticket.run_id === run_id.toLowerCase()) {
+      request.principal = ticket.principal;
+      request.hasTicket = true;
+      return true;
+    }
+    this.#parts.failures.add(request.ip);
+    // An EventSource ends at a 401, so that its page can ask for another ticket, which has another address. A cookie
+    // can be renewed under the same address: there the connection breaks, and the EventSource reconnects.
+    if (!isCookie) throw this.#refusal(request, reply, fail('ticket_refused'));
+    reply.hijack();
+    request.raw.destroy();
+    return false;
+  }
+
+  #settle(request: FastifyRequest, reply: FastifyReply, verdict: Verdict): true {
+    const { scope } = request.routeOptions.config;
+    if (verdict === 'absent') {
+      reply.header('WWW-Authenticate', challenge(request, this.#parts.resource, { scope }));
+      throw fail('unauthenticated', 'The request has no credentials');
+    }
+    if (verdict === undefined) {
+      this.#parts.failures.add(request.ip);
+      throw this.#refusal(request, reply, fail('unauthenticated', 'The credentials are wrong, or have expired'));
+    }
+    // A path without a route has no scope.
+    if (scope !== undefined && !hasScope(verdict, scope)) {
+      const problem = { error: 'insufficient_scope', scope } as const;
+      reply.header('WWW-Authenticate', challenge(request, this.#parts.resource, problem));
+      throw fail('scope_missing', scope);
+    }
+    request.principal = verdict;
+    return true;
+  }
+
+  /** 401, or 429 where the address has sent too many wrong credentials. */
+  #refusal(request: FastifyRequest, reply: FastifyReply, error: RivuletError): RivuletError {
+    const wait = this.#parts.failures.waitOf(request.ip);
+    if (wait !== undefined) {
+      reply.header('Retry-After', String(wait));
+      return fail('rate_limited');
+    }
+    const { scope } = request.routeOptions.config;
+    reply.header('WWW-Authenticate', challenge(request, this.#parts.resource, { error: 'invalid_token', scope }));
+    return error;
+  }
+
+  /** What an error of the verifier means: it goes on, or the request is refused like one with wrong credentials. */
+  #undecided(request: FastifyRequest, reply: FastifyReply, error: unknown): undefined {
+    if (error instanceof RivuletError)
+      throw error.kind === 'rate_limited' ? this.#refusal(request, reply, error) : error;
+    // Only the app's own scheme throws other errors. What it cannot decide is refused.
+    request.log.error({ err: error }, 'authenticate threw; the request is refused');
+  }
+}

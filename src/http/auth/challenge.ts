@@ -1,0 +1,47 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { scopes } from '../../core/principal.ts';
+
+const metadataPath = '/.well-known/oauth-protected-resource';
+
+export interface Resource {
+  /** The URL under which clients reach the server. Default: the one that the request used. */
+  readonly publicUrl: string | undefined;
+  readonly prefix: string;
+  /** The issuer of the tokens that the server accepts; undefined where it accepts none. */
+  readonly issuer: string | undefined;
+}
+
+interface Problem {
+  readonly error?: 'invalid_token' | 'insufficient_scope';
+  readonly scope?: string | undefined;
+}
+
+/** The header `WWW-Authenticate` of RFC 6750, with the address of the metadata of RFC 9728. */
+export function challenge(request: FastifyRequest, resource: Resource, { error, scope }: Problem): string {
+  const values = {
+    realm: 'rivulet',
+    ...(error !== undefined && { error }),
+    ...(scope !== undefined && { scope }),
+    ...(resource.issuer !== undefined && { resource_metadata: `${urlOf(request, resource)}${metadataPath}` }),
+  };
+  const parameters = Object.entries(values).map(([name, value]) => `${name}="${value}"`);
+  return `Bearer ${parameters.join(', ')}`;
+}
+
+/** Serves the metadata by which clients find the issuer of tokens. */
+export function serveMetadata(app: FastifyInstance, resource: Resource): void {
+  app.get(metadataPath, { config: { open: true }, schema: { hide: true } }, async (request, reply) => {
+    reply.header('Cache-Control', 'public, max-age=300');
+    return {
+      resource: urlOf(request, resource),
+      authorization_servers: [resource.issuer],
+      scopes_supported: scopes,
+      bearer_methods_supported: ['header'],
+      resource_name: 'Rivulet',
+    };
+  });
+}
+
+/** Without a slash at its end. A Host header may have quotes where every host is allowed. */
+const urlOf = ({ protocol, host }: FastifyRequest, { publicUrl, prefix }: Resource): string =>
+  (publicUrl ?? `${protocol}://${host}${prefix}`).replace(/["\\\s]/g, '').replace(/\/+$/, '');

@@ -1,0 +1,147 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { fail } from '../../core/errors.ts';
+import type { Principal } from '../../core/principal.ts';
+import { type JwtOptions, JwtVerifier } from './jwt.ts';
+import { checkKeyRecords, type KeyRecord, parseKeyFile } from './key-records.ts';
+import { KeyRing } from './key-ring.ts';
+import { WatchedFile } from './watched-file.ts';
+
+/** A request, as the app's own scheme sees it: without the body, which is not read yet. */
+export interface AuthRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly ip: string;
+}
+
+/**
+ * The app's own scheme: returns who makes the request, and undefined for a request that it refuses. It is asked where a
+ * request has neither an API key nor a JWT. A rejection refuses the request, and is logged.
+ */
+export type Authenticate = (
+  request: AuthRequest,
+) => Omit<Principal, 'kind'> | undefined | Promise<Omit<Principal, 'kind'> | undefined>;
+
+/** How callers are authenticated; at least one of `keys`, `keyFile`, `jwt` and `authenticate`. */
+export interface AuthOptions {
+  /** The accepted API keys, as `rivulet keys new` prints their records. */
+  readonly keys?: readonly KeyRecord[];
+  /** A file of such records in YAML or JSON; it is read again after each change. */
+  readonly keyFile?: string;
+  readonly jwt?: JwtOptions;
+  readonly authenticate?: Authenticate;
+  /**
+   * Secrets that sign stream tickets, at least 32 characters each: the first signs, all are accepted. Nodes behind one
+   * address need the same. Default: one that the process makes.
+   */
+  readonly ticketSecrets?: readonly string[];
+}
+
+/** The principal of a request; `absent` without credentials, undefined for wrong ones. */
+export type Verdict = Principal | 'absent' | undefined;
+
+export interface VerifierOptions {
+  readonly warn: (fields: object, message: string) => void;
+  /** Whether the address has sent too many wrong credentials, so that only known good ones are accepted. */
+  readonly isLimited: (ip: string) => boolean;
+}
+
+/** Milliseconds for which the app's own scheme may think. */
+const maxWait = 10_000;
+
+/** Finds out whose credentials a request has. */
+export class Verifier {
+  readonly #ring = new KeyRing();
+  readonly #file: WatchedFile<readonly KeyRecord[]> | undefined;
+  readonly #jwt: JwtVerifier | undefined;
+  readonly #own: Authenticate | undefined;
+  readonly #options: VerifierOptions;
+
+  /** @throws Error that names a wrong option or file */
+  constructor({ keys = [], keyFile, jwt, authenticate }: AuthOptions, options: VerifierOptions) {
+    this.#options = options;
+    this.#own = authenticate;
+    const onProblem = (err: Error): void => options.warn({ err }, 'the last good keys stay in use');
+    this.#ring.replace(checkKeyRecords(keys));
+    if (keyFile !== undefined) {
+      this.#file = new WatchedFile({
+        path: keyFile,
+        // An id that is there twice is a mistake of the file, also where the other record is not in it.
+        parse: (text) => checkKeyRecords([...keys, ...parseKeyFile(text)]),
+        onChange: (all) => this.#ring.replace(all),
+        onProblem,
+      });
+      this.#ring.replace(this.#file.value);
+    }
+    if (jwt !== undefined) this.#jwt = new JwtVerifier(jwt, { onProblem });
+  }
+
+  /** Synchronous where no wait is needed. @throws RivuletError `auth_unavailable`, `rate_limited` */
+  verify(request: AuthRequest): Verdict | Promise<Verdict> {
+    const { headers, ip } = request;
+    const token = tokenOf(headers);
+    if (token?.startsWith('rvk_')) return this.#ring.verify(token);
+    if (token !== undefined && this.#jwt !== undefined && isJwt(token)) {
+      const known = this.#jwt.known(token);
+      if (known !== undefined) return known;
+      // Checking a signature costs a hundred times what a key costs.
+      if (this.#options.isLimited(ip)) throw fail('rate_limited');
+      return this.#jwt.verify(token);
+    }
+    if (this.#own !== undefined) {
+      if (this.#options.isLimited(ip)) throw fail('rate_limited');
+      return this.#askOwn(this.#own, request);
+    }
+    return token === undefined ? 'absent' : undefined;
+  }
+
+  /** Looks at the files now, instead of within seconds. */
+  reload(): void {
+    this.#file?.check();
+    this.#jwt?.reload();
+  }
+
+  close(): void {
+    this.#file?.close();
+    this.#jwt?.close();
+  }
+
+  async #askOwn(authenticate: Authenticate, request: AuthRequest): Promise<Verdict> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(fail('auth_unavailable')), maxWait);
+    });
+    let principal: Omit<Principal, 'kind'> | undefined;
+    try {
+      principal = await Promise.race([authenticate(request), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+    return principal === undefined ? undefined : ownPrincipal(principal);
+  }
+}
+
+/** The app's own principals cannot pass for those of keys or tokens, whatever their ids are. */
+function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'kind'>): Principal {
+  if (typeof id !== 'string' || id === '' || !Array.isArray(scopes)) {
+    throw new TypeError('authenticate: expected a principal with an id and a list of scopes');
+  }
+  return {
+    id,
+    kind: 'custom',
+    ...(tenant !== undefined && { tenant }),
+    scopes,
+    ...(agents !== undefined && { agents }),
+    ...(claims !== undefined && { claims }),
+  };
+}
+
+/** The text after `Bearer`, or that of `X-API-Key`, which some clients send instead. */
+function tokenOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
+  if (authorization === undefined) return typeof key === 'string' ? key : undefined;
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+}
+
+/** Three parts of base64url. */
+const isJwt = (token: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
