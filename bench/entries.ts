@@ -21,6 +21,13 @@ export const entries = (folder: string): Entry[] => [
   { id: 'tick', name: 'node:http, a write a tick', file: 'bare', args: ['tick'], wire: plain },
   { id: 'fastify', name: 'Fastify loop by hand', file: 'fastify-loop', wire: plain },
   rivulet('memory', 'memory:'),
+  {
+    id: 'rivulet-observed',
+    name: 'Rivulet, memory, metrics and logs',
+    file: 'rivulet',
+    args: ['memory:', `${folder}/rivulet.log`],
+    wire: acp,
+  },
   rivulet('sqlite', `sqlite:${folder}/bench.db`),
   rivulet('redis', REDIS_URL),
   rivulet('postgres', DATABASE_URL),

@@ -6,6 +6,8 @@ import type { Dispatcher } from './core/dispatcher.ts';
 import { operator } from './core/principal.ts';
 import type { Quotas } from './core/quotas.ts';
 import type { Store } from './core/store.ts';
+import { readStoreUrl } from './core/store-url.ts';
+import { endedRunLog } from './ended-run-log.ts';
 import { Access } from './engine/access.ts';
 import { Engine } from './engine/engine.ts';
 import { type Limits, parseLimits } from './engine/limits.ts';
@@ -52,6 +54,8 @@ export interface HostOptions {
 /** Receives failures of the store and the lines that agents log. A logger of pino or Fastify fits. */
 export interface RuntimeLog {
   child(fields: { readonly run_id: string }): AgentLog;
+  /** Receives a line for each run that has ended, unless it failed. */
+  info?(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
@@ -104,6 +108,7 @@ interface Parts extends InProcessOptions {
   readonly quotas: Quotas;
   readonly secrets: WebhookSecrets | undefined;
   readonly base: Base;
+  readonly storeKind: string;
   readonly closeStore: () => Promise<void>;
 }
 
@@ -115,18 +120,21 @@ export class LocalRuntime extends InProcess implements Runtime {
   /** Of webhooks; undefined where none are sent. */
   readonly secrets: WebhookSecrets | undefined;
   readonly base: Base;
+  /** Such as `sqlite`; `custom` for a store that the caller has opened. */
+  readonly storeKind: string;
   readonly #closeStore: () => Promise<void>;
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor({ engine, registry, quotas, secrets, base, closeStore, ...calls }: Parts) {
+  private constructor({ engine, registry, quotas, secrets, base, storeKind, closeStore, ...calls }: Parts) {
     super(calls);
     this.engine = engine;
     this.registry = registry;
     this.quotas = quotas;
     this.secrets = secrets;
     this.base = base;
+    this.storeKind = storeKind;
     this.#closeStore = closeStore;
   }
 
@@ -169,8 +177,10 @@ export class LocalRuntime extends InProcess implements Runtime {
       limits,
       traces,
     });
+    if (log !== noLog) engine.observe(endedRunLog(log));
     return new LocalRuntime({
       engine,
+      storeKind: kindOf(options.store),
       access: new Access(engine, operator),
       registry,
       quotas,
@@ -231,6 +241,8 @@ function checkWebhooks(registry: Registry, problemOf: ((url: string) => string |
     if (problem !== undefined) throw new Error(`agent ${manifest.name}: options.webhook: ${problem}`);
   }
 }
+const kindOf = (store: Store | string = 'memory:'): string =>
+  typeof store === 'string' ? (readStoreUrl(store)?.kind ?? 'custom') : 'custom';
 
 const hosted = (agents: Iterable<Agent | Hosted>): Hosted[] =>
   [...agents].map((one) => ('agent' in one ? one : { agent: one, source: `agent ${one.manifest?.name}` }));

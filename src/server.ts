@@ -1,32 +1,38 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { KindGuard, type TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import Fastify, {
+  type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyPluginAsync,
-  type FastifyRequest,
   type FastifySchemaCompiler,
   type FastifyServerOptions,
+  LogController,
 } from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { fail } from './core/errors.ts';
 import { compile } from './core/validate.ts';
-import type { Engine } from './engine/engine.ts';
+import { newId } from './engine/ids.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
 import { authenticate } from './http/auth/authenticate.ts';
 import type { AuthOptions } from './http/auth/credentials.ts';
 import { acceptJson } from './http/body.ts';
 import { identifyCallers } from './http/caller.ts';
 import { Connections } from './http/connections.ts';
-import { handleError, pathOf, refuseUnknown } from './http/errors.ts';
+import { handleError, refuseUnknown } from './http/errors.ts';
+import { healthRoutes } from './http/health.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
+import { safeLogger } from './http/logger.ts';
+import type { Metrics } from './http/metrics/metrics.ts';
+import type { MetricsAddress } from './http/metrics/metrics-server.ts';
 import { wantsStream } from './http/negotiation.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
+import { recordRequests } from './http/request-log.ts';
 import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
+import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import { agentRoutes } from './protocols/acp/agents.ts';
 import { principalRoutes } from './protocols/acp/principals.ts';
@@ -35,8 +41,6 @@ import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
 import { streamTicketRoutes } from './protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from './protocols/acp/webhooks.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
-import { HealthResponse } from './schema/api.ts';
-import { ErrorBody } from './schema/error.ts';
 import { version } from './version.ts';
 
 /** How a runtime is served. */
@@ -47,6 +51,11 @@ export interface ServingOptions extends Partial<HttpLimits>, Omit<NameOptions, '
   readonly docs?: boolean;
   /** Serve the playground at `/`. Default true. */
   readonly playground?: boolean;
+  /**
+   * Metrics for Prometheus: true serves them at `/metrics` of this server, an address at a port of their own. Default
+   * none.
+   */
+  readonly metrics?: true | MetricsAddress;
 }
 
 /** Agents to serve. The server makes a runtime for them, and closes it. The host of `publicUrl` is one of its names. */
@@ -80,6 +89,7 @@ async function host(
   app: FastifyInstance,
   options: RivuletOptions | RuntimeServingOptions,
   connections: Connections,
+  lines?: FastifyBaseLogger,
 ): Promise<void> {
   const http = httpLimits(options);
   const isOwn = options.runtime === undefined;
@@ -95,16 +105,26 @@ async function host(
   const address = () => ({ origin: originOf(app), prefix: app.prefix });
   runtime.base.addresses.add(address);
   app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
+  const metrics = options.metrics ? await openMetrics(runtime, () => monitor.size) : undefined;
+  app.addHook('onClose', async () => metrics?.close());
+  const traffic = metrics?.traffic ?? unobserved;
+  connections.traffic = traffic;
+  recordRequests(app, { traffic, lines });
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
   const access = identifyCallers(app, engine, options.auth !== undefined);
   const tickets = authenticate(app, options.auth, publicUrl);
-  const monitor = new StreamMonitor(http);
-  limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor });
-  const responder = new Responder({ monitor, retry: http.retry });
+  const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
+  limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
+  const responder = new Responder({ monitor, retry: http.retry }, traffic);
   readRequests(app, http);
   let stopping = false;
-  refuseWhile(app, (isStream) => stopping || runtime.stopping || (isStream && monitor.full));
+  const isStopping = (): boolean => stopping || runtime.stopping;
+  const checkReady = async (): Promise<void> => {
+    if (isStopping()) throw fail('stopping');
+    await engine.ready();
+  };
+  refuseWhile(app, isStopping, monitor, traffic);
   app.addHook('onReady', () => runtime.startEngine());
   // Before the server stops listening: open streams would keep it from ever closing.
   app.addHook('preClose', async () => {
@@ -120,7 +140,7 @@ async function host(
     await serveOpenApi(app, { version: version(), publicUrl, secured: options.auth !== undefined, agents });
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
-  await app.register(healthRoutes, { engine });
+  await app.register(healthRoutes, { checkReady });
   await app.register(agentRoutes, { access });
   await app.register(runRoutes, { access, responder, base });
   await app.register(storedRunRoutes, { access, responder });
@@ -130,6 +150,32 @@ async function host(
   await app.register(resourceRoutes, { access });
   await app.register(principalRoutes, { access });
   if (runtime.secrets !== undefined) await app.register(webhookRoutes, { access, secrets: runtime.secrets });
+  if (metrics !== undefined && options.metrics !== undefined) {
+    await serveMetrics(app, metrics, options.metrics, checkReady);
+  }
+}
+
+async function openMetrics({ engine, registry, storeKind }: LocalRuntime, openStreams: () => number): Promise<Metrics> {
+  // Only then: a server without metrics starts without prom-client.
+  const { Metrics } = await import('./http/metrics/metrics.ts');
+  const isHosted = (name: string): boolean => registry.find(name) !== undefined;
+  return new Metrics(engine, { version: version(), store: storeKind, isHosted, openStreams });
+}
+
+/** Serves metrics at the server's own port, or at an address of their own from the start to the end of the server. */
+async function serveMetrics(
+  app: FastifyInstance,
+  metrics: Metrics,
+  where: true | MetricsAddress,
+  checkReady: () => Promise<void>,
+): Promise<void> {
+  const { listenForMetrics, metricsRoutes } = await import('./http/metrics/metrics-server.ts');
+  if (where === true) return void (await app.register(metricsRoutes, { metrics }));
+  let listener: FastifyInstance | undefined;
+  app.addHook('onReady', async () => {
+    listener = await listenForMetrics(metrics, checkReady, where);
+  });
+  app.addHook('onClose', async () => listener?.close());
 }
 
 /** How requests are parsed, checked and refused; how answers are written. */
@@ -147,12 +193,18 @@ function readRequests(app: FastifyInstance, limits: HttpLimits): void {
 }
 
 /** Refuses requests while the server stops, and streams while there are too many. */
-function refuseWhile(app: FastifyInstance, isRefused: (isStream: boolean) => boolean): void {
+function refuseWhile(
+  app: FastifyInstance,
+  isStopping: () => boolean,
+  monitor: StreamMonitor,
+  traffic: TrafficObserver,
+): void {
   app.addHook('onRequest', (request, reply, next) => {
     const isStream = request.method === 'GET' && wantsStream(request);
-    if (!isRefused(isStream)) return next();
+    if (!isStopping() && !(isStream && monitor.full)) return next();
     // An EventSource stops at a 503, but reconnects after a broken connection.
     if (isStream) {
+      traffic.onStreamDropped(isStopping() ? 'stopping' : 'limit');
       reply.hijack();
       request.raw.destroy();
       return;
@@ -173,7 +225,10 @@ export async function createServer({
   const { maxConnections, headersTimeout, receiveTimeout, keepAliveTimeout } = connectionLimits(options);
   const checkEvery = Math.min(5_000, headersTimeout, receiveTimeout, keepAliveTimeout);
   const app = Fastify({
-    logger: logger === false ? false : withoutQueries(logger === true ? {} : logger),
+    logger: logger === false ? false : safeLogger(logger === true ? {} : logger),
+    // `recordRequests` has a line for each request.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    genReqId: newId,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
     bodyLimit: httpLimits(options).bodyLimit,
     // None: Fastify's ten seconds would also limit the time in which the server stops, and so `shutdownGrace`.
@@ -197,29 +252,15 @@ export async function createServer({
   app.server.maxConnections = maxConnections;
   // Node responds 417 to an unknown `Expect` header. This listener handles the request like any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  const lines = logger === false ? undefined : app.log;
   try {
-    await app.register((inner) => host(inner, options, connections));
+    await app.register((inner) => host(inner, options, connections, lines));
   } catch (error) {
     await app.close();
     throw error;
   }
   return app;
 }
-
-/** Lines about requests have their paths only: a query may hold a token or what a client asked for. */
-const withoutQueries = (options: Exclude<ServerOptions['logger'], boolean | undefined>) => ({
-  ...options,
-  serializers: {
-    req: (request: FastifyRequest) => ({
-      method: request.method,
-      url: pathOf(request),
-      host: request.host,
-      remoteAddress: request.ip,
-      remotePort: request.socket.remotePort,
-    }),
-    ...options.serializers,
-  },
-});
 
 function localRuntime(runtime: Runtime): LocalRuntime {
   if (runtime instanceof LocalRuntime) return runtime;
@@ -232,40 +273,6 @@ function originOf(app: FastifyInstance): string | undefined {
   const host = ['0.0.0.0', '::'].includes(address.address) ? 'localhost' : address.address;
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }
-
-/** Health checks for load balancers and orchestrators. */
-const healthRoutes: FastifyPluginAsyncTypebox<{ engine: Engine }> = async (app, { engine }) => {
-  app.get(
-    '/health',
-    {
-      config: { open: true },
-      schema: {
-        operationId: 'getHealth',
-        summary: 'Liveness check',
-        tags: ['service'],
-        response: { 200: HealthResponse },
-      },
-    },
-    async () => ({ status: 'ok' as const }),
-  );
-
-  app.get(
-    '/ready',
-    {
-      config: { open: true },
-      schema: {
-        operationId: 'getReadiness',
-        summary: 'Readiness check',
-        tags: ['service'],
-        response: { 200: HealthResponse, 503: ErrorBody },
-      },
-    },
-    async () => {
-      await engine.ready();
-      return { status: 'ready' as const };
-    },
-  );
-};
 
 const places: Record<string, string> = { params: 'path', querystring: 'query', headers: 'headers' };
 

@@ -1,8 +1,10 @@
-/** Rivulet, with the store whose URL is the argument. */
+/** Rivulet, with the store whose URL is the argument; with a second one, metrics, and log lines in the file that it names. */
 import { createServer } from '../../dist/index.js';
 import { agents } from './agents.ts';
 import { report } from './tokens.ts';
 
-const app = await createServer({ agents, store: process.argv[2] ?? 'memory:', docs: false });
+const [, , store = 'memory:', file] = process.argv;
+const observed = file === undefined ? {} : ({ metrics: true, logger: { level: 'info', file } } as const);
+const app = await createServer({ agents, store, docs: false, ...observed });
 await app.listen({ port: 0, host: '127.0.0.1' });
 report(Number(new URL(app.listeningOrigin).port));

@@ -96,7 +96,23 @@ export const Settings = section({
   log: section({
     level: setting(
       { flag: '--log-level <level>', env: 'LOG_LEVEL', worker: true },
-      oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'warn', 'minimum level of log lines'),
+      oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'silent'], 'info', 'minimum level of log lines'),
+    ),
+    format: setting(
+      { flag: '--log-format <format>', env: 'RIVULET_LOG_FORMAT', worker: true },
+      oneOf(['auto', 'pretty', 'json'], 'auto', 'lines to read, or lines of JSON; auto: pretty on a terminal'),
+    ),
+  }),
+  metrics: section({
+    port: setting(
+      { flag: '--metrics-port <port>', env: 'RIVULET_METRICS_PORT', worker: true },
+      Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 65_535, description: 'serve /metrics, /health and /ready at this port' }),
+      ),
+    ),
+    host: setting(
+      { flag: '--metrics-host <host>', env: 'RIVULET_METRICS_HOST', worker: true },
+      text('address of the metrics port', '127.0.0.1'),
     ),
   }),
   /** `--limit name=value` sets each; see `resolve-settings.ts`. */

@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from 'node:net';
 import { UnorderedSet } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
+import { type TrafficObserver, unobserved } from './traffic.ts';
 
 /** While the server closes: milliseconds between checks for idle connections, and until all others are closed. */
 const closeInterval = 20;
@@ -21,6 +22,8 @@ export class Connections {
   readonly #server: Server;
   readonly #all = new UnorderedSet<Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
+  /** Is told of requests that are refused before they are complete. */
+  traffic: TrafficObserver = unobserved;
 
   constructor(server: Server) {
     this.#server = server;
@@ -89,6 +92,7 @@ export class Connections {
       return;
     }
     const refusal = refusalFor(error.code);
+    this.traffic.onRefused(refusal.kind);
     const body = JSON.stringify(refusal);
     socket.end(
       `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +

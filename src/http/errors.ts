@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { fail, RivuletError } from '../core/errors.ts';
+import { type ErrorName, fail, RivuletError } from '../core/errors.ts';
 import type { ErrorBody } from '../schema/error.ts';
 
 interface Answer {
   readonly status: number;
+  readonly reason: ErrorName;
   readonly body: ErrorBody;
 }
 
@@ -16,11 +17,11 @@ export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => url.spli
  */
 export function answerTo(error: unknown, request: FastifyRequest): Answer {
   const known = error instanceof RivuletError ? error : knownError(statusOf(error), request);
-  if (known !== undefined) return { status: known.status, body: known.toJSON() };
+  if (known !== undefined) return { status: known.status, reason: known.kind, body: known.toJSON() };
   const status = statusOf(error);
-  if (status >= 500) return { status, body: fail('internal_error', request.id).toJSON() };
   const message = error instanceof Error && error.message !== '' ? error.message : 'The request was refused.';
-  return { status, body: fail('bad_request', message).toJSON() };
+  const unknown = status >= 500 ? fail('internal_error', request.id) : fail('bad_request', message);
+  return { status, reason: unknown.kind, body: unknown.toJSON() };
 }
 
 /** The status of an error, where it is a valid error status; otherwise 500. */
@@ -40,10 +41,11 @@ function knownError(status: number, request: FastifyRequest): RivuletError | und
 
 /** Answers a request with an Error object. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, body } = answerTo(error, request);
+  const { status, reason, body } = answerTo(error, request);
   if (status === 503 && error instanceof RivuletError) request.log.warn({ err: error.cause }, body.message);
   else if (status >= 500) request.log.error({ err: error }, body.message);
   if (status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', '1');
+  reply.refusal = reason;
   reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
 }
 

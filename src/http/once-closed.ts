@@ -6,11 +6,15 @@ import type { FastifyReply } from 'fastify';
  */
 export function onceClosed({ raw, request }: FastifyReply, callback: () => void): () => void {
   const { socket } = request.raw;
+  let subscribed = true;
   const unsubscribe = (): void => {
+    subscribed = false;
     raw.off('close', closed);
     socket.off('close', closed);
   };
   const closed = (): void => {
+    // The socket calls its listeners of that moment, and one of them closes the response.
+    if (!subscribed) return;
     unsubscribe();
     callback();
   };

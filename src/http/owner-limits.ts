@@ -7,6 +7,7 @@ import type { EndedRun } from '../engine/observers.ts';
 import type { HttpLimits } from './limits.ts';
 import { wantsStream } from './negotiation.ts';
 import type { StreamMonitor } from './sse/stream-monitor.ts';
+import type { TrafficObserver } from './traffic.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -20,6 +21,7 @@ export interface OwnerLimitsOptions {
   readonly quotas: Quotas;
   readonly limits: HttpLimits;
   readonly monitor: StreamMonitor;
+  readonly traffic: TrafficObserver;
 }
 
 /**
@@ -57,9 +59,10 @@ class OwnerLimits {
 
   /** Resolves to false where the connection was broken off. @throws RivuletError with the status 429 */
   async check(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { monitor, limits } = this.#options;
+    const { monitor, limits, traffic } = this.#options;
     const { streamsPerOwner } = limits;
     const isFull = streamsPerOwner > 0 && monitor.ofOwner(owner) >= streamsPerOwner && wantsStream(request);
+    if (isFull) traffic.onRateLimited('streams');
     if (isFull && request.method !== 'GET') throw fail('too_many_own_streams', streamsPerOwner);
     if (isFull) {
       reply.hijack();
@@ -71,7 +74,7 @@ class OwnerLimits {
     const states = await Promise.all(rules.filter(isOn).map((rule) => this.#options.quotas.take(rule, owner, 1)));
     announce(reply, states);
     const refused = states.find(({ allowed }) => !allowed);
-    if (refused !== undefined) throw refusal(reply, refused);
+    if (refused !== undefined) throw this.#refusal(reply, refused);
     if (request.routeOptions.config.createsRuns) await this.#checkRuns(owner, reply);
     return true;
   }
@@ -82,14 +85,21 @@ class OwnerLimits {
     const { runsPerOwner } = limits;
     if (isOn(this.#tokens)) {
       const state = await quotas.take(this.#tokens, owner, 0);
-      if (state.remaining === 0) throw refusal(reply, state);
+      if (state.remaining === 0) throw this.#refusal(reply, state);
     }
     if (runsPerOwner === 0) return;
     const open = await engine.openRuns(owner);
     const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), 0);
     if (working < runsPerOwner) return;
+    this.#options.traffic.onRateLimited('runs_at_once');
     reply.header('Retry-After', '1');
     throw fail('too_many_own_runs', runsPerOwner);
+  }
+
+  #refusal(reply: FastifyReply, { rule, reset }: QuotaState): RivuletError {
+    this.#options.traffic.onRateLimited(rule.name);
+    reply.header('Retry-After', String(reset));
+    return fail('quota_exceeded', rule.points, rule.name, rule.window, reset);
   }
 
   /** Counts the tokens of a run that has ended. The last run of a day may exceed the limit. */
@@ -115,9 +125,4 @@ function announce(reply: FastifyReply, states: readonly QuotaState[]): void {
     'RateLimit',
     states.map(({ rule, remaining, reset }) => `"${rule.name}";r=${remaining};t=${reset}`).join(', '),
   );
-}
-
-function refusal(reply: FastifyReply, { rule, reset }: QuotaState): RivuletError {
-  reply.header('Retry-After', String(reset));
-  return fail('quota_exceeded', rule.points, rule.name, rule.window, reset);
 }

@@ -15,6 +15,7 @@ import { onceClosed } from './once-closed.ts';
 import { changeFramesOf, framesOf } from './sse/frames.ts';
 import { Pulled } from './sse/pulled.ts';
 import { type StreamOptions, sendStream } from './sse/stream.ts';
+import type { StreamMode, TrafficObserver } from './traffic.ts';
 
 const json = 'application/json; charset=utf-8';
 
@@ -26,10 +27,12 @@ export const sendJson = (reply: FastifyReply, text: string): FastifyReply => rep
  */
 export class Responder {
   readonly #streams: StreamOptions;
+  readonly #traffic: TrafficObserver;
   readonly #stopped = new ReplaySubject<void>(1);
 
-  constructor(streams: StreamOptions) {
+  constructor(streams: StreamOptions, traffic: TrafficObserver) {
     this.#streams = streams;
+    this.#traffic = traffic;
   }
 
   /**
@@ -59,7 +62,7 @@ export class Responder {
       case 'sync':
         return this.#collect(reply, access, run_id, { after, until: 'settled' });
       case 'stream':
-        return this.stream(reply, access, run_id, { after, until: 'settled' });
+        return this.stream(reply, access, run_id, { after, until: 'settled' }, 'run');
     }
   }
 
@@ -73,15 +76,16 @@ export class Responder {
     access: Access,
     run_id: string,
     options: CursorOptions,
-    onlyWatches = false,
+    mode: StreamMode = 'events',
   ): Promise<FastifyReply> {
     const cursor = (await access.stream(run_id, options)).cursor();
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();
     }
-    const leave = onlyWatches ? () => {} : await access.connectReader(run_id);
-    sendStream(reply, cursor, framesOf, this.#streams, leave);
+    if (mode === 'events' && cursor.seen > 0) this.#traffic.onStreamResumed(cursor.behind);
+    const onClose = reply.request.hasTicket ? () => {} : await access.connectReader(run_id);
+    sendStream(reply, cursor, framesOf, { ...this.#streams, mode, onClose });
     return reply;
   }
 
@@ -93,7 +97,8 @@ export class Responder {
     options: ChangesOptions,
   ): Promise<FastifyReply> {
     const reader = await access.watchRuns(filter, options);
-    sendStream(reply, new Pulled(reader, () => reader.close()), changeFramesOf, this.#streams, () => {});
+    const source = new Pulled(reader, () => reader.close());
+    sendStream(reply, source, changeFramesOf, { ...this.#streams, mode: 'runs', onClose: () => {} });
     return reply;
   }
 

@@ -14,6 +14,7 @@ import { formatDuration } from '../durations.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
 import { loadAgents } from '../load-agents.ts';
+import { logStream } from '../log-format.ts';
 import type { Settings } from '../settings.ts';
 import { terminal } from '../terminal.ts';
 import { WatchedAgents } from '../watch-agents.ts';
@@ -32,7 +33,7 @@ export async function serve(options: Settings): Promise<number> {
     allowedOrigins: options.allowOrigins,
   };
   const app = await createServer({
-    ...serverOptions(options),
+    ...(await serverOptions(options)),
     agents,
     docs,
     playground,
@@ -58,7 +59,7 @@ export async function serve(options: Settings): Promise<number> {
 export async function work(options: Settings): Promise<number> {
   requireSharedStore(options.store, 'A worker');
   const agents = await registryOf(options.agents);
-  const app = await createServer({ agents, docs: false, playground: false, ...serverOptions(options) });
+  const app = await createServer({ agents, docs: false, playground: false, ...(await serverOptions(options)) });
   await app.ready();
   const names = agents.list().map(({ manifest }) => manifest.name);
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
@@ -82,12 +83,13 @@ function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Er
 const registryOf = async (folders: readonly string[]): Promise<Registry> =>
   new Registry((await Promise.all(folders.map(loadAgents))).flat());
 
-const serverOptions = ({ store, publicUrl, allowNetworks, limits, log }: Settings) => ({
+const serverOptions = async ({ store, publicUrl, allowNetworks, limits, log, metrics }: Settings) => ({
   ...limits,
   store,
   foreign: { allowNetworks },
   limits: checkLimits(Value.Clean(Limits, { ...limits })),
-  logger: { level: log.level },
+  logger: { level: log.level, ...(await logStream(log.format)) },
+  ...(metrics.port !== undefined && { metrics: { port: metrics.port, host: metrics.host } }),
   ...(publicUrl !== undefined && { publicUrl }),
 });
 

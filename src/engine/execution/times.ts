@@ -1,6 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
+import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
 import type { EndedRun, RunWork } from '../observers.ts';
 import type { Recorder } from './recorder.ts';
@@ -79,8 +80,8 @@ export class RunTimes {
     const startedAt = this.#startedAt;
     if (!this.#first || startedAt === undefined) return work;
     const now = performance.now();
-    // The run may have been created in another process, so its age comes from the wall clock.
-    const queued = Math.max(0, (Date.now() - Date.parse(run.created_at) - (now - startedAt)) / 1000);
+    // The run may have been created in another process, so its age comes from its id and the wall clock.
+    const queued = Math.max(0, (Date.now() - madeAt(run.run_id) - (now - startedAt)) / 1000);
     if (firstPartAt === undefined) return { ...work, queued };
     const firstPart = queued + (firstPartAt - startedAt) / 1000;
     if (this.#awaited || parts < 2) return { ...work, queued, firstPart };

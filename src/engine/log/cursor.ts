@@ -40,6 +40,8 @@ const noBatches: readonly Batch[] = [];
 export class Cursor implements Reader {
   /** The run was final when the cursor was made, and the log has no event after it. */
   readonly exhausted: boolean;
+  /** The events between its position and the end of the log, when it was made. */
+  readonly behind: number;
   readonly #pages: PageCache;
   readonly #runs: RunFinder;
   readonly #end: number;
@@ -67,6 +69,7 @@ export class Cursor implements Reader {
     this.#after = after;
     this.#end = until === 'now' ? last : Number.POSITIVE_INFINITY;
     this.#untilSettled = until === 'settled';
+    this.behind = last - after;
     this.exhausted = source.final && after === last;
     // Registered here, not at the first read: by then the tail may have dropped the events of a short run.
     if (until !== 'now') this.#setSource(source);

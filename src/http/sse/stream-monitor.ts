@@ -4,8 +4,11 @@ import { UnorderedSet } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { ownerOf } from '../../core/principal.ts';
 import type { HttpLimits } from '../limits.ts';
+import type { StreamMode, TrafficObserver } from '../traffic.ts';
 
-type StreamMonitorOptions = Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'>;
+interface StreamMonitorOptions extends Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'> {
+  readonly traffic: TrafficObserver;
+}
 
 interface Stream {
   readonly reply: FastifyReply;
@@ -29,6 +32,7 @@ const checksPerStall = 4;
  */
 export class StreamMonitor {
   readonly #maxStreams: number;
+  readonly #traffic: TrafficObserver;
   readonly #interval: number;
   readonly #idleChecks: number;
   readonly #stuckChecks: number;
@@ -37,11 +41,16 @@ export class StreamMonitor {
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
-  constructor({ heartbeat, stalledAfter, maxStreams }: StreamMonitorOptions) {
+  constructor({ heartbeat, stalledAfter, maxStreams, traffic }: StreamMonitorOptions) {
+    this.#traffic = traffic;
     this.#maxStreams = maxStreams;
     this.#interval = stalledAfter > 0 ? Math.min(heartbeat, stalledAfter / checksPerStall) : heartbeat;
     this.#idleChecks = Math.max(1, Math.round(heartbeat / this.#interval));
     this.#stuckChecks = stalledAfter > 0 ? Math.ceil(stalledAfter / this.#interval) : Number.POSITIVE_INFINITY;
+  }
+
+  get size(): number {
+    return this.#streams.size;
   }
 
   get full(): boolean {
@@ -59,7 +68,9 @@ export class StreamMonitor {
   }
 
   /** Starts to monitor a stream; `end` completes it. Returns a function that stops the monitoring. */
-  add(reply: FastifyReply, end: () => void): () => void {
+  add(reply: FastifyReply, mode: StreamMode, end: () => void): () => void {
+    reply.streamMode = mode;
+    this.#traffic.onStream(mode);
     const { principal } = reply.request;
     const owner = principal === undefined ? null : ownerOf(principal);
     const remove = this.#streams.add({ reply, end, written: 0, waiting: 0, idle: 0, stuck: 0 });
@@ -78,7 +89,10 @@ export class StreamMonitor {
   /** Completes all streams, and those to come: the server stops, and their runs go on. */
   end(): void {
     this.#ended = true;
-    for (const { end } of this.#streams.all()) end();
+    for (const { end } of this.#streams.all()) {
+      this.#traffic.onStreamDropped('stopping');
+      end();
+    }
   }
 
   #count(owner: string | null, more: number): void {
@@ -101,10 +115,15 @@ export class StreamMonitor {
       stream.stuck = still && waiting > 0 && waiting === stream.waiting ? stream.stuck + 1 : 0;
       stream.written = written;
       stream.waiting = waiting;
-      if (stream.stuck >= this.#stuckChecks) drop(stream.reply, socket);
+      if (stream.stuck >= this.#stuckChecks) this.#drop(stream.reply, socket);
       // A stream with pending data is not idle; a comment would only add to the data.
       else if (stream.idle >= this.#idleChecks && waiting === 0) this.#sendHeartbeat(stream);
     }
+  }
+
+  #drop(reply: FastifyReply, socket: Socket): void {
+    this.#traffic.onStreamDropped('stalled');
+    drop(reply, socket);
   }
 
   #sendHeartbeat(stream: Stream): void {

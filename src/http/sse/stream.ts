@@ -4,6 +4,7 @@ import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
 import { answerTo } from '../errors.ts';
 import { onceClosed } from '../once-closed.ts';
+import type { StreamMode } from '../traffic.ts';
 import type { Piece } from './frames.ts';
 import type { StreamMonitor } from './stream-monitor.ts';
 import { pump, type Source } from './writer.ts';
@@ -14,23 +15,28 @@ export interface StreamOptions {
   readonly retry: number;
 }
 
+/** One stream of a server. */
+export interface OneStream extends StreamOptions {
+  readonly mode: StreamMode;
+  /** Called when the response closes, with true where that was before its end. */
+  readonly onClose: (early: boolean) => void;
+}
+
 /**
- * Streams the batches of a source to the client, ends the response after the last one, and closes the source. Calls
- * `onClose` when the response closes, with true where that was before its end. This is the only caller of
- * fastify-sse-v2, and uses it only for the error event of a failed stream. The library ends the process when its source
+ * Streams the batches of a source to the client, ends the response after the last one, and closes the source. This is
+ * the only caller of fastify-sse-v2, and uses it only for the error event of a failed stream. The library ends the process when its source
  * throws, does not close its source when the client disconnects, and ignores backpressure.
  */
 export function sendStream<Batch>(
   reply: FastifyReply,
   source: Source<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
-  { monitor, retry }: StreamOptions,
-  onClose: (early: boolean) => void,
+  { monitor, retry, mode, onClose }: OneStream,
 ): void {
   const { raw } = reply;
   const closeSource = (): void => source.close();
   reply.hijack();
-  const stopMonitoring = monitor.add(reply, closeSource);
+  const stopMonitoring = monitor.add(reply, mode, closeSource);
   const closed = (): void => {
     stopMonitoring();
     closeSource();

@@ -223,7 +223,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
       const run_id = request.params.run_id.toLowerCase();
       const after = cursorOf(request, request.query.after);
       if (wantsStream(request)) {
-        return responder.stream(reply, access(request), run_id, { after, until: 'final' }, request.hasTicket);
+        return responder.stream(reply, access(request), run_id, { after, until: 'final' });
       }
       return responder.list(reply, access(request), run_id, after);
     },

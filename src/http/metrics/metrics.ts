@@ -1,0 +1,69 @@
+import { Gauge, Registry } from 'prom-client';
+import { within } from '../../core/timing.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { TrafficObserver } from '../traffic.ts';
+import { processMetrics } from './process-metrics.ts';
+import { RequestMetrics } from './request-metrics.ts';
+import { RunMetrics } from './run-metrics.ts';
+import { StoreMetrics } from './store-metrics.ts';
+
+export interface MetricsOptions {
+  readonly version: string;
+  /** The kind of store, such as `sqlite`. */
+  readonly store: string;
+  readonly isHosted: (agent_name: string) => boolean;
+  readonly openStreams: () => number;
+}
+
+/** Milliseconds that a scrape waits for the store: less than Prometheus waits for the scrape. */
+const storeTimeout = 2_000;
+
+/** The metrics of a server, in a registry of their own, so that servers of one process do not add up. */
+export class Metrics {
+  readonly traffic: TrafficObserver;
+  readonly #engine: Engine;
+  readonly #registry = new Registry();
+  readonly #runs: RunMetrics;
+  readonly #store: StoreMetrics;
+  readonly #unobserve: readonly (() => void)[];
+  #scrape: Promise<string> | undefined;
+
+  constructor(engine: Engine, { version, store, isHosted, openStreams }: MetricsOptions) {
+    this.#engine = engine;
+    this.traffic = new RequestMetrics(this.#registry, openStreams);
+    this.#runs = new RunMetrics({ registry: this.#registry, isHosted });
+    this.#store = new StoreMetrics(this.#registry, store);
+    new Gauge({
+      name: 'rivulet_build_info',
+      help: 'The versions of Rivulet and Node, and the store.',
+      labelNames: ['version', 'store', 'node'],
+      registers: [this.#registry],
+    }).set({ version, store, node: process.versions.node }, 1);
+    this.#unobserve = [engine.observe(this.#runs), engine.observe(this.#store)];
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The text that Prometheus reads. Scrapes at the same time share one. */
+  text(): Promise<string> {
+    this.#scrape ??= this.#collect().finally(() => {
+      this.#scrape = undefined;
+    });
+    return this.#scrape;
+  }
+
+  /** Stops observing the engine. */
+  close(): void {
+    for (const unobserve of this.#unobserve) unobserve();
+  }
+
+  async #collect(): Promise<string> {
+    const open = await within(storeTimeout, this.#engine.openRuns()).catch(() => undefined);
+    const { load } = this.#engine;
+    this.#runs.fill(load, open);
+    this.#store.fill(load, open !== undefined);
+    return `${await this.#registry.metrics()}\n${await processMetrics().metrics()}`;
+  }
+}
