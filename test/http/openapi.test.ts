@@ -129,7 +129,13 @@ describe('the OpenAPI document', () => {
   it('describes each call, each group of calls and each answer', async () => {
     const served = await serve([echo]);
     const { tags } = await (await served.get('/openapi.json')).json();
-    expect(tags.map(({ name }: { name: string }) => name)).toEqual(['agents', 'runs', 'sessions', 'webhooks', 'service']);
+    expect(tags.map(({ name }: { name: string }) => name)).toEqual([
+      'agents',
+      'runs',
+      'sessions',
+      'webhooks',
+      'service',
+    ]);
     for (const { operationId, summary, description, tags: groups, responses } of await operations(served)) {
       expect([operationId, summary?.length, description?.length, groups?.length]).toEqual([
         operationId,
