@@ -270,3 +270,73 @@ export function deliveriesContract(store: () => Store): void {
     });
   });
 }
+
+/** Webhooks in a store that is opened twice. */
+export function sharedDeliveriesContract(one: () => Store, other: () => Store): void {
+  const settled = async (): Promise<void> => {
+    for (let found = await one().claimDeliveries(at(1e9), at(2e9), 100); found.length > 0; ) {
+      for (const claimed of found) await one().finishDelivery(claimed, delivered);
+      found = await one().claimDeliveries(at(1e9), at(2e9), 100);
+    }
+  };
+
+  it('claims no delivery twice at once, and keeps the order of each run, where both claim', async () => {
+    const runs = Array.from({ length: 40 }, () => webhooks(Array.from({ length: 5 }, () => delivery(1))));
+    await one().commit(runs);
+    const sent = new Map<string, string[]>();
+    const going = new Set<string>();
+    let left = 200;
+    const work = async (store: Store): Promise<void> => {
+      while (left > 0) {
+        for (const claimed of await store.claimDeliveries(at(1), at(60), 7)) {
+          const { run_id, delivery_id } = claimed;
+          expect(going.has(run_id)).toBe(false);
+          going.add(run_id);
+          await Promise.resolve();
+          sent.set(run_id, [...(sent.get(run_id) ?? []), delivery_id]);
+          going.delete(run_id);
+          left -= 1;
+          expect(await store.finishDelivery(claimed, delivered)).toBe(true);
+        }
+      }
+    };
+    await Promise.all([one(), other(), one(), other()].map(work));
+    for (const { row, deliveries } of runs) {
+      expect(sent.get(row.run_id)).toEqual(deliveries?.map(({ delivery_id }) => delivery_id));
+    }
+  });
+
+  it('claims again what the other has claimed and not finished in time', async () => {
+    const hook = delivery(1);
+    await one().commit([webhooks([hook])]);
+    const [first] = await one().claimDeliveries(at(1), at(10), 10);
+    expect(await other().claimDeliveries(at(9), at(20), 10)).toEqual([]);
+    const both = await Promise.all([one(), other()].map((store) => store.claimDeliveries(at(10), at(20), 10)));
+    expect(both.flat()).toHaveLength(1);
+    if (first === undefined) throw new Error('no delivery is due');
+    expect(await one().finishDelivery(first, again(99))).toBe(false);
+    expect(await other().delivery(hook.delivery_id)).toMatchObject({ attempt: 0, claimed_until: at(20) });
+    await settled();
+  });
+
+  it('leaves no delivery behind that is added while the other ends the one before it', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const [a, b] = [delivery(1), delivery(2)];
+      const begun = append(fresh(), ['1'], { deliveries: [a] });
+      await one().commit([begun]);
+      const [claimed] = await one().claimDeliveries(at(1), at(60), 10);
+      if (claimed === undefined) throw new Error('no delivery is due');
+      const result = round % 2 === 0 ? delivered : again(3);
+      await Promise.all([
+        one().commit([end(begun.row, 'completed', { deliveries: [b] })]),
+        other().finishDelivery(claimed, result),
+      ]);
+      for (const expected of round % 2 === 0 ? [b] : [a, b]) {
+        const [next] = await other().claimDeliveries(at(3), at(60), 10);
+        expect(next?.delivery_id).toBe(expected.delivery_id);
+        if (next !== undefined) await one().finishDelivery(next, delivered);
+      }
+      expect(await one().claimDeliveries(at(1e6), at(2e6), 10)).toEqual([]);
+    }
+  });
+}

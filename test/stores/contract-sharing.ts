@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store, Write } from '../../src/core/store.ts';
+import { sharedDeliveriesContract } from './contract-deliveries.ts';
 import { append, end, fresh, input, messageOf, numbered } from './writes.ts';
 
 /** A store that is opened twice: by two processes, or by one after the other. */
@@ -119,6 +120,11 @@ export function sharingContract(first: () => Store, open: () => Promise<Store>):
         expect(new Set(await other.commit(rows.map((row) => end(row, 'completed'))))).toEqual(new Set(['taken']));
       }
     });
+
+    sharedDeliveriesContract(
+      () => one,
+      () => other,
+    );
 
     it('loses nothing where both add to the same sessions and agents, in any order', async () => {
       const shared = ['x', 'y', 'z'].map((it) => `${it}-${fresh().run_id}`);

@@ -128,8 +128,6 @@ const schema = `
   ) STRICT, WITHOUT ROWID;
   -- Deleted runs whose events and journal are still to be cleared.
   CREATE TABLE removed (run_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-  -- Overwrites free pages; see free-pages.ts.
-  CREATE TABLE zeros (position INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
   -- The token of the process that has opened the file last. Only that process may write.
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL) STRICT;
 `;

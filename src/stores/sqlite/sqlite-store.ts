@@ -22,7 +22,6 @@ import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import { CommitLog, type PendingEvents } from './commit-log.ts';
 import { FileDeliveries } from './deliveries.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
-import { emptyWriteAheadLog, overwriteFreePages } from './free-pages.ts';
 import { charsOf, packLines, unpackLines } from './packed-lines.ts';
 import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
@@ -70,7 +69,7 @@ export class SqliteStore implements Store {
     try {
       db = open(this.#path);
       db.exec(
-        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = FAST; PRAGMA cache_size = ${pageCacheSize}`,
+        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = ${pageCacheSize}`,
       );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
@@ -241,18 +240,17 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * Also clears what was removed before, and overwrites it in the file: the pages in use, the free ones and the
-   * write-ahead log. Costs as much as writing the free pages.
+   * Also clears what was removed before, and the copies of it in the commit log and the write-ahead log. So the files
+   * have nothing more of it: SQLite overwrites what it deletes (`secure_delete`).
+   * @throws Error where another program reads the file, so that the write-ahead log cannot be emptied
    */
   async removeOwner(owner: string): Promise<void> {
-    const step = async (work: () => boolean): Promise<void> => {
-      while (this.#transaction(work)) await nextTurn();
-    };
-    await step(() => sweepFor(sweepTime, this.#sql, { keys: '' }));
-    await step(() => removeOwned(this.#sql, owner));
+    const before = { keys: '' };
+    while (this.#transaction(() => sweepFor(sweepTime, this.#sql, before) || removeOwned(this.#sql, owner)))
+      await nextTurn();
     this.#transaction(() => this.#log.empty());
-    await overwriteFreePages(this.#db, step);
-    emptyWriteAheadLog(this.#db, this.#path);
+    if (this.#sql.emptyWriteAheadLog.get()?.busy !== 1) return;
+    throw new Error(`another program reads ${this.#path}, so its write-ahead log still has removed data; try again`);
   }
 
   async sweep(before: Retention): Promise<boolean> {

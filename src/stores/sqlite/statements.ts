@@ -183,6 +183,7 @@ function prepareRemoval(db: Database) {
     idleSession: db.prepare<[string], { session: number }>(
       'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
     ),
+    emptyWriteAheadLog: db.prepare<[], { busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)'),
     clearFigures: db.prepare<[owner: string]>('DELETE FROM figures WHERE owner = ?'),
     // The scopes that begin with the owner and a space; "!" is the character after the space.
     clearKeysOf: db.prepare<[owner: string, limit: number]>(
