@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Value } from '@sinclair/typebox/value';
 import closeWithGrace from 'close-with-grace';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyListenOptions } from 'fastify';
 import { compile } from '../../core/validate.ts';
 import { Limits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
@@ -16,6 +16,7 @@ import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeti
 import { loadAgents } from '../load-agents.ts';
 import { logStream } from '../log-format.ts';
 import type { Settings } from '../settings.ts';
+import { takeInheritedSocket } from '../systemd-socket.ts';
 import { terminal } from '../terminal.ts';
 import { WatchedAgents } from '../watch-agents.ts';
 
@@ -41,7 +42,7 @@ export async function serve(options: Settings): Promise<number> {
     ...names,
   });
   app.addHook('onClose', async () => watched?.close());
-  const url = await app.listen({ host: options.host, port: options.port }).catch(async (error) => {
+  const url = await listen(app, options).catch(async (error) => {
     // Otherwise the watchers of files and the store would keep the process alive.
     await app.close();
     throw listenError(error, options);
@@ -65,6 +66,23 @@ export async function work(options: Settings): Promise<number> {
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
   closeOnSignal(app, agents, options);
   return exit.completed;
+}
+
+/** Listens at the address of the options, or on the socket that systemd has opened there. */
+async function listen(app: FastifyInstance, { host, port }: Settings): Promise<string> {
+  const fd = takeInheritedSocket(process.env);
+  if (fd === undefined) return app.listen({ host, port });
+  const socket: FastifyListenOptions & { readonly fd: number } = { fd };
+  await app.listen(socket);
+  const bound = app.server.address();
+  // What the server does for its safety depends on `host`.
+  if (bound === null || typeof bound === 'string' || (isLoopback(host) && !isLoopback(bound.address))) {
+    const where = typeof bound === 'string' ? bound : bound?.address;
+    throw new UsageError(
+      `systemd opened the socket at ${where}, but host is ${host}; set HOST to the socket's address`,
+    );
+  }
+  return `http://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`;
 }
 
 function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Error {
