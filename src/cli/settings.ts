@@ -4,7 +4,7 @@ import { addressRule } from '../http/address-guard.ts';
 import { ConnectionLimits, HttpLimits } from '../http/limits.ts';
 
 /** How a setting is given where it is not in a file. */
-export interface Names {
+interface Names {
   /** As commander has it: `--port <port>`, `--watch`, `--no-docs`. */
   readonly flag?: string;
   /** The help of the flag, where the description fits only the key in a file, as for `--no-docs`. */

@@ -1,5 +1,5 @@
 import { Client, escapeIdentifier } from 'pg';
-import { clockAhead, type Inspection } from '../inspect.ts';
+import { clockAhead, type Inspection } from '../inspection.ts';
 import { schemaVersion } from './schema.ts';
 
 /** Reads the version of a schema, the clock and the settings of PostgreSQL. */

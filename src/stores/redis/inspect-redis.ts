@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { clockAhead, type Inspection } from '../inspect.ts';
+import { clockAhead, type Inspection } from '../inspection.ts';
 import { durabilityWarnings, layout } from './layout.ts';
 
 /** Reads the version of what a prefix has, the clock and the settings of Redis. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Inspection } from '../inspect.ts';
+import type { Inspection } from '../inspection.ts';
 import { openDatabase } from './driver.ts';
 import { fileVersion } from './schema.ts';
 
