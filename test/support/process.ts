@@ -28,7 +28,7 @@ export class RivuletProcess {
   /** The URL that the process prints when it listens. @throws Error with its output, if it ends instead */
   async url(): Promise<string> {
     for (;;) {
-      const found = /listening at (http:\S+)/.exec(this.out)?.[1];
+      const found = /Rivulet is listening at (http:\S+)/.exec(this.out)?.[1];
       // The start-up text is one write, so with its first line all of it has arrived.
       if (found !== undefined && this.out.includes('curl')) return found;
       if (this.child.exitCode !== null) throw new Error(`rivulet ended: ${this.err || this.out}`);
