@@ -81,6 +81,10 @@ export const Settings = section({
     { flag: '--allow-origin <origins>', env: 'RIVULET_ALLOW_ORIGIN' },
     list('origins of web pages that may call the server, comma-separated; * allows all'),
   ),
+  trustTraceContext: setting(
+    { flag: '--trust-trace-context', env: 'RIVULET_TRUST_TRACE_CONTEXT' },
+    onOff('make spans of runs children of the traceparent of requests; otherwise they link to it', false),
+  ),
   worker: setting(
     { flag: '--no-worker', help: 'serve requests only; other nodes that share the store execute the runs' },
     onOff('execute runs; if false, other nodes that share the store do', true),

@@ -21,6 +21,8 @@ export interface Traces {
   requested(headers: TraceHeaders | undefined, kept: string | null): string | null;
   /** Begins the span of an execution. */
   begin(execution: TracedExecution): ExecutionSpan;
+  /** Exports the spans that have ended. Where that fails, they are lost. */
+  flush(): Promise<void>;
 }
 
 export interface TracedExecution {

@@ -301,6 +301,7 @@ export class Engine {
     await this.#changes.stop();
     await this.#sync.stop();
     await dispatcher.close();
+    await this.#services.executions.traces?.flush();
   }
 
   async #expireAndRetry(): Promise<void> {

@@ -1,4 +1,5 @@
 import type * as Otel from '@opentelemetry/api';
+import { within } from '../core/timing.ts';
 import type { ExecutionSpan, TracedExecution, TraceHeaders, Traces } from '../core/traces.ts';
 import { capturesContent } from './content.ts';
 import { genAi } from './conventions.ts';
@@ -13,6 +14,8 @@ export interface TraceOptions {
   readonly onWarning: (text: string) => void;
 }
 
+/** Milliseconds that the export of the last spans may take, when the process stops. */
+const maxFlush = 3_000;
 /** Of the GenAI conventions, in seconds. */
 const buckets = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
@@ -69,6 +72,14 @@ class OpenTelemetryTraces implements Traces {
 
   begin(execution: TracedExecution): ExecutionSpan {
     return new InvokedRun(this.#tools, execution);
+  }
+
+  async flush(): Promise<void> {
+    const provider = this.#api.trace.getTracerProvider();
+    // The API has no such method; the SDK has it. The registered provider stands for the one of the SDK.
+    const sdk: object = provider instanceof this.#api.ProxyTracerProvider ? provider.getDelegate() : provider;
+    if (!('forceFlush' in sdk) || typeof sdk.forceFlush !== 'function') return;
+    await within(maxFlush, Promise.resolve(sdk.forceFlush())).catch(() => undefined);
   }
 
   #request(headers: TraceHeaders | undefined): KeptTrace {

@@ -28,7 +28,7 @@ export async function serve(options: Settings): Promise<number> {
   if (!options.worker) requireSharedStore(options.store, '--no-worker');
   const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
   const agents = watched?.registry ?? (await registryOf(options.agents));
-  const { docs, playground, worker } = options;
+  const { docs, playground, trustTraceContext, worker } = options;
   const names = {
     allowedHosts: [...options.allowHosts, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigins,
@@ -38,6 +38,7 @@ export async function serve(options: Settings): Promise<number> {
     agents,
     docs,
     playground,
+    trustTraceContext,
     worker,
     ...names,
   });
