@@ -5,7 +5,12 @@ import type { Shape } from './shapes.ts';
 export interface HttpOptions {
   /** The server's URL, such as `https://agents.example.com`; in a browser it may be relative to the page. */
   readonly url: string;
-  /** Sent with every request. A function is called for each request, for example to get a fresh token. */
+  /**
+   * A key or token of the server, sent with every request. A function is called for each request, also when a stream
+   * reconnects, and may return a fresh one; an empty text sends none.
+   */
+  readonly token?: string | (() => string | Promise<string>) | undefined;
+  /** Sent with every request. A function is called for each request. */
   readonly headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
   /**
    * Milliseconds to wait for the response headers, and for each chunk of a body that is not a stream; then the call fails
@@ -38,13 +43,15 @@ const never = new AbortController().signal;
 /** Sends requests to one server. A call fails with a ClientError, or with the signal's reason. */
 export class Http {
   readonly #base: URL;
+  readonly #token: HttpOptions['token'];
   readonly #headers: HttpOptions['headers'];
   readonly #timeout: number;
   readonly #fetch: typeof globalThis.fetch;
 
-  constructor({ url, headers, timeout = defaultTimeout, fetch = globalThis.fetch }: HttpOptions) {
+  constructor({ url, token, headers, timeout = defaultTimeout, fetch = globalThis.fetch }: HttpOptions) {
     this.#base = new URL(url, globalThis.location?.href);
     this.#base.pathname = this.#base.pathname.replace(/\/?$/, '/');
+    this.#token = token;
     this.#headers = headers;
     this.#timeout = timeout;
     this.#fetch = fetch;
@@ -100,12 +107,18 @@ export class Http {
 
   async #configuredHeaders(): Promise<Headers> {
     try {
-      return new Headers(typeof this.#headers === 'function' ? await this.#headers() : this.#headers);
+      const headers = new Headers(await given(this.#headers));
+      const token = await given(this.#token);
+      // Without the line end of a file. `Headers` would refuse it with an error that repeats the token.
+      if (token) headers.set('Authorization', `Bearer ${token.replace(/[^!-~]/g, '')}`);
+      return headers;
     } catch (cause) {
-      throw broken('headers', `headers() threw: ${cause}`, cause);
+      throw broken('headers', `headers or token threw: ${cause}`, cause);
     }
   }
 }
+
+const given = <T>(value: T | (() => T | Promise<T>)): T | Promise<T> => (value instanceof Function ? value() : value);
 
 /** Reads at most `limit` bytes of a body as text. */
 async function readText({ body }: Response, idleTimeout: IdleTimeout, limit: number): Promise<string> {

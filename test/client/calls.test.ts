@@ -120,4 +120,29 @@ describe('calls of the client', () => {
     await createClient({ url: served.url, headers: { Authorization: 'Basic x' } }).agents();
     expect(sent.at(-1)).toBe('Basic x');
   });
+
+  it('send a token, or one that is computed for each request, and keep it out of errors', async () => {
+    const { served } = await setUp();
+    const sent: (string | undefined)[] = [];
+    served.app.server.on('request', ({ headers }) => sent.push(headers.authorization));
+    const tokens = ['first', 'second', '', 'from a file\n', 'ab\u{1F600}c'];
+    await createClient({ url: served.url, token: 'fixed', headers: { Authorization: 'Basic x' } }).agents();
+    const client = createClient({ url: served.url, token: async () => tokens.shift() ?? '' });
+    for (let count = 0; count < 5; count += 1) await client.agents();
+    expect(sent).toEqual([
+      'Bearer fixed',
+      'Bearer first',
+      'Bearer second',
+      undefined,
+      'Bearer fromafile',
+      'Bearer abc',
+    ]);
+    const failing = createClient({
+      url: served.url,
+      token: () => {
+        throw new Error('not logged in');
+      },
+    });
+    await expect(failing.agents()).rejects.toMatchObject({ code: 'headers', message: /not logged in/ });
+  });
 });

@@ -369,6 +369,24 @@ describe('reconnecting', () => {
   });
 });
 
+describe('a token', () => {
+  it('is asked for again for each connection of a stream', async () => {
+    const { fetch, requests } = script(stream(soon + created), stream(soon + progress), stream(completed(3)));
+    let calls = 0;
+    const token = (): string => {
+      calls += 1;
+      return `t${calls}`;
+    };
+    const client = createClient({ url, fetch, token, reconnect: fastReconnect().reconnect });
+    expect(await typesOf(client.watch(run_id))).toHaveLength(3);
+    expect(requests.map(({ headers }) => headers.get('Authorization'))).toEqual([
+      'Bearer t1',
+      'Bearer t2',
+      'Bearer t3',
+    ]);
+  });
+});
+
 describe('unsubscribing', () => {
   it.each<[string, Answer[]]>([
     ['while a request is under way', []],
