@@ -16,6 +16,7 @@ afterAll(() => place?.remove());
 
 const tokens = 100;
 const project = makeProject({
+  'keys.yaml': '[]',
   'agents/count.js': `
     import { defineAgent } from 'rivulet';
     import { concat, interval, map, of, take } from 'rxjs';
@@ -162,7 +163,7 @@ describe('the files of examples/deploy', () => {
 
   it.each(commandLines())('have valid command lines: %s', { timeout: 30_000 }, async (line) => {
     if (place === undefined) return;
-    const started = node(line.split(' '));
+    const started = node(line.replace('/etc/rivulet/', '').split(' '));
     onTestFinished(async () => void (await started.stop('SIGKILL')));
     const up = /listening at|executes runs/;
     await expect.poll(() => started.out + started.err, { timeout: 20_000 }).toMatch(up);
