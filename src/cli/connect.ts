@@ -3,6 +3,7 @@ import { terminal } from './terminal.ts';
 
 export interface Connection {
   readonly url: string;
+  readonly token?: string | undefined;
   readonly header: [string, string][];
 }
 
@@ -13,7 +14,7 @@ const slowResponse = 5_000;
  * A client of the server that the options name. Prints a note for each lost connection and for each slow response.
  * User and password in the URL are sent as HTTP Basic authentication, because fetch refuses them in a URL.
  */
-export function connect({ url, header }: Connection, retries = 0): Client {
+export function connect({ url, token, header }: Connection, retries = 0): Client {
   const server = new URL(url);
   const { username, password } = server;
   server.username = '';
@@ -27,6 +28,7 @@ export function connect({ url, header }: Connection, retries = 0): Client {
   }
   return createClient({
     url: server.href,
+    token,
     headers,
     fetch: async (...request) => {
       const timer = setTimeout(

@@ -7,6 +7,8 @@ interface GreetingOptions {
   readonly docs: boolean;
   readonly playground: boolean;
   readonly watch?: boolean;
+  /** Whether callers need a key or token. */
+  readonly secured?: boolean;
 }
 
 /** Agents that are good to begin with: they need no model, and stream. */
@@ -14,7 +16,7 @@ const firstAgents = ['demo', 'echo'];
 
 /** The text printed at start-up: the agents, the URLs and a command to try. */
 export function greeting(agents: readonly Agent[], urls: readonly string[], options: GreetingOptions): string {
-  const { store, docs, playground, watch } = options;
+  const { store, docs, playground, watch, secured } = options;
   const [url = '', ...others] = urls;
   const names = agents.map(({ manifest }) => manifest.name);
   const first = firstAgents.find((name) => names.includes(name)) ?? names[0];
@@ -23,7 +25,8 @@ export function greeting(agents: readonly Agent[], urls: readonly string[], opti
     .toSorted((a, b) => Number(b.manifest.name === first) - Number(a.manifest.name === first))
     .map(({ manifest: { name, description } }) => `  ${name.padEnd(width)}  ${description.split('\n', 1)[0]}`);
   const body = `{"agent_name":"${first}","mode":"stream","input":[{"parts":[{"content":"Hello"}]}]}`;
-  const example = `curl -N ${url}/runs -H 'Content-Type: application/json' -d '${body}'`;
+  const token = secured ? ' -H "Authorization: Bearer $RIVULET_TOKEN"' : '';
+  const example = `curl -N ${url}/runs${token} -H 'Content-Type: application/json' -d '${body}'`;
   return [
     '',
     `Rivulet is listening at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, store ${storeName(store)}`,
@@ -36,7 +39,7 @@ export function greeting(agents: readonly Agent[], urls: readonly string[], opti
     ...(docs ? [`Documentation: ${url}/docs`] : []),
     'Try it:',
     '',
-    `  ${first === undefined ? `curl ${url}/agents` : example}`,
+    `  ${first === undefined ? `curl ${url}/agents${token}` : example}`,
     '',
   ].join('\n');
 }
@@ -59,4 +62,4 @@ export const isLoopback = (host: string): boolean => host === 'localhost' || hos
 
 export const noAuthentication =
   'Warning: the server has no authentication. Every computer that reaches these addresses can run its agents and read its ' +
-  'runs. Listen at 127.0.0.1, or put a proxy that authenticates in front: docs/security.md.';
+  'runs. Put a proxy that authenticates in front, or give --keys: docs/authentication.md.';

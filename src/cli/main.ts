@@ -5,7 +5,7 @@ import { transitions } from '../core/run-state.ts';
 import { version } from '../version.ts';
 import { examplesHelp } from './examples.ts';
 import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
-import { addConnectionOptions, addFollowOptions, count, eventId, paths } from './options.ts';
+import { addConnectionOptions, addFollowOptions, count, eventId, list, paths } from './options.ts';
 import { addServing, addSettings, type Resolved, resolveSettings } from './resolve-settings.ts';
 import type { Settings } from './settings.ts';
 import { terminal } from './terminal.ts';
@@ -45,6 +45,7 @@ export function program(): Command {
     .command('new <name>')
     .description('Write a first agent, agents/NAME.ts, and its test')
     .action(action(async () => (await import('./commands/new.ts')).newAgent));
+  keyCommand(command.command('keys').description('Make API keys; docs/authentication.md'));
   addFollowOptions(command.command('run <agent> [text]'))
     .addOption(asJson())
     .description('Run an agent and stream its output; - reads the text from stdin')
@@ -115,6 +116,20 @@ function addServerCommands(command: Command): void {
 
 const addStore = (command: Command): Command => addSettings(command, ({ path }) => path[0] === 'store');
 
+function keyCommand(command: Command): void {
+  command
+    .command('new')
+    .description('Make an API key, and print it once')
+    .requiredOption('--principal <name>', 'who will use the key')
+    .option('--scope <scopes>', 'what the key may do, comma-separated; default: everything with own runs', list, [])
+    .option('--tenant <name>', 'principals of one tenant share their runs')
+    .option('--agent <names>', 'only these agents, comma-separated; * stands for any characters', list, [])
+    .option('--expires <time>', 'when the key ends, such as 2027-01-31')
+    .option('--note <text>', 'a note for people')
+    .option('--file <path>', 'add the record of the key to this file')
+    .action(action(async () => (await import('./commands/keys.ts')).newKey));
+}
+
 const asJson = (): Option => new Option('--json', 'print events as lines of JSON');
 
 function failed(error: unknown): number {
@@ -123,11 +138,15 @@ function failed(error: unknown): number {
   terminal.error(`rivulet: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof UsageError) return exit.usage;
   if (!(error instanceof ClientError)) return exit.failed;
+  if (error.status === 401) terminal.error('RIVULET_TOKEN or --token has the key or token that is sent.');
   if (error.code === 'network' || error.code === 'silent') {
     terminal.error('Is the server running? `rivulet serve` starts one; --url or RIVULET_URL selects another.');
   }
   return error.status >= 400 && error.status < 500 && error.code !== 'not_understood' ? exit.usage : exit.unreachable;
 }
+
+// Other users see the arguments of a process; a title replaces them.
+if (process.argv.some((argument) => argument.startsWith('--token'))) process.title = 'rivulet';
 
 // A closed pipe, as after `| head`, is not an error.
 terminal.onOutputClosed(() => process.exit(exit.completed));

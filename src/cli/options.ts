@@ -75,6 +75,7 @@ export const addConnectionOptions = (command: Command): Command =>
     .addOption(
       new Option('--url <url>', 'URL of the server').env('RIVULET_URL').default(defaultUrl).argParser(serverUrl),
     )
+    .addOption(new Option('--token <token>', 'key or token of the server; better in the variable').env('RIVULET_TOKEN'))
     .addOption(
       new Option(
         '--header <header>',

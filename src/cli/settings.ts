@@ -1,6 +1,7 @@
 import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Limits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
+import { parseKeyPairs } from '../http/auth/key-records.ts';
 import { ConnectionLimits, HttpLimits } from '../http/limits.ts';
 
 /** How a setting is given where it is not in a file. */
@@ -97,6 +98,48 @@ export const Settings = section({
     { flag: '--no-playground', help: 'do not serve the playground at /' },
     onOff('serve the playground at /', true),
   ),
+  auth: section({
+    required: setting(
+      { flag: '--no-auth', env: 'RIVULET_AUTH', help: 'listen on a public address without authentication' },
+      onOff('refuse to listen on a public address without authentication', true),
+    ),
+    keyFile: setting(
+      { flag: '--keys <file>', env: 'RIVULET_KEYS' },
+      Type.Optional(Type.String({ description: 'file with the records of API keys' })),
+    ),
+    apiKeys: setting(
+      { env: 'RIVULET_API_KEYS', secret: 'text', check: parseKeyPairs },
+      Type.Optional(Type.String({ description: 'PRINCIPAL=KEY pairs, comma-separated' })),
+    ),
+    jwt: section({
+      issuer: setting(
+        { flag: '--jwt-issuer <url>', env: 'RIVULET_JWT_ISSUER' },
+        Type.Optional(Type.String({ description: 'issuer of the accepted JWTs' })),
+      ),
+      audience: setting(
+        { flag: '--jwt-audience <names>', env: 'RIVULET_JWT_AUDIENCE' },
+        list('names of this server in JWTs, comma-separated'),
+      ),
+      jwks: setting(
+        { flag: '--jwks <url>', env: 'RIVULET_JWKS' },
+        Type.Optional(Type.String({ description: 'public keys of the issuer: a URL or a file' })),
+      ),
+      type: Type.Optional(Type.String({ description: 'required typ of JWTs, such as at+jwt' })),
+      tenantClaim: setting(
+        { flag: '--jwt-tenant-claim <name>', env: 'RIVULET_JWT_TENANT_CLAIM' },
+        Type.Optional(Type.String({ description: 'claim of JWTs that names the tenant' })),
+      ),
+      agentsClaim: setting(
+        { flag: '--jwt-agents-claim <name>', env: 'RIVULET_JWT_AGENTS_CLAIM' },
+        Type.Optional(Type.String({ description: 'claim of JWTs that lists the allowed agents' })),
+      ),
+      claims: list('claims of JWTs that agents see in context.principal'),
+    }),
+    ticketSecrets: setting(
+      { env: 'RIVULET_TICKET_SECRETS', secret: 'text' },
+      list('secrets that sign stream tickets, 32 characters or more, the newest first, comma-separated'),
+    ),
+  }),
   log: section({
     level: setting(
       { flag: '--log-level <level>', env: 'LOG_LEVEL', worker: true },

@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
 import { readStoreUrl } from '../core/store-url.ts';
+import { authOptions } from './auth-options.ts';
 import { isLoopback } from './greeting.ts';
 import type { Settings } from './settings.ts';
 
 /** What makes the server open to others; undefined where nothing does. */
-export const openAccess = ({ host }: Settings): string | undefined =>
-  isLoopback(host)
+export const openAccess = (settings: Settings): string | undefined =>
+  isLoopback(settings.host) || authOptions(settings) !== undefined
     ? undefined
-    : `${host} has no authentication: every computer that reaches it runs agents and reads runs`;
+    : `${settings.host} has no authentication: every computer that reaches it runs agents and reads runs`;
 
 /** What an operator should know about settings that are valid, a line each. */
 export function warningsOf(settings: Settings): string[] {

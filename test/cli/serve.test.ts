@@ -43,7 +43,8 @@ describe.concurrent('rivulet serve', () => {
 
   it('warns at an address that other computers reach, and prints its URLs', async (t) => {
     const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
-    const rivulet = startRivulet(folder, ['serve', '--host', '0.0.0.0', '--port', '0', '--store', 'memory:'], t);
+    const args = ['serve', '--host', '0.0.0.0', '--port', '0', '--store', 'memory:', '--no-auth'];
+    const rivulet = startRivulet(folder, args, t);
     const url = await rivulet.url();
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
     for (const other of reachableUrls('0.0.0.0', url)) expect(rivulet.out).toContain(other);

@@ -114,7 +114,10 @@ async function checkAddress({ host, port }: Settings): Promise<Finding> {
 
 function checkAccess(settings: Settings): Finding[] {
   const access = openAccess(settings);
-  return access === undefined ? [] : [problem(access, 'see docs/security.md')];
+  if (access === undefined) return [];
+  // With --no-auth, the operator has said that a proxy authenticates.
+  if (!settings.auth.required) return [note(access)];
+  return [problem(access, 'give --keys FILE, or --no-auth where a proxy in front authenticates')];
 }
 
 async function checkStore({ store }: Settings): Promise<Finding[]> {

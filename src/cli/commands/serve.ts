@@ -7,9 +7,12 @@ import { compile } from '../../core/validate.ts';
 import { Limits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
 import { isReported } from '../../engine/unhandled.ts';
+import { makeApiKey } from '../../http/auth/api-key.ts';
+import { recordOf } from '../../http/auth/key-records.ts';
 import type { RunsResponse } from '../../schema/api.ts';
 import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
+import { authOptions, forgetSecrets, refuseOpenAccess } from '../auth-options.ts';
 import { formatDuration } from '../durations.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
@@ -26,6 +29,13 @@ import { WatchedAgents } from '../watch-agents.ts';
  */
 export async function serve(options: Settings): Promise<number> {
   if (!options.worker) requireSharedStore(options.store, '--no-worker');
+  const configured = authOptions(options);
+  refuseOpenAccess(options, configured);
+  forgetSecrets(process.env);
+  // With a key of its own, the process can ask its server for the open runs.
+  const { key } = makeApiKey();
+  const own = recordOf(key, { principal: 'rivulet serve', scopes: ['runs:read', 'admin'] });
+  const auth = configured && { ...configured, keys: [...(configured.keys ?? []), own] };
   const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
   const agents = watched?.registry ?? (await registryOf(options.agents));
   const { docs, playground, trustTraceContext, worker } = options;
@@ -41,6 +51,7 @@ export async function serve(options: Settings): Promise<number> {
     trustTraceContext,
     worker,
     ...names,
+    ...(auth !== undefined && { auth }),
   });
   app.addHook('onClose', async () => watched?.close());
   const url = await listen(app, options).catch(async (error) => {
@@ -48,9 +59,10 @@ export async function serve(options: Settings): Promise<number> {
     await app.close();
     throw listenError(error, options);
   });
-  terminal.print(greeting(agents.list(), reachableUrls(options.host, url), options));
-  if (!isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
-  closeOnSignal(app, agents, options);
+  const secured = auth !== undefined;
+  terminal.print(greeting(agents.list(), reachableUrls(options.host, url), { ...options, secured }));
+  if (!secured && !isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
+  closeOnSignal(app, agents, options, key);
   return exit.completed;
 }
 
@@ -124,7 +136,7 @@ function requireSharedStore(store: string, subject: string): void {
   );
 }
 
-function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings): void {
+function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings, key = ''): void {
   // An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
   // ended, all other runs would end, too.
   const logUncaught = (error: unknown): void => {
@@ -141,7 +153,7 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings
   closeWithGrace(
     { delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'], onSecondSignal },
     async ({ signal }) => {
-      if (signal === 'SIGINT') await noteOpenRuns(app, agents, options, grace);
+      if (signal === 'SIGINT') await noteOpenRuns(app, agents, options, key);
       await app.close();
     },
   );
@@ -151,12 +163,19 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings
 const maxLookUp = 1_000;
 
 /** Prints how many runs the server waits for, and what ends it at once. */
-async function noteOpenRuns(app: FastifyInstance, agents: Registry, { store }: Settings, grace: number): Promise<void> {
+async function noteOpenRuns(
+  app: FastifyInstance,
+  agents: Registry,
+  { store, limits }: Settings,
+  key: string,
+): Promise<void> {
   terminal.leavePromptLine();
-  const atMost = `to end, at most ${formatDuration(grace)}; press Ctrl-C again to end at once.`;
+  const atMost = `to end, at most ${formatDuration(limits.shutdownGrace)}; press Ctrl-C again to end at once.`;
   // A shared store has the runs of other processes as well.
   if (isShared(store)) return terminal.note(`Waiting for the runs of this process ${atMost}`, 'yellow');
-  const answer = app.inject('/runs?status=in-progress&limit=100').then((response): RunsResponse => response.json());
+  const answer = app
+    .inject({ url: '/runs?status=in-progress&limit=100', headers: { authorization: `Bearer ${key}` } })
+    .then((response): RunsResponse => response.json());
   const page = await Promise.race([answer, setTimeout(maxLookUp, undefined, { ref: false })]).catch(() => undefined);
   const durable = new Set(agents.list().flatMap(({ manifest, options }) => (options.durable ? [manifest.name] : [])));
   const runs = page?.runs ?? [];
