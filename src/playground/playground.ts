@@ -6,6 +6,7 @@ import { Catalog } from './catalog.ts';
 import { Clock } from './clock.ts';
 import { ConnectionState } from './connection.ts';
 import { Conversation } from './conversation.ts';
+import { Login } from './login.ts';
 import { RequestLog } from './request-log.ts';
 import { Router } from './router.ts';
 import { type RunChanges, watchRunChanges } from './run-changes.ts';
@@ -17,10 +18,12 @@ const maxDelay = 5_000;
 /** The state of the page. */
 export class Playground {
   readonly connection = new ConnectionState();
-  readonly requests = new RequestLog(this.connection);
+  readonly login = new Login();
+  readonly requests = new RequestLog(this.connection, this.login.ask);
   readonly client: Client = createClient({
     // The folder of the page is the server's URL, with its prefix.
     url: new URL('.', location.href).href,
+    token: this.login.token,
     fetch: this.requests.fetch,
     // The page shows that it waits for the server.
     reconnect: { firstRetries: Number.POSITIVE_INFINITY, maxDelay, onBreak: this.connection.onBreak },

@@ -17,15 +17,21 @@ export interface LoggedRequest extends HttpRequest {
 
 const maxRequests = 100;
 
+// The log is shown, copied, and may be on a shared screen.
+const withoutToken = ([name, value]: [string, string]): [string, string] =>
+  name === 'authorization' ? [name, 'Bearer YOUR_TOKEN'] : [name, value];
+
 /** A `fetch` that logs the page's requests. */
 export class RequestLog {
   readonly list = signal<readonly LoggedRequest[]>([]);
   readonly #connection: ConnectionState;
+  readonly #onRefused: () => void;
   #next = 1;
 
-  /** Each response and each failure updates `connection`. */
-  constructor(connection: ConnectionState) {
+  /** Each response and each failure updates `connection`. A response 401 calls `onRefused`. */
+  constructor(connection: ConnectionState, onRefused: () => void) {
     this.#connection = connection;
+    this.#onRefused = onRefused;
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
@@ -34,6 +40,7 @@ export class RequestLog {
     try {
       const response = await fetch(input, init);
       this.#connection.onResponse();
+      if (response.status === 401) this.#onRefused();
       const run_id = response.headers.get('Run-ID') ?? undefined;
       this.#change(key, { status: response.status, time: performance.now() - startedAt, ...(run_id && { run_id }) });
       return response;
@@ -48,7 +55,7 @@ export class RequestLog {
     const request = {
       method,
       url,
-      headers: [...new Headers(headers)],
+      headers: [...new Headers(headers)].map(withoutToken),
       body: typeof body === 'string' ? body : undefined,
       status: undefined,
       time: undefined,

@@ -11,6 +11,7 @@ import { Inspector } from './inspector.tsx';
 import { Navigation } from './navigation.tsx';
 import { RunsTable } from './runs-table.tsx';
 import { SessionList } from './session-list.tsx';
+import { TokenPrompt } from './token-prompt.tsx';
 
 /**
  * The gallery, the runs and the questions take the whole window. The conversation has the agents and the inspector beside
@@ -38,6 +39,7 @@ export function App() {
       {page === undefined && <Inspector />}
       <ConnectionStatus />
       <Announcer />
+      <TokenPrompt />
     </div>
   );
 }

@@ -11,7 +11,7 @@ const views: readonly { view: View; label: string; icon: View }[] = [
 ];
 
 export function Navigation() {
-  const { router } = usePlayground();
+  const { router, login } = usePlayground();
   const current = shownView(router.route.value);
   return (
     <header class="top">
@@ -33,6 +33,11 @@ export function Navigation() {
           </a>
         ))}
       </nav>
+      {login.token !== '' && (
+        <button type="button" class="bare" onClick={() => login.forget()}>
+          Forget token
+        </button>
+      )}
       <a class="quiet docs" href="docs" target="_blank" rel="noopener">
         API docs
       </a>
