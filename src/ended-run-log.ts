@@ -2,10 +2,14 @@ import { sessionIdOf } from './core/principal.ts';
 import type { RunRow } from './core/store.ts';
 import type { EndedRun, EngineObserver } from './engine/observers.ts';
 import { rounded } from './http/request-log.ts';
-import type { RuntimeLog } from './runtime.ts';
+
+interface EndedRunLog {
+  info?(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
 
 /** Logs one line for each run that ends: a failed one at `warn`, with the stack of what its agent threw. */
-export const endedRunLog = (log: RuntimeLog): EngineObserver => ({
+export const endedRunLog = (log: EndedRunLog): EngineObserver => ({
   onRunEnded(run) {
     const { status } = run.row;
     if (status === 'failed') log.warn(fieldsOf(run), 'run failed');

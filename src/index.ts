@@ -62,6 +62,7 @@ export type { Authenticate, AuthOptions, AuthRequest } from './http/auth/credent
 export type { JwtOptions } from './http/auth/jwt.ts';
 export type { KeyRecord } from './http/auth/key-records.ts';
 export type { ConnectionLimits, HttpLimits } from './http/limits.ts';
+export type { MetricsAddress } from './http/metrics/metrics-server.ts';
 export type { ForeignOptions } from './http/remote-fetch.ts';
 export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';
 export { createRuntime } from './runtime.ts';

@@ -112,7 +112,7 @@ describe('a stream that fails', () => {
       type: 'error',
       error: {
         code: 'server_error',
-        message: expect.stringContaining(`request ${logged.reqId}`),
+        message: expect.stringContaining(`request ${logged.request_id}`),
         data: { reason: 'internal_error' },
       },
     });

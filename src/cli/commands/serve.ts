@@ -84,8 +84,10 @@ export async function work(options: Settings): Promise<number> {
 /** Listens at the address of the options, or on the socket that systemd has opened there. */
 async function listen(app: FastifyInstance, { host, port }: Settings): Promise<string> {
   const fd = takeInheritedSocket(process.env);
-  if (fd === undefined) return app.listen({ host, port });
-  const socket: FastifyListenOptions & { readonly fd: number } = { fd };
+  // The greeting has the addresses.
+  const listenTextResolver = (): string => 'the server listens';
+  if (fd === undefined) return app.listen({ host, port, listenTextResolver });
+  const socket: FastifyListenOptions & { readonly fd: number } = { fd, listenTextResolver };
   await app.listen(socket);
   const bound = app.server.address();
   // What the server does for its safety depends on `host`.

@@ -310,7 +310,7 @@ describe('the error table', () => {
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await response.text()).not.toContain('hunter2');
     const logged = lines.map((line) => JSON.parse(line)).filter(({ err }) => err?.message === 'secret: hunter2');
-    expect(logged).toEqual([expect.objectContaining({ reqId: expect.any(String) })]);
+    expect(logged).toEqual([expect.objectContaining({ request_id: expect.any(String) })]);
   });
 
   it('answers 500 without the cause of an internal error, and logs the cause with the id of the request', async () => {
@@ -327,7 +327,7 @@ describe('the error table', () => {
     const logged = lines.map((line) => JSON.parse(line)).find(({ err }) => err?.message.includes('of null'));
     expect(JSON.parse(text)).toMatchObject({
       code: 'server_error',
-      message: expect.stringContaining(`request ${logged.reqId}`),
+      message: expect.stringContaining(`request ${logged.request_id}`),
       data: { reason: 'internal_error' },
     });
   });
