@@ -1,5 +1,6 @@
 import { reasonOf } from '../core/json.ts';
 import { UsageError } from './exit-codes.ts';
+import { terminal } from './terminal.ts';
 
 interface LogStream {
   write(line: string): void;
@@ -14,10 +15,7 @@ const controls = /\\u00(?:0[0-8bce-f]|1[0-9a-f]|[89][0-9a-f]|7f)|[\u007f-\u009f]
  * last lines before a crash.
  * @throws UsageError if the format was asked for and pino-pretty is not installed
  */
-export async function logStream(
-  format: string,
-  isTerminal = process.stdout.isTTY === true,
-): Promise<{ stream?: LogStream }> {
+export async function logStream(format: string, isTerminal = terminal.isTerminal): Promise<{ stream?: LogStream }> {
   if (format === 'json' || (format === 'auto' && !isTerminal)) return {};
   try {
     const { default: pretty } = await import('pino-pretty');

@@ -41,6 +41,11 @@ export class Terminal {
     return this.#out.isTTY && this.#out.columns > 0 ? this.#out.columns : Number.POSITIVE_INFINITY;
   }
 
+  /** Whether stdout is a terminal. */
+  get isTerminal(): boolean {
+    return this.#out.isTTY === true;
+  }
+
   /** Whether stdout is a terminal with colours: Markdown is rendered, and lines are drawn again in place. */
   get rich(): boolean {
     return hasColours(this.#out);

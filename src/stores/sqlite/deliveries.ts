@@ -7,8 +7,7 @@ import {
 } from '../../core/outbox.ts';
 import type { RunRow } from '../../core/store.ts';
 import { deliveryColumnList, deliveryColumns } from '../delivery-columns.ts';
-import type { Database, Statement, Value } from './driver.ts';
-import { replaceNul } from './sessions.ts';
+import { type Database, replaceNul, type Statement, type Value } from './driver.ts';
 
 /** A condition that few deliveries meet. Queries have to repeat it to use the partial indexes. */
 const rare = "state <> 'delivered'";

@@ -127,3 +127,6 @@ export function isValueError(error: unknown): boolean {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined;
   return code === undefined || valueErrors.has(code & 0xff);
 }
+
+/** These URLs come from clients, and SQLite cannot store a NUL character. */
+export const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);

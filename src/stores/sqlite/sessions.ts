@@ -1,4 +1,5 @@
 import type { Resource, RunRow, Write } from '../../core/store.ts';
+import { replaceNul } from './driver.ts';
 import type { Statements } from './statements.ts';
 
 const resourcePrefix = '/resources/';
@@ -89,6 +90,3 @@ export class FileSessions {
       this.#sql.deleteState.run(before.slice(resourcePrefix.length), session, session_id);
   }
 }
-
-/** These URLs come from clients, and SQLite cannot store a NUL character. */
-export const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);
