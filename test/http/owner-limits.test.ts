@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RivuletOptions } from '../../src/index.ts';
-import { ask } from '../support/serve.ts';
+import { echo } from '../support/agents.ts';
+import { ask, serve } from '../support/serve.ts';
 import { type Answer, type Caller, create, TenantNode } from '../support/tenants.ts';
 
 async function open(options: Partial<RivuletOptions>): Promise<TenantNode> {
@@ -93,7 +94,7 @@ describe('the limits of each caller', () => {
   });
 
   it('do not concern callers without authentication', async () => {
-    const node = await open({ requestsPerMinute: 1, runsPerMinute: 1 });
-    for (let times = 0; times < 3; times += 1) expect((await post(node.as('nobody'), 'echo')).status).toBe(200);
+    const served = await serve([echo], { requestsPerMinute: 1, runsPerMinute: 1 });
+    for (let times = 0; times < 3; times += 1) expect((await served.post('/runs', ask('echo'))).status).toBe(200);
   });
 });

@@ -131,7 +131,7 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         `?session_id=${hers.session_id[0]}`,
         '?status=awaiting',
         `?cursor=${newId()}`,
-        '?owner=key:alice',
+        '?owner=custom:alice',
       ];
       for (const query of queries) {
         const { status, text } = await bob(`/runs${query}`);
@@ -235,8 +235,8 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       for (const id of hers.resource_id) expect((await root(`/resources/${id}`)).status).toBe(200);
       const [session_id = ''] = hers.session_id;
       expect((await root(`/sessions/${session_id}`)).status).toBe(404);
-      expect((await root(`/sessions/${session_id}?owner=key:alice`)).status).toBe(200);
-      const { runs } = JSON.parse((await root(`/runs?owner=key:alice&session_id=${session_id}`)).text);
+      expect((await root(`/sessions/${session_id}?owner=custom:alice`)).status).toBe(200);
+      const { runs } = JSON.parse((await root(`/runs?owner=custom:alice&session_id=${session_id}`)).text);
       expect(runs.map((one: { run_id: string }) => one.run_id)).toEqual(hers.run_id.toReversed());
     });
 
@@ -258,10 +258,10 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         for (const id of hers.resource_id) expect((await caller(`/resources/${id}`)).status).toBe(404);
         expect((await caller('/deliveries')).text).not.toContain(hers.delivery_id[0]);
       }
-      expect(JSON.parse((await root('/runs?owner=key:alice')).text).runs).toEqual([]);
+      expect(JSON.parse((await root('/runs?owner=custom:alice')).text).runs).toEqual([]);
       expect(JSON.parse((await alice('/agents/remembers')).text).status).toBeUndefined();
       expect((await bob(`/runs/${his.run_id}`)).status).toBe(200);
-      const erased = await root('/principals/me/data?owner=key:carl', { method: 'DELETE' });
+      const erased = await root('/principals/me/data?owner=custom:carl', { method: 'DELETE' });
       expect(JSON.parse(erased.text)).toEqual({ runs: left.run_id.length, sessions: 1 });
     });
   });

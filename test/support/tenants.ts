@@ -1,7 +1,7 @@
-import Fastify, { type FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { firstValueFrom, toArray } from 'rxjs';
 import type { Principal } from '../../src/core/principal.ts';
-import { type RivuletOptions, type Run, rivulet } from '../../src/index.ts';
+import { createServer, type RivuletOptions, type Run } from '../../src/index.ts';
 import { agent, askOnce, echo, never } from './agents.ts';
 import { ask } from './serve.ts';
 
@@ -31,25 +31,14 @@ export interface Request {
 /** The calls of one principal to a node. */
 export type Caller = (path: string, request?: Request) => Promise<Answer>;
 
+const all = ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'];
 const principals: Record<string, Principal> = {
-  alice: {
-    kind: 'key',
-    id: 'alice',
-    scopes: ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'],
-  },
-  bob: {
-    kind: 'key',
-    id: 'bob',
-    scopes: ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'],
-  },
-  carol: { kind: 'key', id: 'carol', tenant: 'acme', scopes: ['runs:read', 'runs:write'], agents: ['e*'] },
-  dave: { kind: 'jwt', id: 'https://issuer dave', tenant: 'acme', scopes: ['runs:read', 'runs:write'] },
-  carl: {
-    kind: 'key',
-    id: 'carl',
-    scopes: ['agents:read', 'runs:read', 'runs:write', 'sessions:read', 'sessions:write'],
-  },
-  root: { kind: 'key', id: 'root', scopes: ['admin'] },
+  alice: { kind: 'custom', id: 'alice', scopes: all },
+  bob: { kind: 'custom', id: 'bob', scopes: all },
+  carl: { kind: 'custom', id: 'carl', scopes: all },
+  carol: { kind: 'custom', id: 'carol', tenant: 'acme', scopes: all, agents: ['e*'] },
+  dave: { kind: 'custom', id: 'https://issuer dave', tenant: 'acme', scopes: all },
+  root: { kind: 'custom', id: 'root', scopes: ['admin'] },
 };
 
 /** A node whose requests name their principal in the header `as`. */
@@ -63,13 +52,14 @@ export class TenantNode {
   }
 
   static async open(options: Partial<RivuletOptions>): Promise<TenantNode> {
-    const app = Fastify();
-    app.addHook('onRequest', async (request) => {
-      request.principal = principals[String(request.headers.as)];
-    });
-    const agents = [echo, askOnce, never, remembers];
     const webhooks = { secrets: ['the secret of the webhooks of tests'] };
-    await app.register(rivulet, { agents, webhooks, ...options, limits: { shutdownGrace: 0, ...options.limits } });
+    const app = await createServer({
+      agents: [echo, askOnce, never, remembers],
+      webhooks,
+      auth: { authenticate: ({ headers }) => principals[String(headers.as)] },
+      ...options,
+      limits: { shutdownGrace: 0, ...options.limits },
+    });
     return new TenantNode(app, await app.listen({ port: 0, host: '127.0.0.1' }));
   }
 
