@@ -52,5 +52,5 @@ export function refuseOpenAccess({ host, auth }: Settings, options: AuthOptions 
 
 /** Agents and their child processes do not get the secrets of the server. */
 export function forgetSecrets(env: NodeJS.ProcessEnv): void {
-  for (const name of ['RIVULET_API_KEYS', 'RIVULET_TICKET_SECRETS']) delete env[name];
+  for (const name of ['RIVULET_API_KEYS', 'RIVULET_TICKET_SECRETS', 'RIVULET_WEBHOOK_SECRET']) delete env[name];
 }

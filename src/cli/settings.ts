@@ -66,7 +66,7 @@ export const Settings = section({
       worker: true,
       check: (network) => addressRule([network]),
     },
-    list('private networks whose session resources may be read, comma-separated'),
+    list('private networks whose session resources may be read, and where webhooks may go, comma-separated'),
   ),
   watch: setting({ flag: '--watch' }, onOff('reload agents when their files change', false)),
   host: setting({ flag: '--host <host>', env: 'HOST' }, text('address to listen on', '127.0.0.1')),
@@ -138,6 +138,12 @@ export const Settings = section({
     ticketSecrets: setting(
       { env: 'RIVULET_TICKET_SECRETS', secret: 'text' },
       list('secrets that sign stream tickets, 32 characters or more, the newest first, comma-separated'),
+    ),
+  }),
+  webhooks: section({
+    secrets: setting(
+      { env: 'RIVULET_WEBHOOK_SECRET', secret: 'text', worker: true },
+      list('master secrets of webhooks, 32 characters or more, the newest first, comma-separated; none sends none'),
     ),
   }),
   log: section({
