@@ -32,6 +32,14 @@ export type {
 export { defineAgent } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
+export type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  DeliveryState,
+  NewDelivery,
+  Outbox,
+} from './core/outbox.ts';
 export type { HasText } from './core/parts.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
 export type { Principal, Scope } from './core/principal.ts';

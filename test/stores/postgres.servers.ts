@@ -152,8 +152,10 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     await one.query(`SET search_path TO ${schema}; SET plan_cache_mode = force_generic_plan;
       INSERT INTO events SELECT 'other-' || n / 10, n % 10, 1, '{}' FROM generate_series(1, 20000) AS n;
       INSERT INTO journal (run_id, body) SELECT 'other-' || n / 10, '{}' FROM generate_series(1, 20000) AS n;
-      INSERT INTO runs SELECT 'other-' || n, 'a', 's-' || n / 10, NULL, NULL, NULL, 1, 'failed', '', '', '2026-01-' || n, 'pinned', 0,
-        NULL, NULL, 'continue', 1, 1, '[]' FROM generate_series(1, 20000) AS n;
+      INSERT INTO runs (run_id, agent_name, session_id, epoch, status, title, created_at, finished_at, tier, attempts,
+          on_disconnect, last, snapshot, input)
+        SELECT 'other-' || n, 'a', 's-' || n / 10, 1, 'failed', '', '', '2026-01-' || n, 'pinned', 0,
+          'continue', 1, 1, '[]' FROM generate_series(1, 20000) AS n;
       INSERT INTO sessions SELECT 's-' || n FROM generate_series(1, 2000) AS n;
       INSERT INTO removed SELECT 'other-' || n FROM generate_series(1, 20000) AS n;
       ANALYZE events, journal, runs, sessions, removed`);
