@@ -26,6 +26,7 @@ import type { Metrics } from './http/metrics/metrics.ts';
 import type { MetricsAddress } from './http/metrics/metrics-server.ts';
 import { wantsStream } from './http/negotiation.ts';
 import { serveOpenApi } from './http/openapi.ts';
+import { shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
 import { recordRequests } from './http/request-log.ts';
@@ -115,6 +116,7 @@ async function host(
   const access = identifyCallers(app, engine, options.auth !== undefined);
   const tickets = authenticate(app, options.auth, publicUrl);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
+  const overload = shedRuns(app, http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   const responder = new Responder({ monitor, retry: http.retry }, traffic);
   readRequests(app, http);
@@ -122,6 +124,7 @@ async function host(
   const isStopping = (): boolean => stopping || runtime.stopping;
   const checkReady = async (): Promise<void> => {
     if (isStopping()) throw fail('stopping');
+    overload.refuse();
     await engine.ready();
   };
   refuseWhile(app, isStopping, monitor, traffic);

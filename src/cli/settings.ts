@@ -173,6 +173,9 @@ export const Settings = section({
     ...Limits.properties,
     ...HttpLimits.properties,
     ...ConnectionLimits.properties,
+    // A server inside of another program shares its event loop and its heap, so these are off there.
+    overloadDelay: { ...HttpLimits.properties.overloadDelay, default: 500 },
+    overloadHeap: { ...HttpLimits.properties.overloadHeap, default: 90 },
     stalledAfter: setting(
       { flag: '--stalled-after <ms>', env: 'RIVULET_STALLED_AFTER' },
       HttpLimits.properties.stalledAfter,

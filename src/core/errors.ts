@@ -178,11 +178,7 @@ export const errorTable = {
     (limit: number) => `You have ${limit} streams open, which is the limit of each caller; close one first.`,
   ),
   rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
-  too_busy: row(
-    503,
-    'server_error',
-    (limit: number) => `${limit} runs are at work, which is the limit of this server; try again soon.`,
-  ),
+  too_busy: row(503, 'server_error', (why: string) => `${why}; try again soon.`),
   too_many_streams: row(
     503,
     'server_error',

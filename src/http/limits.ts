@@ -22,6 +22,17 @@ export const HttpLimits = Type.Object({
   requestsPerMinute: orNone(600, 'Requests that one caller may make in a minute; further ones are refused with 429.'),
   runsPerMinute: orNone(60, 'Runs that one caller may create in a minute; further ones are refused with 429.'),
   tokensPerDay: orNone(0, 'Tokens that the runs of one caller may use in a day; then new runs are refused with 429.'),
+  overloadDelay: timer(
+    0,
+    'Time by which the event loop may be late (99th percentile of five seconds) before new runs are refused with 503; 0 for never. `rivulet serve` has 500.',
+  ),
+  overloadHeap: Type.Integer({
+    default: 0,
+    minimum: 0,
+    maximum: 100,
+    description:
+      'Percent of the heap that may be in use for five seconds before new runs are refused with 503; 0 for never. `rivulet serve` has 90.',
+  }),
   heartbeat: interval(15_000, 'Time between the comments that keep an idle stream open.'),
   stalledAfter: timer(
     60_000,

@@ -19,6 +19,7 @@ import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeti
 import { loadAgents } from '../load-agents.ts';
 import { logStream } from '../log-format.ts';
 import type { Settings } from '../settings.ts';
+import { StrayErrors } from '../stray-errors.ts';
 import { takeInheritedSocket } from '../systemd-socket.ts';
 import { terminal } from '../terminal.ts';
 import { WatchedAgents } from '../watch-agents.ts';
@@ -140,26 +141,42 @@ function requireSharedStore(store: string, subject: string): void {
 }
 
 function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings, key = ''): void {
-  // An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
-  // ended, all other runs would end, too.
-  const logUncaught = (error: unknown): void => {
-    if (!isReported(error)) app.log.error({ err: error }, 'an agent threw outside of its run; the server goes on');
-  };
-  process.on('uncaughtException', logUncaught);
-  process.on('unhandledRejection', logUncaught);
   const grace = options.limits.shutdownGrace;
   // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.
   const delay = grace + 8_000;
   const onSecondSignal = (signal: string): void => {
     if (signal === 'SIGINT') process.exit(exit.interrupted);
   };
-  closeWithGrace(
+  const closing = closeWithGrace(
     { delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'], onSecondSignal },
-    async ({ signal }) => {
+    async ({ signal, manual }) => {
       if (signal === 'SIGINT') await noteOpenRuns(app, agents, options, key);
       await app.close();
+      if (manual) throw new Error('ended: more than ten errors outside of runs within a minute');
     },
   );
+  // With --watch, agents are being written, and the next save repairs them.
+  surviveStrayErrors(app, options.watch ? undefined : closing.close);
+}
+
+/**
+ * An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
+ * ended, all other runs would end, too. After more than ten errors within a minute the process is ended all the same:
+ * not ready, drained, with exit code 1, so that its manager starts another one.
+ */
+function surviveStrayErrors(app: FastifyInstance, end: (() => void) | undefined): void {
+  const strays = new StrayErrors();
+  let isEnding = false;
+  const survive = (error: unknown): void => {
+    if (isReported(error)) return;
+    const begins = strays.add(performance.now()) && end !== undefined && !isEnding;
+    isEnding ||= begins;
+    const goesOn = isEnding ? 'ends' : 'goes on';
+    app.log.error({ err: error, count: strays.count }, `an agent threw outside of its run; the server ${goesOn}`);
+    if (begins) end?.();
+  };
+  process.on('uncaughtException', survive);
+  process.on('unhandledRejection', survive);
 }
 
 /** Milliseconds that finding the open runs may delay the end of the server. */

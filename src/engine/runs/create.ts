@@ -95,7 +95,9 @@ function planOf(
 ): Plan {
   const { running } = executions.limits;
   // With a shared dispatcher, runs wait in its queue until a node has a free slot.
-  if (!dispatcher.shared && running > 0 && active.working >= running) throw fail('too_busy', running);
+  if (!dispatcher.shared && running > 0 && active.working >= running) {
+    throw fail('too_busy', `${running} runs are at work, which is the limit of this server`);
+  }
   commits.checkAvailable();
   if (request.webhook !== undefined) checkWebhook(request.webhook.url);
   const agent = executions.registry.get(request.agent_name);
