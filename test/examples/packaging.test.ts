@@ -58,7 +58,8 @@ describe('the image', () => {
   });
 
   it('has a valid configuration', async () => {
-    const variables = [...image.matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]);
+    const [environment = ''] = /^ENV .*$/m.exec(image) ?? [];
+    const variables = [...environment.matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]);
     const [, args = '[]'] = /^CMD (.*)$/m.exec(image) ?? [];
     const [, ...folders]: string[] = JSON.parse(args);
     const { code, out } = await rivulet(['config', ...folders], { env: Object.fromEntries(variables) });
