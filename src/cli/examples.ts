@@ -13,6 +13,10 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
     ['rivulet serve --store redis://127.0.0.1:6379', 'one of several nodes'],
   ],
   worker: [['rivulet worker --store postgres://127.0.0.1/rivulet', 'executes runs of the servers of that database']],
+  keys: [
+    ['rivulet keys new --principal alice --file keys.yaml', 'prints a key, and adds its record to the file'],
+    ["rivulet keys new --principal ci --scope runs:write,runs:read --agent 'test-*'", 'for some calls and agents only'],
+  ],
   config: [
     ['rivulet config', 'the settings in force, and where each came from'],
     ['rivulet config --check --config production.yaml', 'for CI: exit code 2 at a mistake'],
