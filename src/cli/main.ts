@@ -120,7 +120,7 @@ function keyCommand(command: Command): void {
   command
     .command('new')
     .description('Make an API key, and print it once')
-    .requiredOption('--principal <name>', 'who will use the key')
+    .requiredOption('--principal <name>', 'the user of the key')
     .option('--scope <scopes>', 'what the key may do, comma-separated; default: everything with own runs', list, [])
     .option('--tenant <name>', 'principals of one tenant share their runs')
     .option('--agent <names>', 'only these agents, comma-separated; * stands for any characters', list, [])

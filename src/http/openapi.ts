@@ -63,7 +63,7 @@ const securitySchemes = {
   },
 } as const;
 
-/** The scopes that a call needs; none for a route that answers everybody. */
+/** The scopes that a call needs; none for a route that is open. */
 const securityOf = ({ config }: RouteOptions) => ({ security: config?.scope ? [{ token: [config.scope] }] : [] });
 
 /** Adds the error response that any call may have (413, 429, 500, 503). */

@@ -10,7 +10,7 @@ const project = makeProject({
   'agents/env.js': `
     import { execFileSync } from 'node:child_process';
     import { defineAgent } from 'rivulet';
-    export default defineAgent({ name: 'env', description: 'Prints the environment, and who calls.' }, (_, context) =>
+    export default defineAgent({ name: 'env', description: 'Prints the environment, and the principal.' }, (_, context) =>
       JSON.stringify([process.env, execFileSync('env').toString(), context.principal]));`,
   'agents/hang.js': `
     import { defineAgent } from 'rivulet';

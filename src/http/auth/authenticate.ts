@@ -11,7 +11,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What a principal needs to call the route. */
     scope?: Scope;
-    /** The route answers everybody. */
+    /** The route answers without credentials. */
     open?: true;
     /** The route reads the events of the run `:run_id`, which a stream ticket allows as well. */
     ticket?: true;
@@ -22,8 +22,8 @@ declare module 'fastify' {
   }
 }
 
-/** Fails the start for a route that does not declare who may call it. */
-export function requireAccess(app: FastifyInstance): void {
+/** Fails the start for a route that does not declare a scope, or that it is open. */
+function requireAccess(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, url, config }) => {
     if (config?.scope !== undefined || config?.open) return;
     throw new Error(`${method} ${url}: expected config: { scope: 'runs:read' } or config: { open: true }; got neither`);

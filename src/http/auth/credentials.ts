@@ -16,7 +16,7 @@ export interface AuthRequest {
 }
 
 /**
- * The app's own scheme: returns who makes the request, and undefined for a request that it refuses. It is asked where a
+ * The app's own scheme: returns the principal of a request, and undefined for a request that it refuses. It is asked where a
  * request has neither an API key nor a JWT. A rejection refuses the request, and is logged.
  */
 export type Authenticate = (

@@ -6,8 +6,8 @@ import type { Principal } from '../../core/principal.ts';
 import { type KeySet, parseKeySet, RemoteKeySet } from './jwks.ts';
 import { WatchedFile } from './watched-file.ts';
 
-/** Only asymmetric ones: with a symmetric one, everyone who has the public key could sign tokens. */
-export const algorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as const;
+/** Only asymmetric ones: with a symmetric one, all holders of the public key could sign tokens. */
+const algorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as const;
 
 export interface JwtOptions {
   /** The only accepted issuer (`iss`). */

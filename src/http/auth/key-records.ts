@@ -14,7 +14,7 @@ export const KeyRecord = Type.Object(
   {
     id: Type.String({ pattern: '^[0-9A-Za-z]{8}$', description: 'the 8 characters after rvk_ of the key' }),
     sha256: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'the SHA-256 of the key in hexadecimal digits' }),
-    principal: text('who uses the key; several keys may have the same'),
+    principal: text('the user of the key; several keys may have the same'),
     tenant: Type.Optional(text('principals of one tenant own their runs together')),
     scopes: Type.Array(scope, { maxItems: 100 }),
     agents: Type.Optional(Type.Array(text('a name of an agent; * stands for any characters'), { maxItems: 1_000 })),

@@ -68,7 +68,7 @@ function stateOf(path: string): string {
 function load<T>({ path, parse }: WatchedFileOptions<T>): T {
   try {
     const { mode, size } = statSync(path);
-    // A user who may write the file decides which callers the server accepts. Windows has no such modes.
+    // A user that may write the file decides which callers the server accepts. Windows has no such modes.
     if ((mode & 0o022) !== 0 && process.platform !== 'win32') {
       throw new Error(`other users may write it (mode ${(mode & 0o777).toString(8)}); run chmod go-w on it`);
     }

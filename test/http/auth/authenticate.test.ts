@@ -103,7 +103,7 @@ describe('a request with an API key', () => {
     expect((await call('/runs', bearer(reader))).status).toBe(200);
   });
 
-  it('tells the agent who calls', async () => {
+  it('tells the agent its principal', async () => {
     const seen: unknown[] = [];
     const spy = agent('spy', (_, { principal }) => {
       seen.push(principal);
@@ -237,7 +237,7 @@ describe('a scheme of the app', () => {
     ['rejects', () => Promise.reject(new Error('secret detail'))],
     ['returns no principal', () => Object({ name: 'bob' })],
     ['returns an empty id', () => ({ id: '', scopes: ['admin'] })],
-  ])('that %s lets nobody in, and its error is only in the log', async (_name, authenticate) => {
+  ])('that %s refuses the request, and its error is only in the log', async (_name, authenticate) => {
     const { call } = await server({ authenticate });
     const { status, body } = await call('/runs', { cookie: 'user=bob' });
     expect(status).toBe(401);
@@ -257,6 +257,38 @@ describe('a scheme of the app', () => {
   });
 });
 
+describe('the OpenAPI document', () => {
+  const documentOf = async (options: Partial<ServerOptions>) => {
+    const app = await createServer({ agents: [echo], playground: false, ...options });
+    onTestFinished(() => app.close());
+    return (await app.inject('/openapi.json')).json();
+  };
+
+  it('names the scope of each call, which the server asks for', async () => {
+    const { paths, components } = await documentOf({ auth: { keys } });
+    expect(components.securitySchemes.token).toMatchObject({ type: 'http', scheme: 'bearer' });
+    expect(paths['/runs'].post.security).toEqual([{ token: ['runs:write'] }]);
+    expect(paths['/health'].get.security).toEqual([]);
+    const { call } = await server({ keys: [recordOf(reader, { principal: 'reader', scopes: [] })] });
+    for (const [path, methods] of Object.entries<Record<string, { security: { token: string[] }[] }>>(paths)) {
+      for (const [method, { security }] of Object.entries(methods)) {
+        const url = path.replace(/\{\w+\}/g, '11111111-2222-4333-8444-555555555555');
+        const { status, challenge } = await call(url, bearer(reader), {
+          method: method === 'get' ? 'GET' : method === 'post' ? 'POST' : 'DELETE',
+        });
+        if (security.length === 0) expect([path, status]).toEqual([path, 200]);
+        else expect([path, challenge]).toEqual([path, expect.stringContaining(`scope="${security[0]?.token.join()}"`)]);
+      }
+    }
+  });
+
+  it('has no scheme where authentication is off', async () => {
+    const { paths, components } = await documentOf({});
+    expect(components.securitySchemes).toBeUndefined();
+    expect(paths['/runs'].post.security).toBeUndefined();
+  });
+});
+
 describe('the start fails', () => {
   it('where authentication has no scheme', async () => {
     await expect(server({})).rejects.toThrow('auth: expected keys, keyFile, jwt or authenticate; got none');
@@ -266,7 +298,7 @@ describe('the start fails', () => {
     await expect(server({ keys, ticketSecrets: ['short'] })).rejects.toThrow('at least 32 characters');
   });
 
-  it('where a route does not declare who may call it', async () => {
+  it('where a route declares neither a scope nor that it is open', async () => {
     const app = Fastify();
     onTestFinished(() => app.close());
     const registered = app.register(async (inner) => {

@@ -110,7 +110,7 @@ describe('a stream ticket', () => {
     }
   });
 
-  it('is given only to those who may read the run', async () => {
+  it('is given only to callers that may read the run', async () => {
     const served = await start();
     const run_id = await runOf(served);
     const post = async (id: string, headers: Record<string, string>) =>
