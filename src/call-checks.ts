@@ -1,6 +1,8 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { pathOf } from './client/http.ts';
+import { fail } from './core/errors.ts';
+import { reasonOf } from './core/json.ts';
 import { compile, type Validator } from './core/validate.ts';
 import {
   AgentsQuery,
@@ -57,3 +59,25 @@ export const textsOf = (values: object): Record<string, string> =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]])),
   );
+
+/** @throws RivuletError `body_not_json` */
+export function jsonOf(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    throw fail('body_not_json', reasonOf(error).replace(/\.$/, ''));
+  }
+}
+
+/** Texts of JSON.stringify have no other form of these keys. */
+const suspicious = /"(__proto__|constructor)":/;
+
+/** Refuses the keys that the parser of a server refuses. @throws RivuletError `body_not_json` */
+export function bodyIn(text: string): unknown {
+  if (!suspicious.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value: unknown) => {
+    const isForbidden = key === 'constructor' ? Object.hasOwn(Object(value), 'prototype') : key === '__proto__';
+    if (isForbidden) throw fail('body_not_json', 'it has the key __proto__ or constructor.prototype');
+    return value;
+  });
+}

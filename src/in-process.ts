@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { lastValueFrom, type Observable } from 'rxjs';
-import { agentsQuery, checks, runIn, runsQuery, sessionIn, textsOf } from './call-checks.ts';
+import { agentsQuery, bodyIn, checks, jsonOf, runIn, runsQuery, sessionIn, textsOf } from './call-checks.ts';
 import { broken, ClientError } from './client/client-error.ts';
 import { Events } from './client/events.ts';
 import {
@@ -34,7 +34,7 @@ import {
   type WatchRunsOptions,
 } from './client/rivulet.ts';
 import { fail, RivuletError } from './core/errors.ts';
-import { reasonOf } from './core/json.ts';
+import type { Principal } from './core/principal.ts';
 import { isFinal, isSettled } from './core/run-state.ts';
 import type { Access } from './engine/access.ts';
 import { newId } from './engine/ids.ts';
@@ -43,7 +43,7 @@ import { JsonSize } from './http/json-size.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { cursorIn, feedOf, listRuns, runOptions } from './http/run-requests.ts';
 import type { AgentManifest } from './schema/agent.ts';
-import type { AgentsQuery, RunsQuery, RunsResponse } from './schema/api.ts';
+import type { AgentsQuery, ErasedData, RunsQuery, RunsResponse } from './schema/api.ts';
 import type { Event } from './schema/event.ts';
 import type { Run, RunDetails, RunStatus, RunSummary } from './schema/run.ts';
 import type { Session } from './schema/session.ts';
@@ -64,6 +64,15 @@ const retryAfter = 1_000;
 /** Characters of events that a reader gets before other work gets a turn of the event loop. */
 const charsInARow = 64 * 1024;
 
+/** The open readers of a runtime. */
+interface Readers {
+  readonly followers: Set<AbortController>;
+  stopping: boolean;
+}
+
+/** A principal that the app has authenticated itself. */
+export type CustomPrincipal = Omit<Principal, 'kind'>;
+
 /**
  * The calls of an HTTP client, made on the engine directly: the same checks, answers and errors. Input is copied as
  * JSON, and output is parsed from JSON, so that callers and runs share no object.
@@ -71,12 +80,21 @@ const charsInARow = 64 * 1024;
 export class InProcess implements Rivulet {
   readonly #access: Access;
   readonly #options: InProcessOptions;
-  readonly #followers = new Set<AbortController>();
-  #stopping = false;
+  readonly #readers: Readers;
 
-  constructor(options: InProcessOptions) {
+  /** `readers`: those of all principals. */
+  constructor(options: InProcessOptions, readers: Readers = { stopping: false, followers: new Set() }) {
     this.#access = options.access;
     this.#options = options;
+    this.#readers = readers;
+  }
+
+  /** The calls of a principal, which sees only what it owns. Its readers end with those of this one. */
+  as(principal: CustomPrincipal): Rivulet {
+    return new InProcess(
+      { ...this.#options, access: this.#access.as({ ...principal, kind: 'custom' }) },
+      this.#readers,
+    );
   }
 
   run(agent_name: string, input: Input, options: RunOptions = {}): Events {
@@ -167,20 +185,24 @@ export class InProcess implements Rivulet {
     return this.#call(options, () => this.#access.removeSession(sessionIn(session_id)));
   }
 
+  erase(owner?: string, options?: CallOptions): Promise<ErasedData> {
+    return this.#call(options, () => this.#access.erase(owner));
+  }
+
   /** Whether calls are refused. */
   get stopping(): boolean {
-    return this.#stopping;
+    return this.#readers.stopping;
   }
 
   /** Refuses calls from now on. Open readers continue until the engine has stopped. */
   refuse(): void {
-    this.#stopping = true;
+    this.#readers.stopping = true;
   }
 
   /** Ends the open readers, with the error of a refused call. */
   endStreams(): void {
     const stopping = this.#refusal(fail('stopping'));
-    for (const follower of this.#followers) follower.abort(stopping);
+    for (const follower of this.#readers.followers) follower.abort(stopping);
   }
 
   #follow(source: () => FollowedRun, options: FollowOptions): Events;
@@ -196,18 +218,18 @@ export class InProcess implements Rivulet {
     isLoop: boolean,
   ): AsyncGenerator<Event | FeedEvent, void, undefined> {
     // Before the retries: a runtime that stops would refuse every attempt, and the reader would retry for ever.
-    if (this.#stopping) throw this.#refusal(fail('stopping'));
+    if (this.#readers.stopping) throw this.#refusal(fail('stopping'));
     // Not one signal for all readers: on Node 20, AbortSignal.any() leaves an entry with its source for good.
     const follower = new AbortController();
     const { signal } = options;
     const any = AbortSignal.any([left, follower.signal, ...(signal === undefined ? [] : [signal])]);
-    this.#followers.add(follower);
+    this.#readers.followers.add(follower);
     try {
       const connect = (one: Followed, ended: AbortSignal) =>
         'filter' in one ? this.#feed(one, ended) : this.#connection(one, ended);
       yield* eventsOf(connect, this.#options.reconnect, source, options, any, isLoop);
     } finally {
-      this.#followers.delete(follower);
+      this.#readers.followers.delete(follower);
     }
   }
 
@@ -222,7 +244,7 @@ export class InProcess implements Rivulet {
     // At once: a loop may be busy with an event, and come back late or never.
     const close = (): void => {
       cursor.close();
-      leave(!ended && !this.#stopping);
+      leave(!ended && !this.#readers.stopping);
     };
     let ended = cursor.exhausted;
     let gone = true;
@@ -247,7 +269,7 @@ export class InProcess implements Rivulet {
       signal.throwIfAborted();
       gone = false;
       if (ended) return;
-      throw this.#stopping
+      throw this.#readers.stopping
         ? this.#refusal(fail('stopping'))
         : broken('interrupted', 'The stream ended before its run.');
     } catch (error) {
@@ -257,7 +279,7 @@ export class InProcess implements Rivulet {
       signal.removeEventListener('abort', close);
       cursor.close();
       // When the runtime stops, the disconnect policy does not apply: the next process continues the run.
-      leave(gone && !ended && !this.#stopping);
+      leave(gone && !ended && !this.#readers.stopping);
     }
   }
 
@@ -319,7 +341,7 @@ export class InProcess implements Rivulet {
   async #call<T>({ signal }: CallOptions = {}, work: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     try {
-      if (this.#stopping) throw fail('stopping');
+      if (this.#readers.stopping) throw fail('stopping');
       return await (signal === undefined ? work() : unlessAborted(work(), signal));
     } catch (error) {
       throw signal?.aborted ? signal.reason : this.#refusal(error);
@@ -332,35 +354,13 @@ export class InProcess implements Rivulet {
     const known = error instanceof RivuletError ? error : fail('internal_error', newId());
     const { log } = this.#options;
     if (known.kind === 'internal_error') log.error({ err: error }, known.message);
-    else if (known.status >= 500 && !this.#stopping) log.warn({ err: known.cause }, known.message);
+    else if (known.status >= 500 && !this.#readers.stopping) log.warn({ err: known.cause }, known.message);
     return new ClientError({
       ...known.toJSON(),
       status: status ?? known.status,
       retryAfter: known.status === 503 && status === undefined ? retryAfter : undefined,
     });
   }
-}
-
-/** @throws RivuletError `body_not_json` */
-function jsonOf(body: object): string {
-  try {
-    return JSON.stringify(body);
-  } catch (error) {
-    throw fail('body_not_json', reasonOf(error).replace(/\.$/, ''));
-  }
-}
-
-/** Texts of JSON.stringify have no other form of these keys. */
-const suspicious = /"(__proto__|constructor)":/;
-
-/** Refuses the keys that the parser of a server refuses. @throws RivuletError `body_not_json` */
-function bodyIn(text: string): unknown {
-  if (!suspicious.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (key, value: unknown) => {
-    const isForbidden = key === 'constructor' ? Object.hasOwn(Object(value), 'prototype') : key === '__proto__';
-    if (isForbidden) throw fail('body_not_json', 'it has the key __proto__ or constructor.prototype');
-    return value;
-  });
 }
 
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value));

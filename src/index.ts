@@ -32,17 +32,11 @@ export type {
 export { defineAgent } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
-export type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryResult,
-  DeliveryState,
-  NewDelivery,
-  Outbox,
-} from './core/outbox.ts';
+export type { Delivery, DeliveryFilter, DeliveryResult, NewDelivery, Outbox } from './core/outbox.ts';
 export type { HasText } from './core/parts.ts';
 export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
 export type { Principal, Scope } from './core/principal.ts';
+export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transcriptOf, transitions } from './core/run-state.ts';
 export type {
   AgentFigures,
@@ -72,6 +66,7 @@ export type { KeyRecord } from './http/auth/key-records.ts';
 export type { ConnectionLimits, HttpLimits } from './http/limits.ts';
 export type { MetricsAddress } from './http/metrics/metrics-server.ts';
 export type { ForeignOptions } from './http/remote-fetch.ts';
+export type { CustomPrincipal } from './in-process.ts';
 export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';
 export { createRuntime } from './runtime.ts';
 export * from './schema/agent.ts';
@@ -82,6 +77,7 @@ export * from './schema/message.ts';
 export * from './schema/run.ts';
 export * from './schema/scalars.ts';
 export * from './schema/session.ts';
+export * from './schema/webhook.ts';
 export type {
   ListenerOptions,
   RivuletOptions,

@@ -16,7 +16,7 @@ import { type HttpLimits, httpLimits } from './http/limits.ts';
 import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
 import { type WebhookSecrets, webhookSecrets } from './http/webhooks/secrets.ts';
 import { createSend, webhookProblem } from './http/webhooks/send.ts';
-import { InProcess, type InProcessOptions } from './in-process.ts';
+import { type CustomPrincipal, InProcess, type InProcessOptions } from './in-process.ts';
 import { Counters } from './quotas/counters.ts';
 import { openTraces } from './tracing/opentelemetry.ts';
 import { version } from './version.ts';
@@ -71,6 +71,11 @@ export interface RuntimeOptions extends HostOptions, Partial<Pick<HttpLimits, 'b
  * Agents that run in this process, called as a server's client calls them. Servers may serve it: `createServer({ runtime })`.
  */
 export interface Runtime extends Rivulet, AsyncDisposable {
+  /**
+   * The calls of a principal that the app has authenticated: it sees and changes only what it owns, in this process and
+   * over HTTP. The calls of the runtime itself see everything.
+   */
+  as(principal: CustomPrincipal): Rivulet;
   /**
    * Stops: durable runs stay for the next process, others get `shutdownGrace` and then fail. Closes the dispatcher,
    * the quotas, and the store if the runtime has opened it. Close servers of the runtime first.

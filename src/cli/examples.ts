@@ -47,6 +47,10 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
     [`rivulet resume 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11 '{"days":3}'`, 'replies to a question with a form'],
   ],
   cancel: [['rivulet cancel 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', 'cancels the run']],
+  erase: [
+    ['rivulet erase', 'all that the caller of RIVULET_TOKEN has'],
+    ['rivulet erase --owner key:alice --yes', 'with the token of an operator'],
+  ],
   record: [['rivulet record 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11 > run.json', 'a fixture for rivulet/testing']],
   agents: [
     ['rivulet agents', 'a table'],

@@ -70,6 +70,11 @@ export function program(): Command {
   addConnectionOptions(command.command('cancel <run-id>'))
     .description('Cancel a run')
     .action(action(async () => (await import('./commands/cancel.ts')).cancel));
+  addConnectionOptions(command.command('erase'))
+    .description('Erase all runs, sessions and messages of an owner')
+    .option('--owner <owner>', 'an owner such as key:alice, with a token that has the scope admin; default: the caller')
+    .option('--yes', 'do not ask')
+    .action(action(async () => (await import('./commands/erase.ts')).erase));
   addConnectionOptions(command.command('record <run-id>'))
     .description('Print the log of a run as a fixture for tests')
     .action(action(async () => (await import('./commands/record.ts')).record));

@@ -1,6 +1,6 @@
 import { lastValueFrom, type Observable } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { RunsQuery, RunsResponse } from '../schema/api.ts';
+import type { ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import type { Events } from './events.ts';
@@ -24,7 +24,7 @@ import {
   type WatchOptions,
   type WatchRunsOptions,
 } from './rivulet.ts';
-import { isAgentsPage, isJson, isManifest, isRun, isRunDetails, isRunsPage, isSession } from './shapes.ts';
+import { isAgentsPage, isErased, isJson, isManifest, isRun, isRunDetails, isRunsPage, isSession } from './shapes.ts';
 
 export type { AgentManifest } from '../schema/agent.ts';
 export type { Event } from '../schema/event.ts';
@@ -134,6 +134,10 @@ export class Client implements Rivulet {
 
   async removeSession(session_id: string, options?: CallOptions): Promise<void> {
     await this.#http.send('DELETE', pathOf('sessions', session_id), options);
+  }
+
+  erase(owner?: string, options?: CallOptions): Promise<ErasedData> {
+    return this.#http.json('DELETE', `principals/me/data${query({ owner })}`, isErased, options);
   }
 }
 

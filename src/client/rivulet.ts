@@ -1,8 +1,9 @@
 import { filter, map, type Observable, tap } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { AgentsQuery, RunsQuery, RunsResponse } from '../schema/api.ts';
+import type { AgentsQuery, ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
+import type { Webhook } from '../schema/webhook.ts';
 import type { Events } from './events.ts';
 import type { Begin, FeedEvent, FollowOptions, RunsFilter } from './follow.ts';
 import { type Input, type Reply, toMessages, toReply } from './input.ts';
@@ -25,6 +26,8 @@ export interface StartOptions extends OnceOptions {
   readonly if_busy?: 'parallel' | 'enqueue' | 'reject' | 'interrupt';
   /** What happens to the run when its last reader disconnects; the number is in seconds. Default: the agent's, or `continue`. */
   readonly on_disconnect?: 'continue' | 'cancel' | `grace=${number}`;
+  /** Where the server POSTs the changes of the run's status. Default: the agent's, or nowhere. */
+  readonly webhook?: Webhook;
 }
 
 export interface ResumeOptions extends OnceOptions {
@@ -101,6 +104,9 @@ export interface Rivulet {
 
   /** Deletes a session with its messages, its state and its runs, which have to be final. */
   removeSession(session_id: string, options?: CallOptions): Promise<void>;
+
+  /** Deletes all that the caller owns, and cancels its runs first. With the scope `admin`, `owner` may be another one. */
+  erase(owner?: string, options?: CallOptions): Promise<ErasedData>;
 }
 
 export const allAgents: AgentsQuery = { limit: 1000 };
@@ -124,9 +130,9 @@ export function beginning(
   options: StartOptions,
   key?: string,
 ): Begin {
-  const { session_id, session, idempotency_key = key, if_busy, on_disconnect } = options;
+  const { session_id, session, webhook, idempotency_key = key, if_busy, on_disconnect } = options;
   return {
-    body: { agent_name, input: toMessages(input), session_id, session, mode },
+    body: { agent_name, input: toMessages(input), session_id, session, webhook, mode },
     headers: { 'Idempotency-Key': idempotency_key, 'If-Busy': if_busy, 'On-Disconnect': on_disconnect },
   };
 }

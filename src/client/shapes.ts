@@ -1,6 +1,6 @@
 import { isObject } from '../core/json.ts';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { AgentsResponse, RunsResponse } from '../schema/api.ts';
+import type { AgentsResponse, ErasedData, RunsResponse } from '../schema/api.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { Run, RunDetails, RunStatus } from '../schema/run.ts';
@@ -81,3 +81,5 @@ export const isEvent: Shape<Event> = (value): value is Event => {
   const needed = value.type === 'message.part' ? 'part' : value.type.split('.')[0];
   return Object.entries(carried).every(([key, check]) => (key in value ? check(value[key]) : key !== needed));
 };
+
+export const isErased = object<ErasedData>({});

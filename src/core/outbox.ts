@@ -1,4 +1,4 @@
-export type DeliveryState = 'pending' | 'delivered' | 'failed';
+import type { DeliveryState } from '../schema/webhook.ts';
 
 /** A webhook that a run sends to a URL. It is in the outbox from the change that it reports until a sweep removes it. */
 export interface Delivery {

@@ -38,6 +38,11 @@ export class Access {
     this.#isAdmin = hasScope(principal, 'admin');
   }
 
+  /** What another principal may do. */
+  as(principal: Principal): Access {
+    return new Access(this.#engine, principal);
+  }
+
   /** @throws RivuletError `scope_missing`, and as `createRun` */
   create(request: RunCreateRequest, options: RunOptions = {}): Promise<AcceptedRun> {
     this.#checkAgent(request.agent_name);

@@ -3,17 +3,21 @@ import { ErrorBody } from './error.ts';
 import { Message, MessagePart } from './message.ts';
 import { Run } from './run.ts';
 
+/** What a run event says: the status that the run has now. */
+export const RunEventType = Type.Union([
+  Type.Literal('run.created'),
+  Type.Literal('run.in-progress'),
+  Type.Literal('run.awaiting'),
+  Type.Literal('run.completed'),
+  Type.Literal('run.failed'),
+  Type.Literal('run.cancelled'),
+]);
+export type RunEventType = Static<typeof RunEventType>;
+
 /** A change of a run's status. It carries the Run; only the final event carries its output. */
 export const RunEvent = Type.Object(
   {
-    type: Type.Union([
-      Type.Literal('run.created'),
-      Type.Literal('run.in-progress'),
-      Type.Literal('run.awaiting'),
-      Type.Literal('run.completed'),
-      Type.Literal('run.failed'),
-      Type.Literal('run.cancelled'),
-    ]),
+    type: RunEventType,
     run: Run,
   },
   { $id: 'RunEvent', description: 'a change of a run’s status; only the final event has the output' },

@@ -1,24 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { RunEventType } from './event.ts';
 import { DateTime, HttpUrl, Uuid } from './scalars.ts';
-
-export const WebhookEvent = Type.Union(
-  [
-    Type.Literal('run.created'),
-    Type.Literal('run.in-progress'),
-    Type.Literal('run.awaiting'),
-    Type.Literal('run.completed'),
-    Type.Literal('run.failed'),
-    Type.Literal('run.cancelled'),
-  ],
-  { $id: 'WebhookEvent', description: 'a change of status' },
-);
-export type WebhookEvent = Static<typeof WebhookEvent>;
 
 export const Webhook = Type.Object(
   {
     url: HttpUrl,
     events: Type.Optional(
-      Type.Array(WebhookEvent, {
+      Type.Array(RunEventType, {
         minItems: 1,
         maxItems: 6,
         description: 'default: run.awaiting, run.completed, run.failed and run.cancelled',
@@ -36,13 +24,14 @@ export const DeliveryState = Type.Union([Type.Literal('pending'), Type.Literal('
   $id: 'DeliveryState',
   description: 'failed: there are no more attempts, unless it is replayed',
 });
+export type DeliveryState = Static<typeof DeliveryState>;
 
 export const WebhookDelivery = Type.Object(
   {
     delivery_id: Type.String({ description: 'the header webhook-id, the same in all attempts' }),
     run_id: Uuid,
     url: Type.String(),
-    type: WebhookEvent,
+    type: RunEventType,
     state: DeliveryState,
     attempts: Type.Integer({ minimum: 0, description: 'attempts that have ended' }),
     created_at: DateTime,

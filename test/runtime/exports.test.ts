@@ -19,7 +19,7 @@ describe('what the package exports', () => {
     expectTypeOf(createClient).returns.toExtend<Rivulet>();
     expectTypeOf(createRuntime).returns.resolves.toExtend<Rivulet>();
     expectTypeOf<Omit<Client, keyof Rivulet>>().toEqualTypeOf<Record<never, never>>();
-    expectTypeOf<Exclude<keyof Runtime, keyof Rivulet>>().toEqualTypeOf<'close' | typeof Symbol.asyncDispose>();
+    expectTypeOf<Exclude<keyof Runtime, keyof Rivulet>>().toEqualTypeOf<'as' | 'close' | typeof Symbol.asyncDispose>();
   });
 
   it('lets a server be given agents or a runtime, and not both', () => {

@@ -303,7 +303,8 @@ describe('a server of a runtime', () => {
   });
 
   it('takes runtimes of createRuntime only', async () => {
-    const client = Object.assign(createClient({ url: 'http://127.0.0.1:1' }), {
+    const client: Runtime = Object.assign(createClient({ url: 'http://127.0.0.1:1' }), {
+      as: () => client,
       close: async () => {},
       [Symbol.asyncDispose]: async () => {},
     });

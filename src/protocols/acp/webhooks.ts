@@ -100,7 +100,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
   );
 };
 
-// The types of stored deliveries are those of `WebhookEvent`.
+// The types of stored deliveries are those of `RunEventType`.
 const shown = ({ delivery_id, run_id, url, type, state, attempt, created_at, ...rest }: Delivery): WebhookDelivery => ({
   delivery_id,
   run_id,

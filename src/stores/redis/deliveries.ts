@@ -3,11 +3,11 @@ import {
   type Delivery,
   type DeliveryFilter,
   type DeliveryResult,
-  type DeliveryState,
   type NewDelivery,
   newDelivery,
 } from '../../core/outbox.ts';
 import type { RunRow } from '../../core/store.ts';
+import type { DeliveryState } from '../../schema/webhook.ts';
 import { deliveryColumns } from '../delivery-columns.ts';
 import { score, timestamp } from './scores.ts';
 
