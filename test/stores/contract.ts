@@ -9,6 +9,7 @@ import { ownersContract } from './contract-owners.ts';
 import { removalContract } from './contract-removal.ts';
 import { sessionsContract } from './contract-sessions.ts';
 import { sharingContract } from './contract-sharing.ts';
+import { deliveriesModel } from './deliveries-model.ts';
 import { append, end, fresh, input, numbered } from './writes.ts';
 
 /**
@@ -359,6 +360,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     removalContract(() => store);
     ownersContract(() => store);
     deliveriesContract(() => store);
+    deliveriesModel(() => store);
     outcomesContract(() => store);
     sessionsContract(() => store);
     costsContract(() => store);

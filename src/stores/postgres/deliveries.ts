@@ -97,7 +97,9 @@ export const deliveryStatements = (s: string) => ({
   replayDelivery: `UPDATE ${s}.deliveries
     SET state = 'pending', attempt = 0, next_at = $2, due = $2, position = DEFAULT
     WHERE delivery_id = $1 AND due IS NULL RETURNING true AS taken`,
-  clearDeliveriesOf: `DELETE FROM ${s}.deliveries WHERE owner = $1`,
+  clearDeliveriesOf: `WITH deleted AS (DELETE FROM ${s}.deliveries WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${s}.deliveries WHERE owner = $1 LIMIT $2
+    )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
   clearDeliveries: `WITH deleted AS (
       DELETE FROM ${s}.deliveries WHERE delivery_id = ANY (ARRAY(
         SELECT delivery_id FROM ${s}.deliveries WHERE due IS NULL AND created_at < $1

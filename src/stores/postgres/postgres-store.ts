@@ -206,8 +206,9 @@ export class PostgresStore implements Store {
   }
 
   async removeOwner(owner: string): Promise<void> {
-    for (const text of [this.#sql.clearFigures, this.#sql.clearKeysOf, this.#sql.clearDeliveriesOf])
-      await retryRolledBack(() => this.#all(text, owner));
+    await retryRolledBack(() => this.#all(this.#sql.clearFigures, owner));
+    for (const text of [this.#sql.clearKeysOf, this.#sql.clearDeliveriesOf])
+      while ((await this.#cleared(text, owner, sweepRows)) > 0);
   }
 
   async sweep({ runs, keys, sessions, deliveries }: Retention): Promise<boolean> {

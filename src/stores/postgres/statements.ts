@@ -60,7 +60,9 @@ function removal(s: string) {
     removeSession: `SELECT ${s}.remove_session($1) AS taken`,
     clearFigures: `DELETE FROM ${s}.figures WHERE owner = $1`,
     // The scopes that begin with the owner and a space; "!" is the character after the space.
-    clearKeysOf: `DELETE FROM ${s}.keys WHERE scope > $1 || ' ' AND scope < $1 || '!'`,
+    clearKeysOf: `WITH deleted AS (DELETE FROM ${s}.keys WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${s}.keys WHERE scope > $1 || ' ' AND scope < $1 || '!' LIMIT $2
+      )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
     clearRuns: `SELECT ${s}.clear_runs($1, $2) AS found`,
     clearLogs: `SELECT ${s}.clear_logs($1) AS found`,
     clearSessions: `SELECT ${s}.clear_sessions($1, $2) AS found`,
