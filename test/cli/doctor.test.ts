@@ -44,11 +44,22 @@ describe.concurrent('rivulet doctor', () => {
     const { code, out } = await rivulet(['doctor', '--port', port], { cwd });
     expect(out).toMatch(/problem +agents +agents\/a\.js: its default export is not an agent/);
     expect(out).toMatch(/problem +address +0\.0\.0\.0:\d+ is in use by another program; stop it/);
-    expect(out).toMatch(/problem +address +0\.0\.0\.0 has no authentication/);
+    expect(out).toMatch(/problem +callers +0\.0\.0\.0 has no authentication.*; give --keys/);
     expect(out).toMatch(/problem +store +.* has version 99, this Rivulet knows \d+; install the newer/);
     expect(out).toMatch(/problem +files +.*data: every user may write it \(777\); chmod o-w/);
     expect(out).toContain('5 problems found.');
     expect(code).toBe(1);
+  });
+
+  it('checks keys and the provider of tokens', async (t) => {
+    const cwd = projectFolder({ ...files, 'keys.yaml': '[]\n', 'jwks.json': '{"keys":[]}' }, t);
+    const jwt = ['--jwt-issuer', 'https://id.example.com', '--jwt-audience', 'rivulet', '--jwks'];
+    const none = await rivulet(['doctor', '--port', '0', '--keys', 'keys.yaml', ...jwt, 'none.json'], { cwd });
+    expect(none.out).toMatch(/problem +callers +no API key is valid; make one with: rivulet keys new/);
+    expect(none.out).toMatch(/problem +callers +the public keys none\.json cannot be read: ENOENT/);
+    const fine = await rivulet(['doctor', '--port', '0', ...jwt, 'jwks.json'], { cwd });
+    expect(fine.out).toMatch(/ok +callers +public keys of the token issuer: jwks\.json/);
+    expect([none.code, fine.code]).toEqual([1, 0]);
   });
 
   it('exits with 2 where the settings have mistakes', async (t) => {

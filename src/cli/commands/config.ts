@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { isObject } from '../../core/json.ts';
 import { storeName } from '../../stores/open.ts';
+import { authOptions } from '../auth-options.ts';
 import { exit } from '../exit-codes.ts';
 import { resolveSettings } from '../resolve-settings.ts';
 import { fileSchema, type Row, rows, type Settings } from '../settings.ts';
@@ -58,7 +59,20 @@ function consequences(settings: Settings, file: string | undefined): string[] {
     `Configuration: ${file ?? 'no file'}`,
     `Listens on: ${host.includes(':') ? `[${host}]` : host}:${port}`,
     `Answers to: localhost, its own addresses${names.map((name) => (name ? `, ${name}` : '')).join('')}`,
+    `Lets in: ${callersOf(settings)}`,
     `Executes runs: ${worker ? 'yes' : 'no, other nodes do'}`,
     ...(data === undefined ? [] : [`Data: ${data}, with -wal and -shm beside it`]),
   ];
+}
+
+/** How callers are authenticated, and what they may see. */
+function callersOf(settings: Settings): string {
+  const auth = authOptions(settings);
+  if (auth === undefined) return 'every caller, as the operator; each sees all runs';
+  const ways = [
+    auth.keys && 'keys of RIVULET_API_KEYS',
+    auth.keyFile && `keys of ${auth.keyFile}`,
+    auth.jwt && `tokens of ${auth.jwt.issuer}`,
+  ];
+  return `${ways.filter(Boolean).join(', ')}; each caller sees its own runs, or those of its tenant`;
 }

@@ -5,24 +5,14 @@ import { Registry } from '../../engine/registry.ts';
 import { inspectStore } from '../../stores/inspect.ts';
 import { storeName } from '../../stores/open.ts';
 import { version } from '../../version.ts';
+import { checkAuth } from '../check-auth.ts';
 import { exit } from '../exit-codes.ts';
+import { type Finding, note, ok, problem } from '../finding.ts';
 import { loadAgents } from '../load-agents.ts';
 import type { Resolved } from '../resolve-settings.ts';
 import type { Settings } from '../settings.ts';
 import { terminal } from '../terminal.ts';
 import { openAccess, storeFile, warningsOf } from '../warnings.ts';
-
-/** What a check found. A problem keeps a server from working or makes it unsafe; a note is for the operator to judge. */
-interface Finding {
-  readonly level: 'ok' | 'note' | 'problem';
-  readonly text: string;
-  /** What to do about it. */
-  readonly advice?: string;
-}
-
-const ok = (text: string): Finding => ({ level: 'ok', text });
-const note = (text: string, advice?: string): Finding => ({ level: 'note', text, ...(advice && { advice }) });
-const problem = (text: string, advice: string): Finding => ({ level: 'problem', text, advice });
 
 /** The oldest Node that package.json allows, and the oldest that still gets security fixes. */
 const oldestNode = [20, 19] as const;
@@ -39,7 +29,8 @@ const checks: readonly [name: string, check: (settings: Settings, resolved: Reso
   ['node', async () => [checkNode(process.versions.node)]],
   ['settings', async (settings, { file }) => [ok(file ?? 'no configuration file'), ...checkWarnings(settings)]],
   ['agents', checkAgents],
-  ['address', async (settings) => [await checkAddress(settings), ...checkAccess(settings)]],
+  ['address', async (settings) => [await checkAddress(settings)]],
+  ['callers', checkAuth],
   ['store', checkStore],
   ['files', async (settings, { file }) => checkFiles(settings, file)],
   ['disk', async (settings) => checkSpace(settings)],
@@ -112,14 +103,6 @@ async function checkAddress({ host, port }: Settings): Promise<Finding> {
   return problem(`${address} is in use by another program`, 'stop it, or give another port with --port');
 }
 
-function checkAccess(settings: Settings): Finding[] {
-  const access = openAccess(settings);
-  if (access === undefined) return [];
-  // With --no-auth, the operator has said that a proxy authenticates.
-  if (!settings.auth.required) return [note(access)];
-  return [problem(access, 'give --keys FILE, or --no-auth where a proxy in front authenticates')];
-}
-
 async function checkStore({ store }: Settings): Promise<Finding[]> {
   const { version: found, known, clockAhead, warnings = [] } = await inspectStore(store);
   const name = storeName(store);
@@ -137,15 +120,15 @@ async function checkStore({ store }: Settings): Promise<Finding[]> {
 }
 
 /** Other users of the machine must not write the data or the configuration; that they can read them is for the operator. */
-function checkFiles({ store }: Settings, file: string | undefined): Finding[] {
+function checkFiles({ store, auth }: Settings, file: string | undefined): Finding[] {
   const data = storeFile(store);
   const folder = data && existingFolder(dirname(data));
-  const existing = [file, folder, data].filter((path) => path !== undefined && existsSync(path));
+  const existing = [file, auth.keyFile, folder, data].filter((path) => path !== undefined && existsSync(path));
   const findings = existing.flatMap((path = '') => permissionsOf(path));
   if (folder !== undefined && !isWritable(data !== undefined && existsSync(data) ? data : folder)) {
     findings.push(problem(`${folder}: this user may not write the store`, 'change its owner, or use another --store'));
   }
-  return findings.length === 0 ? [ok('no other user may write the data or the configuration')] : findings;
+  return findings.length === 0 ? [ok('no other user may write the data, the keys or the configuration')] : findings;
 }
 
 function permissionsOf(path: string): Finding[] {
