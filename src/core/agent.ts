@@ -34,6 +34,11 @@ export interface AgentOptions {
   readonly on_disconnect?: OnDisconnect | { readonly grace: number };
   /** Where changes of status are POSTed, for runs whose request names no webhook. Its URL is checked at the start. */
   readonly webhook?: Webhook;
+  /**
+   * Milliseconds after its end for which a final run is kept, with its messages in the session. Only a time that is
+   * shorter than the server's limit `runTtl` has an effect. Default: that limit, which keeps the messages.
+   */
+  readonly run_ttl?: number;
   /** Scopes that a principal needs to run the agent. Agents that call it need none. Default: none. */
   readonly scopes?: readonly string[];
 }
@@ -150,6 +155,9 @@ const longestGrace = 999_999_999;
 
 /** The options with `on_disconnect` as the header has it. */
 function withHeader({ on_disconnect, ...rest }: AgentOptions): Agent['options'] {
+  if (rest.run_ttl !== undefined && !(rest.run_ttl >= 0)) {
+    throw fail('validation_failed', 'options.run_ttl', `expected milliseconds, at least 0; got ${rest.run_ttl}`);
+  }
   if (on_disconnect === undefined) return rest;
   if (typeof on_disconnect === 'string') return { ...rest, on_disconnect };
   const { grace } = on_disconnect;

@@ -22,6 +22,7 @@ import { type EngineObserver, Observers } from './observers.ts';
 import { PeriodicTask } from './periodic.ts';
 import { manifestsOf, type Registry } from './registry.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
+import { AgentRetention } from './runs/agent-retention.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { ConnectedReaders } from './runs/connected-readers.ts';
 import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
@@ -100,9 +101,13 @@ export class Engine {
     this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
+    const retention = new AgentRetention(this.#store, options.registry);
     const clearing: PeriodicTask = new PeriodicTask(
       limits.sweepInterval,
-      () => sweepExpired(this.#services, () => clearing.running),
+      async () => {
+        await retention.sweep();
+        await sweepExpired(this.#services, () => clearing.running);
+      },
       onFailure,
     );
     this.#tasks = [

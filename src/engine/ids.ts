@@ -57,6 +57,12 @@ export function passId(id: string): void {
   if (other >= time) [time, count] = [other, perMillisecond - 1];
 }
 
+/** The smallest id that a process can make at a time, in milliseconds since 1970. */
+export function firstIdAt(milliseconds: number): string {
+  const hex = Math.max(0, Math.floor(milliseconds)).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}
+
 /** When a UUID of version 7 was made, in milliseconds since 1970; now, for any other id. */
 export function madeAt(id: string): number {
   return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Date.now();

@@ -1,0 +1,40 @@
+import { map } from 'rxjs';
+import { expect, it } from 'vitest';
+import { defineAgent } from '../../src/index.ts';
+import { echo } from '../support/agents.ts';
+import { ask, finished, serve } from '../support/serve.ts';
+
+const brief = defineAgent({ name: 'brief', description: 'Is kept for no time.' }, (input) => input, { run_ttl: 0 });
+const asking = defineAgent(
+  { name: 'asking', description: 'Asks.' },
+  (_, context) => context.await('Well?').pipe(map(() => 'Done.')),
+  {
+    run_ttl: 0,
+  },
+);
+
+it.each(['memory:', 'sqlite::memory:'])(
+  'removes final runs of an agent after its own time, with their messages, on %s',
+  async (store) => {
+    const served = await serve([brief, asking, echo], { store, limits: { sweepInterval: 5 } });
+    const run = async (agent: string, session_id?: string) =>
+      (await served.post('/runs', ask(agent, 'hi', { mode: 'async', ...(session_id && { session_id }) }))).json();
+    const kept = await run('echo');
+    await finished(served, kept.run_id);
+    const awaiting = await run('asking');
+    const gone = await Promise.all(Array.from({ length: 150 }, () => run('brief', kept.session_id)));
+    const status = async (id: string): Promise<number> => (await served.get(`/runs/${id}`)).status;
+    for (const { run_id } of gone) await expect.poll(() => status(run_id), { timeout: 60_000 }).toBe(404);
+    expect(await status(kept.run_id)).toBe(200);
+    // A run that is not final stays, however old it is.
+    expect(await status(awaiting.run_id)).toBe(200);
+    const { history } = await (await served.get(`/sessions/${kept.session_id}`)).json();
+    expect(history).toHaveLength(2);
+  },
+);
+
+it('refuses a time that is none', () => {
+  expect(() => defineAgent({ name: 'a', description: 'A.' }, (input) => input, { run_ttl: -1 })).toThrow(
+    'options.run_ttl: expected milliseconds, at least 0; got -1',
+  );
+});
