@@ -22,13 +22,12 @@ import { type EngineObserver, Observers } from './observers.ts';
 import { PeriodicTask } from './periodic.ts';
 import { manifestsOf, type Registry } from './registry.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
-import { AgentRetention } from './runs/agent-retention.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { ConnectedReaders } from './runs/connected-readers.ts';
 import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
 import { eraseOwner } from './runs/erase.ts';
 import { Executor } from './runs/executor.ts';
-import { expireRuns, sweepExpired } from './runs/expiry.ts';
+import { expireRuns, sweeper } from './runs/expiry.ts';
 import { Idempotency } from './runs/idempotency.ts';
 import { type EngineLoad, measureLoad } from './runs/load.ts';
 import { resumeRun } from './runs/resume.ts';
@@ -101,13 +100,10 @@ export class Engine {
     this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
-    const retention = new AgentRetention(this.#store, options.registry);
+    const sweep = sweeper(this.#services);
     const clearing: PeriodicTask = new PeriodicTask(
       limits.sweepInterval,
-      async () => {
-        await retention.sweep();
-        await sweepExpired(this.#services, () => clearing.running);
-      },
+      () => sweep(() => clearing.running),
       onFailure,
     );
     this.#tasks = [

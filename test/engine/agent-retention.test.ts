@@ -24,7 +24,9 @@ it.each(['memory:', 'sqlite::memory:'])(
     const awaiting = await run('asking');
     const gone = await Promise.all(Array.from({ length: 150 }, () => run('brief', kept.session_id)));
     const status = async (id: string): Promise<number> => (await served.get(`/runs/${id}`)).status;
-    for (const { run_id } of gone) await expect.poll(() => status(run_id), { timeout: 60_000 }).toBe(404);
+    const left = async () => (await (await served.get('/runs?agent_name=brief')).json()).runs;
+    await expect.poll(left, { timeout: 60_000 }).toEqual([]);
+    expect(await Promise.all(gone.map(({ run_id }) => status(run_id)))).toEqual(gone.map(() => 404));
     expect(await status(kept.run_id)).toBe(200);
     // A run that is not final stays, however old it is.
     expect(await status(awaiting.run_id)).toBe(200);

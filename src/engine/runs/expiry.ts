@@ -1,5 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
+import { AgentRetention } from './agent-retention.ts';
 import { endStoredRun } from './cancel.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -23,11 +24,16 @@ export async function expireRuns(services: RunServices): Promise<void> {
   }
 }
 
-/** Removes expired runs, keys and sessions, in small steps, while `goesOn` returns true. */
-export async function sweepExpired(
-  { store, executions: { limits } }: RunServices,
-  goesOn: () => boolean,
-): Promise<void> {
+/** Makes the function that removes expired runs, keys and sessions, in small steps, while `goesOn` returns true. */
+export function sweeper(services: RunServices): (goesOn: () => boolean) => Promise<void> {
+  const agents = new AgentRetention(services.store, services.executions.registry);
+  return async (goesOn) => {
+    await agents.sweep();
+    await sweepExpired(services, goesOn);
+  };
+}
+
+async function sweepExpired({ store, executions: { limits } }: RunServices, goesOn: () => boolean): Promise<void> {
   const { runTtl, idempotencyTtl, sessionTtl, deliveryTtl } = limits;
   const before = {
     keys: ago(idempotencyTtl),
