@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { attackRound, describeReport, type Report, type Round } from '../long/attacks/attack-round.ts';
+
+/** The server closes slow connections while it is measured. */
+const limits = { headersTimeout: 1_000, receiveTimeout: 1_000, keepAliveTimeout: 1_000 };
+const requests = 300;
+
+/** The answers that an attack has to get, and those that it may get besides. */
+const attacks: [round: Round, expected: string[], besides: string[]][] = [
+  [{ name: 'idle', connections: 1_000, requests }, [], []],
+  [{ name: 'slow headers', connections: 100, requests, limits }, ['408'], []],
+  // Beyond the number of requests that each caller may make, the answer comes before the body.
+  [{ name: 'slow bodies', connections: 50, requests, limits }, ['408'], ['429']],
+  [{ name: 'line feeds', connections: 50, requests, limits }, ['200'], ['429']],
+  [{ name: 'large headers', connections: 4, requests }, ['431'], []],
+  [{ name: 'deep bodies', connections: 1, requests }, ['400'], ['429']],
+  [{ name: 'flood', connections: 8, requests }, ['200', '429'], []],
+];
+
+/**
+ * Whether the others noticed nothing. Their p99 is printed; `npm run test:attacks` demands it of an idle machine. Here
+ * other tests run at the same time, so the median is compared.
+ */
+const unnoticed = ({ quiet, attacked }: Report): boolean => attacked.median < 2 * quiet.median + 20;
+
+it.each(attacks)(
+  'others do not notice an attack: $name, $connections connections',
+  { timeout: 240_000 },
+  async (...row) => {
+    const [round, expected, besides] = row;
+    let report = await attackRound(round);
+    console.log(describeReport(round, report));
+    for (let attempt = 2; attempt <= 3 && !unnoticed(report); attempt += 1) report = await attackRound(round);
+    const { attacked, tally } = report;
+    const answers = Object.keys(tally.answers);
+    expect(attacked.failed).toBe(0);
+    expect(answers).toEqual(expect.arrayContaining(expected));
+    expect(answers.filter((status) => !expected.includes(status) && !besides.includes(status))).toEqual([]);
+    if (round.limits !== undefined) expect(tally.closed).toBeGreaterThan(0);
+    expect(unnoticed(report), describeReport(round, report)).toBe(true);
+  },
+);

@@ -1,0 +1,31 @@
+/**
+ * Attacks a server in each of the ways of `attacks/attacks.ts`, while others use it: `npm run test:attacks`, Linux with
+ * two idle cores, some four minutes; `-- flood` for one attack. It exits with 1 unless all requests of the others are
+ * answered, and their p99 stays below twice its quiet value and 5 ms.
+ */
+import { attackRound, describeReport, type Round } from './attacks/attack-round.ts';
+import { type AttackName, attacks } from './attacks/attacks.ts';
+
+/** So short that the server closes slow connections while it is measured. */
+const short = { headersTimeout: 6_000, receiveTimeout: 8_000, keepAliveTimeout: 6_000 };
+const slow: readonly AttackName[] = ['slow headers', 'slow bodies', 'line feeds'];
+const slack = 5;
+
+const isAttack = (text: string): text is AttackName => text in attacks;
+const chosen = process.argv.slice(2).filter(isAttack);
+const names = chosen.length > 0 ? chosen : Object.keys(attacks).filter(isAttack);
+for (const name of names) {
+  const { connections } = attacks[name];
+  const round: Round = {
+    name,
+    connections,
+    requests: 1_000,
+    pinned: true,
+    ...(slow.includes(name) && { limits: short }),
+  };
+  const report = await attackRound(round);
+  const { quiet, attacked } = report;
+  const kept = attacked.failed === 0 && attacked.p99 < 2 * quiet.p99 + slack;
+  console.log(`${kept ? 'kept  ' : 'BROKEN'} ${describeReport(round, report)}`);
+  if (!kept) process.exitCode = 1;
+}

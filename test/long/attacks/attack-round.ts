@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { AttackedServer } from './attacked-server.ts';
+import type { AttackName, Tally } from './attacks.ts';
+import { Others, type Times } from './others.ts';
+
+export interface Round {
+  readonly name: AttackName;
+  readonly connections: number;
+  /** Requests of the others, before and during the attack each. */
+  readonly requests: number;
+  /** Limits of the server. */
+  readonly limits?: object;
+  /** Keep the server and the attacker on cores of their own. */
+  readonly pinned?: boolean;
+}
+
+export interface Report {
+  readonly quiet: Times;
+  readonly attacked: Times;
+  readonly tally: Tally;
+  /** Megabytes of the server, before and at the peak during the attack. */
+  readonly memory: readonly [before: number, peak: number];
+}
+
+const attackerFile = resolve(import.meta.dirname, 'attacker.ts');
+/** Requests that warm the server up. */
+const warmUp = 1_000;
+
+/** Measures what an attack does to the callers that do not take part in it. */
+export async function attackRound({
+  name,
+  connections,
+  requests,
+  limits = {},
+  pinned = false,
+}: Round): Promise<Report> {
+  const server = await AttackedServer.start(limits, pinned ? ['taskset', '-c', '0'] : []);
+  const others = new Others(server.url, server.others);
+  let attacker: ChildProcess | undefined;
+  try {
+    await others.measure(warmUp);
+    const quiet = await others.measure(requests);
+    const before = server.proc.rss;
+    server.proc.resetPeak();
+    // The lowest priority: on a machine of two cores it shares one with the others.
+    const nice = pinned ? ['taskset', '-c', '1', 'nice', '-n', '19'] : ['nice', '-n', '19'];
+    const [program = '', ...args] = [...nice, process.execPath, '--import', 'tsx', attackerFile];
+    attacker = spawn(program, [...args, name, server.url, server.attacker, String(connections)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const lines = createInterface({ input: attacker.stdout ?? process.stdin });
+    const ended = once(attacker, 'exit').then(() => {
+      throw new Error(`the attacker of ${name} has ended`);
+    });
+    ended.catch(() => undefined);
+    const line = async (): Promise<string> => String((await Promise.race([once(lines, 'line'), ended]))[0]);
+    await line();
+    const attacked = await others.measure(requests);
+    attacker.stdin?.write('\n');
+    const tally: Tally = JSON.parse(await line());
+    return { quiet, attacked, tally, memory: [before, server.proc.peak] };
+  } finally {
+    attacker?.kill('SIGKILL');
+    others.close();
+    await server.stop();
+  }
+}
+
+const ms = (value: number): string => `${value.toFixed(1)} ms`;
+
+export function describeReport({ name, connections }: Round, { quiet, attacked, tally, memory }: Report): string {
+  const [before, peak] = memory;
+  const answers = Object.entries(tally.answers).map(([status, count]) => `${count} × ${status}`);
+  return (
+    `${name}, ${connections} connections: the others' p99 was ${ms(quiet.p99)} (median ${ms(quiet.median)}), ` +
+    `and ${ms(attacked.p99)} (${ms(attacked.median)}) during the attack; ${attacked.failed} of their requests failed. ` +
+    `The attacker has ${tally.open} open, ${tally.closed} were closed, answers: ${answers.join(', ') || 'none'}. ` +
+    `Memory ${before.toFixed(0)} MB, at its peak ${peak.toFixed(0)} MB.`
+  );
+}

