@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
 import { challenge, type Resource, serveMetadata } from './challenge.ts';
-import { type AuthOptions, type Verdict, Verifier } from './credentials.ts';
+import { type AuthOptions, tokenOf, type Verdict, Verifier } from './credentials.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import { StreamTickets } from './stream-ticket.ts';
 import { cookieTicketOf, queryTicketOf } from './ticket-transport.ts';
@@ -84,8 +84,7 @@ class Gate {
   check(request: FastifyRequest, reply: FastifyReply): boolean | Promise<boolean> {
     const { config } = request.routeOptions;
     if (config.open || request.method === 'OPTIONS') return true;
-    const { authorization, 'x-api-key': key } = request.headers;
-    if (config.ticket && authorization === undefined && key === undefined) {
+    if (config.ticket && tokenOf(request.headers) === undefined) {
       const inQuery = queryTicketOf(request);
       const ticket = inQuery ?? cookieTicketOf(request);
       if (ticket !== undefined) return this.#checkTicket(request, reply, ticket, inQuery === undefined);

@@ -137,10 +137,12 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
   };
 }
 
-/** The text after `Bearer`, or that of `X-API-Key`, which some clients send instead. */
-function tokenOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
-  if (authorization === undefined) return typeof key === 'string' ? key : undefined;
-  return /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+/**
+ * The text after `Bearer`, or that of `X-API-Key`, which some clients send instead. `Authorization` may have another
+ * scheme, for a proxy in front.
+ */
+export function tokenOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? (typeof key === 'string' ? key : undefined);
 }
 
 /** Three parts of base64url. */

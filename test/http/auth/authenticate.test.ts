@@ -72,7 +72,13 @@ describe('a request without credentials', () => {
 describe('a request with an API key', () => {
   it('may have it as Authorization or as X-API-Key', async () => {
     const { call } = await server({ keys });
-    for (const headers of [bearer(alice), { authorization: `bearer  ${alice} ` }, { 'x-api-key': alice }]) {
+    const all: Record<string, string>[] = [
+      bearer(alice),
+      { authorization: `bearer  ${alice} ` },
+      { 'x-api-key': alice },
+      { authorization: 'Basic x', 'x-api-key': alice },
+    ];
+    for (const headers of all) {
       expect((await call('/runs', headers)).status).toBe(200);
     }
   });
