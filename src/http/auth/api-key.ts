@@ -28,7 +28,16 @@ export function keyIdOf(key: string): string | undefined {
 /** A key has 256 random bits, so a fast hash is enough; a slow one would only let clients exhaust the server. */
 export const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
 
-const checksumOf = (text: string): string => base62(BigInt(crc32(text)), checksumLength);
+/** With plain numbers: a BigInt would cost more than the rest of the check. */
+function checksumOf(text: string): string {
+  let rest = crc32(text);
+  let checksum = '';
+  for (let count = 0; count < checksumLength; count += 1) {
+    checksum = digits.charAt(rest % 62) + checksum;
+    rest = Math.floor(rest / 62);
+  }
+  return checksum;
+}
 
 /** The last `length` digits of a number. */
 function base62(value: bigint, length: number): string {
