@@ -72,6 +72,11 @@ export interface RuntimeServingOptions extends ServingOptions, Partial<Record<ke
 export interface ListenerOptions extends Partial<ConnectionLimits> {
   /** As Fastify's: false (default), true, or pino's options. */
   readonly logger?: FastifyServerOptions['logger'];
+  /**
+   * Addresses and networks of the proxies in front, such as `10.0.0.0/8`. The address of a client is then that of
+   * `X-Forwarded-For`, which any other client could choose. Default none.
+   */
+  readonly trustProxy?: readonly string[];
 }
 
 export interface ServerOptions extends RivuletOptions, ListenerOptions {}
@@ -223,6 +228,7 @@ function refuseWhile(
  */
 export async function createServer({
   logger = false,
+  trustProxy = [],
   ...options
 }: ServerOptions | RuntimeServerOptions): Promise<FastifyInstance> {
   const { maxConnections, headersTimeout, receiveTimeout, keepAliveTimeout } = connectionLimits(options);
@@ -232,6 +238,7 @@ export async function createServer({
     // `recordRequests` has a line for each request.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: newId,
+    trustProxy: trustProxy.length > 0 && [...trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
     bodyLimit: httpLimits(options).bodyLimit,
     // None: Fastify's ten seconds would also limit the time in which the server stops, and so `shutdownGrace`.

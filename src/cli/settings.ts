@@ -82,6 +82,14 @@ export const Settings = section({
     { flag: '--allow-origin <origins>', env: 'RIVULET_ALLOW_ORIGIN' },
     list('origins of web pages that may call the server, comma-separated; * allows all'),
   ),
+  trustProxy: setting(
+    {
+      flag: '--trust-proxy <cidrs>',
+      env: 'RIVULET_TRUST_PROXY',
+      check: (network) => addressRule([network]),
+    },
+    list('addresses and networks of proxies whose X-Forwarded-For names the client, comma-separated'),
+  ),
   trustTraceContext: setting(
     { flag: '--trust-trace-context', env: 'RIVULET_TRUST_TRACE_CONTEXT' },
     onOff('make spans of runs children of the traceparent of requests; otherwise they link to it', false),

@@ -39,7 +39,7 @@ export async function serve(options: Settings): Promise<number> {
   const auth = configured && { ...configured, keys: [...(configured.keys ?? []), own] };
   const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
   const agents = watched?.registry ?? (await registryOf(options.agents));
-  const { docs, playground, trustTraceContext, worker } = options;
+  const { docs, playground, trustProxy, trustTraceContext, worker } = options;
   const names = {
     allowedHosts: [...options.allowHosts, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigins,
@@ -49,6 +49,7 @@ export async function serve(options: Settings): Promise<number> {
     agents,
     docs,
     playground,
+    trustProxy,
     trustTraceContext,
     worker,
     ...names,

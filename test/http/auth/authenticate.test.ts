@@ -162,6 +162,19 @@ describe('wrong credentials', () => {
     expect((await from('2001:db8:1:3::1')).status).toBe(401);
   });
 
+  it('count for the client behind a trusted proxy, and a client cannot choose its address', async () => {
+    const { call } = await server({ keys }, { trustProxy: ['10.0.0.0/8'] });
+    const from = async (remoteAddress: string, forwarded: string) =>
+      (await call('/runs', { ...bearer('rvk_x'), 'x-forwarded-for': forwarded }, { remoteAddress })).status;
+    for (let count = 0; count < 25; count += 1) await from('10.1.2.3', '198.51.100.1');
+    expect(await from('10.1.2.3', '198.51.100.1')).toBe(429);
+    expect(await from('10.1.2.3', '198.51.100.2')).toBe(401);
+    // What the client itself has sent stands before the address that the proxy has added.
+    expect(await from('10.1.2.3', '198.51.100.9, 198.51.100.1')).toBe(429);
+    for (let count = 0; count < 25; count += 1) await from('192.0.2.1', `198.51.100.${count}`);
+    expect(await from('192.0.2.1', '198.51.100.77')).toBe(429);
+  });
+
   it('do not count where there are none', async () => {
     const { call } = await server({ keys });
     for (let count = 0; count < 30; count += 1) expect((await call('/runs')).status).toBe(401);
