@@ -182,6 +182,7 @@ async function serveMetrics(
   let listener: FastifyInstance | undefined;
   app.addHook('onReady', async () => {
     listener = await listenForMetrics(metrics, checkReady, where);
+    app.log.info(`the metrics are at ${listener.listeningOrigin}/metrics`);
   });
   app.addHook('onClose', async () => listener?.close());
 }

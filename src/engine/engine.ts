@@ -95,7 +95,11 @@ export class Engine {
       checkWebhook: (url) => this.webhooks.check(url),
     });
     const firstPause = limits.webhookRetry;
-    this.webhooks = new Webhooks(this.#store, options.webhooks, { firstPause, onFailure });
+    this.webhooks = new Webhooks(this.#store, options.webhooks, {
+      firstPause,
+      observers: this.#services.observers,
+      onFailure,
+    });
     this.#executor = new Executor(this.#services);
     this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.

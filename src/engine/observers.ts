@@ -26,12 +26,17 @@ export interface EndedRun {
   readonly work?: RunWork;
 }
 
+/** `retried`: another attempt follows. `failed`: none does. */
+export type DeliveryOutcome = 'delivered' | 'retried' | 'failed';
+
 /** Is told what happens at most once for a run, a reply or a commit. Never throws. */
 export interface EngineObserver {
   /** A run is final, and that is durable. Called in the process that ended the run. */
   onRunEnded?(run: EndedRun): void;
   /** An awaiting run has got its reply, after these seconds. */
   onReply?(agent_name: string, seconds: number): void;
+  /** An attempt to deliver a webhook has ended, these seconds after the change that it reports. */
+  onDelivery?(outcome: DeliveryOutcome, seconds: number): void;
   /** The store has taken a commit of some writes, after these seconds. */
   onCommit?(seconds: number, writes: number): void;
 }
@@ -56,6 +61,10 @@ export class Observers {
 
   onReply(agent_name: string, seconds: number): void {
     for (const one of this.#all) one.onReply?.(agent_name, seconds);
+  }
+
+  onDelivery(outcome: DeliveryOutcome, seconds: number): void {
+    for (const one of this.#all) one.onDelivery?.(outcome, seconds);
   }
 
   onCommit(seconds: number, writes: number): void {

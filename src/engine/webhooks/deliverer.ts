@@ -1,5 +1,6 @@
 import type { Delivery, DeliveryResult } from '../../core/outbox.ts';
 import type { Store } from '../../core/store.ts';
+import type { Observers } from '../observers.ts';
 import { PeriodicTask } from '../periodic.ts';
 
 /** The end of one attempt to deliver a webhook. */
@@ -33,6 +34,7 @@ export interface DelivererOptions {
   readonly send: SendWebhook;
   /** Milliseconds before the second attempt. */
   readonly firstPause: number;
+  readonly observers: Observers;
   /** Receives errors of the store. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -80,10 +82,12 @@ export class Deliverer {
   }
 
   async #attempt(delivery: Delivery): Promise<void> {
-    const { store, send, firstPause, onFailure } = this.#options;
+    const { store, send, firstPause, observers, onFailure } = this.#options;
     try {
       const result = resultOf(delivery, await send(delivery, this.#stopped.signal), firstPause);
       await store.finishDelivery(delivery, result);
+      const outcome = result.state === 'pending' ? 'retried' : result.state;
+      observers.onDelivery(outcome, (Date.now() - Date.parse(delivery.created_at)) / 1000);
       // The next one of its line may be due, or more than could be claimed.
       this.wake();
     } catch (error) {

@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Delivery, DeliveryFilter } from '../../core/outbox.ts';
 import type { Outcome, Store, Write } from '../../core/store.ts';
-import { Deliverer, type SendWebhook } from './deliverer.ts';
+import { Deliverer, type DelivererOptions, type SendWebhook } from './deliverer.ts';
 import { isReported } from './deliveries.ts';
 
 /** How an engine sends webhooks. */
@@ -20,11 +20,7 @@ export class Webhooks {
   readonly #options: WebhookOptions | undefined;
   readonly #deliverer: Deliverer | undefined;
 
-  constructor(
-    store: Store,
-    options: WebhookOptions | undefined,
-    more: { readonly firstPause: number; readonly onFailure: (error: unknown) => void },
-  ) {
+  constructor(store: Store, options: WebhookOptions | undefined, more: Omit<DelivererOptions, 'store' | 'send'>) {
     this.#store = store;
     this.#options = options;
     this.#deliverer = options && new Deliverer({ ...more, store, send: options.send });

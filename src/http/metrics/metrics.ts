@@ -6,6 +6,7 @@ import { processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { RunMetrics } from './run-metrics.ts';
 import { StoreMetrics } from './store-metrics.ts';
+import { WebhookMetrics } from './webhook-metrics.ts';
 
 export interface MetricsOptions {
   readonly version: string;
@@ -39,7 +40,7 @@ export class Metrics {
       labelNames: ['version', 'store', 'node'],
       registers: [this.#registry],
     }).set({ version, store, node: process.versions.node }, 1);
-    this.#unobserve = [engine.observe(this.#runs), engine.observe(this.#store)];
+    this.#unobserve = [this.#runs, this.#store, new WebhookMetrics(this.#registry)].map((one) => engine.observe(one));
   }
 
   get contentType(): string {
