@@ -26,6 +26,9 @@ interface Names {
 /** Declares a setting: its description is its help, its default the value where nothing else is given. */
 const setting = <T extends TSchema>(names: Names, schema: T): T => ({ ...schema, names });
 
+/** Its type is that of the schema: a spread has one that the declarations of the build cannot name. */
+const withDefault = <T extends TSchema>(value: unknown, schema: T): T => ({ ...schema, default: value });
+
 const section = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false, default: {} });
 
@@ -182,8 +185,8 @@ export const Settings = section({
     ...HttpLimits.properties,
     ...ConnectionLimits.properties,
     // A server inside of another program shares its event loop and its heap, so these are off there.
-    overloadDelay: { ...HttpLimits.properties.overloadDelay, default: 500 },
-    overloadHeap: { ...HttpLimits.properties.overloadHeap, default: 90 },
+    overloadDelay: withDefault(500, HttpLimits.properties.overloadDelay),
+    overloadHeap: withDefault(90, HttpLimits.properties.overloadHeap),
     stalledAfter: setting(
       { flag: '--stalled-after <ms>', env: 'RIVULET_STALLED_AFTER' },
       HttpLimits.properties.stalledAfter,

@@ -74,7 +74,7 @@ describe.skipIf(place === undefined)('the metrics of a server and its workers', 
     const { port } = new URL(await metricsOf(server));
     const foreign = get({ port, path: '/metrics', headers: { host: 'evil.example' } });
     const [answer] = await once(foreign, 'response');
-    expect(answer.resume().statusCode).toBe(403);
+    expect(answer.resume().statusCode).toBe(421);
     const again = ['serve', '--port', '0', '--store', 'memory:', '--metrics-port', port];
     const other = startRivulet(folder, again);
     expect(await other.ended()).toBe(1);
