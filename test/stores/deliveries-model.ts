@@ -115,7 +115,9 @@ class Pair {
 
 /** Random operations on deliveries: a store answers as the memory store does. */
 export function deliveriesModel(store: () => Store): void {
-  it('answers about deliveries as the memory store does, whatever is done with them', { timeout: 600_000 }, async () => {
+  it('answers about deliveries as the memory store does, whatever is done with them', {
+    timeout: 600_000,
+  }, async () => {
     const numRuns = Number(process.env.FC_RUNS ?? (store().watch === undefined ? 100 : 25));
     const check = async (commands: readonly Command[]): Promise<void> => {
       const pair = new Pair(store());
