@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, type RivuletError } from '../core/errors.ts';
 import { ownerOf } from '../core/principal.ts';
@@ -31,15 +32,33 @@ export interface OwnerLimitsOptions {
  */
 export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): void {
   const limits = new OwnerLimits(options);
+  /** Connections whose last request was refused. */
+  const refused = new WeakSet<Socket>();
   app.addHook('onRequest', (request, reply, next) => {
     const owner = request.principal === undefined ? null : ownerOf(request.principal);
     if (owner === null) return next();
-    limits.check(owner, request, reply).then((goesOn) => goesOn && next(), next);
+    const { socket } = request.raw;
+    limits.check(owner, request, reply).then(
+      (goesOn) => {
+        refused.delete(socket);
+        if (goesOn) next();
+      },
+      (error) => {
+        if (refused.has(socket)) return void setTimeout(next, pause, error);
+        refused.add(socket);
+        next(error);
+      },
+    );
   });
   const stop = options.engine.observe({ onRunEnded: (run) => limits.countTokens(run) });
   app.addHook('onClose', async () => stop());
 }
 
+/**
+ * Milliseconds that a refusal takes on a connection whose request before was refused as well. A client that goes on
+ * without a pause would otherwise take the time of all others: a refusal costs the server as much as many a request.
+ */
+const pause = 1_000;
 /** Seconds. */
 const [minute, day] = [60, 86_400];
 

@@ -1,3 +1,4 @@
+import { Agent, get } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RivuletOptions } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
@@ -35,6 +36,27 @@ describe('the limits of each caller', () => {
     expect((await node.as('carol')('/runs')).status).toBe(200);
     expect((await node.as('dave')('/runs')).status).toBe(200);
     expect((await node.as('carol')('/runs')).status).toBe(429);
+  });
+
+  it('answer a client that does not pause late, so that the others are served', async () => {
+    const node = await open({ requestsPerMinute: 1 });
+    const connection = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => connection.destroy());
+    const ended: string[] = [];
+    const alice = (what: string): Promise<void> =>
+      new Promise((resolve) => {
+        get(`${node.url}/runs`, { agent: connection, headers: { as: 'alice' } }, (response) => {
+          ended.push(`${what} ${response.statusCode}`);
+          response.resume().on('end', resolve);
+        });
+      });
+    await alice('first');
+    await alice('second');
+    const third = alice('third');
+    await node.as('bob')('/runs');
+    ended.push('of bob');
+    await third;
+    expect(ended).toEqual(['first 200', 'second 429', 'of bob', 'third 429']);
   });
 
   it('refuse new runs beyond those of a minute, and no other requests', async () => {
