@@ -41,6 +41,9 @@ const deep = Buffer.concat([
   Buffer.from('}'),
 ]);
 
+/** Bytes. */
+const piece = 64 * 1024;
+
 export const attacks = {
   idle: { connections: 10_000, begin: () => '' },
   'slow headers': { connections: 1_000, begin: (target) => `${get(target)}X-Slow: `, drip: 'a' },
@@ -73,6 +76,13 @@ export class Attacker {
     }
   }
 
+  /** In pieces, as over a network: loopback would take all of it at once, in the time of whoever has the core. */
+  #send(socket: Socket, from: number): void {
+    if (from >= this.#first.length || socket.destroyed) return;
+    const end = from + piece;
+    socket.write(this.#first.subarray(from, end), () => setImmediate(() => this.#send(socket, end)));
+  }
+
   #open(): Promise<void> {
     const { host, port } = this.#target;
     const { again, drip } = this.#attack;
@@ -80,7 +90,7 @@ export class Attacker {
       const socket = connect(port, host, () => {
         this.tally.open += 1;
         this.#sockets.add(socket);
-        if (this.#first.length > 0) socket.write(this.#first);
+        this.#send(socket, 0);
         // Of each connection its own, so that they are spread over the second.
         const timer = setInterval(() => drip && socket.write(drip), 1_000);
         socket.on('close', () => clearInterval(timer));
