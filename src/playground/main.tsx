@@ -12,6 +12,8 @@ render(
   </PlaygroundProvider>,
   root,
 );
+// With a refused token, polls would only count as more failures of this address.
+playground.login.isAsked.subscribe((isAsked) => isAsked && stop());
 // A page in the browser's back-forward cache would go on reading; it stops, and is reloaded when it is shown again.
 addEventListener('pagehide', stop);
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload());

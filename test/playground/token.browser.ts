@@ -34,6 +34,17 @@ inPlayground('the page of a server that needs a token', () => {
     await page.getByLabel('Token', { exact: true }).fill(makeApiKey().key);
     await page.getByRole('button', { name: 'Use token' }).click();
     await page.getByText('The server refused the token').waitFor();
+    // The page stops to poll: failures of this address would count against the next token.
+    let requests = 0;
+    page.on('request', () => {
+      requests += 1;
+    });
+    await page.getByLabel('Token', { exact: true }).fill(key);
+    await page.waitForTimeout(6_000);
+    expect(requests).toBe(0);
+    await page.getByRole('button', { name: 'Use token' }).click();
+    await say(page, 'echo', 'Hello');
+    await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
   });
 
   it('can forget it, does not share it with other tabs, and shows it nowhere', async () => {

@@ -109,10 +109,13 @@ class Gate {
       request.hasTicket = true;
       return true;
     }
-    this.#parts.failures.add(request.ip);
     // An EventSource ends at a 401, so that its page can ask for another ticket, which has another address. A cookie
-    // can be renewed under the same address: there the connection breaks, and the EventSource reconnects.
-    if (!isCookie) throw this.#refusal(request, reply, fail('ticket_refused'));
+    // can be renewed under the same address: there the connection breaks, and the EventSource reconnects. It may do so
+    // for long, so it does not count as a failure: that would refuse new tokens of its user as well.
+    if (!isCookie) {
+      this.#parts.failures.add(request.ip);
+      throw this.#refusal(request, reply, fail('ticket_refused'));
+    }
     reply.hijack();
     request.raw.destroy();
     return false;
