@@ -34,13 +34,16 @@ inPlayground('the page of a server that needs a token', () => {
     await page.getByLabel('Token', { exact: true }).fill(makeApiKey().key);
     await page.getByRole('button', { name: 'Use token' }).click();
     await page.getByText('The server refused the token').waitFor();
+    await page.clock.install();
+    await page.reload();
+    await page.getByText('The server refused the token').waitFor();
     // The page stops to poll: failures of this address would count against the next token.
     let requests = 0;
     page.on('request', () => {
       requests += 1;
     });
     await page.getByLabel('Token', { exact: true }).fill(key);
-    await page.waitForTimeout(6_000);
+    await page.clock.runFor(60_000);
     expect(requests).toBe(0);
     await page.getByRole('button', { name: 'Use token' }).click();
     await say(page, 'echo', 'Hello');
