@@ -8,8 +8,10 @@ const [kills = 100, seed = Date.now() % 1_000_000] = process.argv.slice(2).map(N
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 print(`webhooks: ${kills} kills with seed ${seed}`);
-const { faults, runs, arrived, repeated } = await soakWebhooks({ kills, seed, report: print });
-print(`${runs} runs, ${arrived} webhooks, ${repeated} of them repeated`);
+const { faults, runs, arrived, repeated, replayed } = await soakWebhooks({ kills, seed, report: print });
+print(
+  `${runs} runs, ${arrived} webhooks, ${repeated} of them repeated; ${replayed} given up after ten attempts and replayed`,
+);
 print(faults.count === 0 ? 'Each webhook arrived at least once, signed and in order.' : `FAULTS with seed ${seed}:`);
 for (const line of faults.lines()) print(line);
 if (faults.count > 0) process.exitCode = 1;

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 
-const whose = agent('whose', (_, { principal }) => [principal?.id ?? 'nobody']);
+const whose = agent('whose', (_, { principal }) => [principal?.id ?? 'none']);
 const caller = agent('caller', (_, context) => context.call('whose', 'hi'));
 
 async function open() {
@@ -34,7 +34,7 @@ it('agents that are called by an agent see its principal', async () => {
   const texts = async (rivulet: Pick<typeof runtime, 'sync'>) =>
     (await rivulet.sync('caller', 'hi')).output[0]?.parts[0];
   expect((await texts(runtime.as({ id: 'alice', scopes: [] })))?.content).toBe('alice');
-  expect((await texts(runtime))?.content).toBe('nobody');
+  expect((await texts(runtime))?.content).toBe('none');
 });
 
 it('an agent may ask for scopes, which the agents that call it need not have', async () => {

@@ -43,7 +43,7 @@ export function ownersContract(store: () => Store): void {
 
   describe('with owners', () => {
     it('keeps the principal of a run, and changes its trace context', async () => {
-      const first = append(ownedRow('key:someone', { trace: '00-a-b-01' }), ['1']);
+      const first = append(ownedRow('key:alice', { trace: '00-a-b-01' }), ['1']);
       await store().commit([first]);
       expect(await store().run(first.row.run_id)).toEqual(first.row);
       const grown = append(first.row, ['2'], { grown: true });

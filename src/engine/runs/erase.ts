@@ -7,7 +7,7 @@ import type { RunServices } from './run-services.ts';
 /** Sessions, or runs, that one read asks the store for. */
 const page = 100;
 /** Milliseconds beside `cancelGrace` in which a cancelled run of any node has to end. */
-const patience = 5_000;
+const maxWait = 5_000;
 
 /**
  * Erases all that an owner has: cancels its runs, waits until they have ended, and removes its sessions with their runs,
@@ -45,7 +45,7 @@ async function countRuns({ store }: RunServices, session_id: string): Promise<nu
 
 /** Cancels the runs of a session, again where one was created or queued meanwhile, until all of them have ended. */
 async function endRuns({ store, cancel, executions }: RunServices, session_id: string): Promise<void> {
-  const until = Date.now() + executions.limits.cancelGrace + patience;
+  const until = Date.now() + executions.limits.cancelGrace + maxWait;
   for (let attempt = 1; ; attempt += 1) {
     const open = await store.unfinished(session_id, '', page);
     const [first] = open;

@@ -76,7 +76,7 @@ export class Attacker {
     }
   }
 
-  /** In pieces, as over a network: loopback would take all of it at once, in the time of whoever has the core. */
+  /** In pieces, as over a network: loopback would take all of it at once, in the time of any caller that has the core. */
   #send(socket: Socket, from: number): void {
     if (from >= this.#first.length || socket.destroyed) return;
     const end = from + piece;
