@@ -85,8 +85,8 @@ export class Verifier {
     if (token !== undefined && this.#jwt !== undefined && isJwt(token)) {
       const known = this.#jwt.known(token);
       if (known !== undefined) return known;
-      // Checking a signature costs a hundred times what a key costs.
-      if (this.#options.isLimited(ip)) throw fail('rate_limited');
+      // Checking a signature costs a hundred times what a key costs. A caller whose token was good goes on.
+      if (this.#options.isLimited(ip) && !this.#jwt.wasKnown(token)) throw fail('rate_limited');
       return this.#jwt.verify(token);
     }
     if (this.#own !== undefined) {

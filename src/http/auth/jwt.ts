@@ -41,12 +41,18 @@ const maxCacheTime = 60_000;
 /** Longer tokens are refused without a look. Node's limit of all headers is 16 kB. */
 const maxTokenLength = 8_192;
 
+interface Known {
+  readonly principal: Principal;
+  /** Epoch, milliseconds. */
+  readonly freshUntil: number;
+}
+
 /** Verifies the tokens of one issuer. */
 export class JwtVerifier {
   readonly #options: JwtOptions;
   readonly #keys: KeySet;
   readonly #file: Pick<WatchedFile<unknown>, 'check' | 'close'> | undefined;
-  readonly #cache = new LRUCache<string, Principal>({ max: maxCached });
+  readonly #cache = new LRUCache<string, Known>({ max: maxCached });
 
   /** @throws Error that names a wrong option, or the file that cannot be used */
   constructor(options: JwtOptions, { onProblem, keySet }: JwtHooks) {
@@ -64,7 +70,13 @@ export class JwtVerifier {
 
   /** The principal of a token that was verified a moment ago. */
   known(token: string): Principal | undefined {
-    return this.#cache.get(hashOf(token));
+    const known = this.#cache.get(hashOf(token));
+    return known !== undefined && Date.now() < known.freshUntil ? known.principal : undefined;
+  }
+
+  /** Whether a token was good before, so that its caller is not one that tries tokens. */
+  wasKnown(token: string): boolean {
+    return this.#cache.has(hashOf(token));
   }
 
   /**
@@ -84,8 +96,11 @@ export class JwtVerifier {
         ...(type !== undefined && { typ: type }),
       });
       const principal = this.#principalOf(payload);
-      const ttl = Math.min((payload.exp ?? 0) * 1_000 - Date.now(), maxCacheTime);
-      if (principal !== undefined && ttl > 0) this.#cache.set(hashOf(token), principal, { ttl });
+      const ttl = Math.floor((payload.exp ?? 0) * 1_000) - Date.now();
+      if (principal !== undefined && ttl > 0) {
+        const freshUntil = Date.now() + Math.min(ttl, maxCacheTime);
+        this.#cache.set(hashOf(token), { principal, freshUntil }, { ttl });
+      }
       return principal;
     } catch (error) {
       // The key set's own error; all others are about the token.

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Fastify, { type InjectOptions } from 'fastify';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { recordOf, userScopes } from '../../../src/http/auth/key-records.ts';
 import { type AuthOptions, createServer, type Principal, rivulet, type ServerOptions } from '../../../src/index.ts';
@@ -186,6 +186,12 @@ describe('wrong credentials', () => {
     const [known, fresh] = [await tokens.sign(), await tokens.sign({ sub: 'bob' })];
     const { call } = await server({ jwt: { issuer, audience, jwks: url } });
     expect((await call('/runs', bearer(known))).status).toBe(200);
+    for (let count = 0; count < 20; count += 1) await call('/runs', bearer('a.b.c'));
+    expect((await call('/runs', bearer(fresh))).status).toBe(429);
+    expect((await call('/runs', bearer(known))).status).toBe(200);
+    // Also where the known token has to be verified again.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
+    onTestFinished(() => void vi.useRealTimers());
     for (let count = 0; count < 20; count += 1) await call('/runs', bearer('a.b.c'));
     expect((await call('/runs', bearer(fresh))).status).toBe(429);
     expect((await call('/runs', bearer(known))).status).toBe(200);

@@ -75,6 +75,7 @@ describe('a JWT', () => {
     const verifier = await verifierOf(tokens);
     expect(await verifier.verify(await tokens.sign({ exp: now() - 10 }))).toBeDefined();
     expect(await verifier.verify(await tokens.sign({ nbf: now() + 10 }))).toBeDefined();
+    expect(await verifier.verify(await tokens.sign({ exp: now() + 60.123_456_7 }))).toBeDefined();
     expect(await verifier.verify(await tokens.sign({ nbf: now() + 120 }))).toBeUndefined();
   });
 
