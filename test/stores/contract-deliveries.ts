@@ -270,7 +270,7 @@ export function deliveriesContract(store: () => Store): void {
         for (let found = await claim(2, 10); found.length > 0; found = await claim(2, 10))
           await Promise.all(found.map((next) => store().finishDelivery(next, delivered)));
         let best = Number.POSITIVE_INFINITY;
-        for (let round = 0; round < 7; round += 1) {
+        for (let round = 0; round < 20; round += 1) {
           await only(Array.from({ length: 5 }, () => webhooks([delivery(3)])));
           const start = now();
           const found = await claim(4, 10);
