@@ -61,7 +61,7 @@ async function socketUnit(host: string) {
   };
 }
 
-it('serves on the socket of systemd, and a restart refuses no connection', { timeout: 60_000 }, async () => {
+it('serves on the socket of systemd, and a restart refuses no connection', async () => {
   const { url, start, printed } = await socketUnit('127.0.0.1');
   const first = await start();
   expect(await printed(/listening at (http:\S+)/)).toBe(url);
@@ -74,7 +74,7 @@ it('serves on the socket of systemd, and a restart refuses no connection', { tim
   expect((await between).status).toBe(200);
 });
 
-it('refuses a socket that is open to others where host is loopback', { timeout: 60_000 }, async () => {
+it('refuses a socket that is open to others where host is loopback', async () => {
   const { start, printed } = await socketUnit('0.0.0.0');
   await start();
   await printed(/systemd opened the socket at 0\.0\.0\.0, but host is 127\.0\.0\.1; set HOST/);

@@ -4,7 +4,7 @@ import { defineAgent } from '../../src/index.ts';
 import { ask, frames, serve } from '../support/serve.ts';
 
 it('refuses new runs and is not ready while the event loop is late; the runs and streams that there are go on', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   let emit = (_text: string): void => {};
   const slow = defineAgent({ name: 'slow', description: 'Emits what the test tells it.' }, () =>
