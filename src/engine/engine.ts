@@ -94,9 +94,8 @@ export class Engine {
       },
       checkWebhook: (url) => this.webhooks.check(url),
     });
-    const firstPause = limits.webhookRetry;
     this.webhooks = new Webhooks(this.#store, options.webhooks, {
-      firstPause,
+      firstPause: limits.webhookRetry,
       observers: this.#services.observers,
       onFailure,
     });
@@ -105,11 +104,7 @@ export class Engine {
     // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
     const sweep = sweeper(this.#services);
-    const clearing: PeriodicTask = new PeriodicTask(
-      limits.sweepInterval,
-      () => sweep(() => clearing.running),
-      onFailure,
-    );
+    const sweeps: PeriodicTask = new PeriodicTask(limits.sweepInterval, () => sweep(() => sweeps.running), onFailure);
     this.#tasks = [
       new PeriodicTask(limits.sweepInterval, () => this.#expireAndRetry(), onFailure),
       new PeriodicTask(
@@ -117,7 +112,7 @@ export class Engine {
         () => this.#services.queue.checkAll(),
         onFailure,
       ),
-      clearing,
+      sweeps,
     ];
   }
 
