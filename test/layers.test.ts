@@ -82,7 +82,7 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((fi
 const roomOf = (file: string): string => {
   const [folder = '', name = '', ...deeper] = file.split('/');
   if (name === '') return '.';
-  if (folder !== 'engine' || ['engine/engine.ts', 'engine/access.ts'].includes(file)) return folder;
+  if (folder !== 'engine' || ['engine/engine.ts', 'engine/access.ts', 'engine/parts.ts'].includes(file)) return folder;
   return deeper.length > 0 ? `engine/${name}` : 'engine/base';
 };
 

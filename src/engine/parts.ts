@@ -1,0 +1,128 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { AgentLog } from '../core/agent.ts';
+import type { Dispatcher } from '../core/dispatcher.ts';
+import type { Store } from '../core/store.ts';
+import { createToEvents } from '../core/to-events.ts';
+import type { Traces } from '../core/traces.ts';
+import { EngineCounts } from './counts.ts';
+import type { Limits } from './limits.ts';
+import { GroupCommit } from './log/group-commit.ts';
+import { Observers } from './observers.ts';
+import type { Registry } from './registry.ts';
+import { ActiveRuns } from './runs/active-runs.ts';
+import { cancelRun } from './runs/cancel.ts';
+import type { Executor } from './runs/executor.ts';
+import { Idempotency } from './runs/idempotency.ts';
+import type { RunServices } from './runs/run-services.ts';
+import { SessionQueue } from './runs/session-queue.ts';
+import { type FetchResource, Sessions } from './sessions.ts';
+import { countedCommits, createCommitOne, type OnCommitted, storeForAgents } from './store-access.ts';
+import { withDeliveries } from './webhooks/deliveries.ts';
+import type { WebhookOptions } from './webhooks/webhooks.ts';
+
+export interface EngineOptions {
+  readonly registry: Registry;
+  readonly store: Store;
+  readonly dispatcher: Dispatcher;
+  /** Whether this process executes runs. If not, other nodes of the store have to. Default true. */
+  readonly worker?: boolean;
+  readonly fetchResource: FetchResource;
+  /** Default: no webhooks are sent. */
+  readonly webhooks?: WebhookOptions | undefined;
+  readonly publicUrl: () => string;
+  readonly logFor: (run_id: string) => AgentLog;
+  /** Receives errors of the store that belong to no request. */
+  readonly onFailure: (error: unknown) => void;
+  readonly limits?: Partial<Limits>;
+  /** Milliseconds since 1970, for the times of events and messages. Default `Date.now`. */
+  readonly clock?: () => number;
+  /** Default: nothing is traced. */
+  readonly traces?: Traces | undefined;
+}
+
+/** What the parts call, and what is made after them. */
+interface Later {
+  readonly executor: () => Executor;
+  readonly onCommitted: OnCommitted;
+  readonly checkWebhook: (url: string) => void;
+}
+
+/** Makes the parts of an engine that need each other. */
+export function servicesOf(
+  options: EngineOptions,
+  store: Store,
+  limits: Limits,
+  { executor, onCommitted, checkWebhook }: Later,
+): RunServices {
+  const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
+  const now = clock(options.clock ?? Date.now);
+  const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
+  const observers = new Observers();
+  const counts = new EngineCounts((name) => registry.find(name) !== undefined);
+  const counted = withDeliveries(countedCommits(options.store, observers, counts), now);
+  const commits = new GroupCommit(counted, {
+    requestTimeout: limits.requestTimeout,
+    storeTimeout: limits.storeTimeout,
+    onFailure,
+    onCommitted,
+  });
+  const commitOne = createCommitOne(counted, limits.requestTimeout, onCommitted);
+  const queue = new SessionQueue(store, {
+    commitOne,
+    limit: limits.queued,
+    offer: (run_id) => executor().offer(run_id),
+    stopping: () => active.stopping,
+  });
+  const active: ActiveRuns = new ActiveRuns(store, commits, {
+    limits,
+    shared: dispatcher.shared,
+    onFinal: (execution) => {
+      queue.onRunFinal(execution.run.run_id);
+      if (observers.any) observers.onRunEnded(execution.ended);
+    },
+    onRemoved: ({ run, log, parts }) => {
+      const known = counts.of(run.agent_name);
+      known.parts += parts;
+      if (log.outcome === 'fenced') known.fenced += 1;
+    },
+    onFailed: (run_id) => executor().offerLater(run_id),
+  });
+  const services: RunServices = {
+    store,
+    commits,
+    commitOne,
+    dispatcher,
+    executions: {
+      registry,
+      sessions,
+      toEvents: createToEvents(now),
+      limits,
+      now,
+      logFor,
+      outside: AsyncLocalStorage.snapshot(),
+      traces: options.traces,
+    },
+    active,
+    queue,
+    observers,
+    counts,
+    checkWebhook,
+    idempotency: new Idempotency(store, limits.idempotencyTtl),
+    offer: (run_id) => executor().offer(run_id),
+    cancel: (run_id) => cancelRun(services, run_id),
+  };
+  return services;
+}
+
+/**
+ * The time as the wire has it. Many runs need it in the same millisecond, and formatting a date costs a microsecond.
+ */
+function clock(read: () => number): () => string {
+  let last = Number.NaN;
+  let text = '';
+  return () => {
+    const now = read();
+    if (now !== last) [last, text] = [now, new Date(now).toISOString()];
+    return text;
+  };
+}
