@@ -18,6 +18,7 @@ import type { AuthOptions } from './http/auth/credentials.ts';
 import { acceptJson } from './http/body.ts';
 import { identifyCallers } from './http/caller.ts';
 import { Connections } from './http/connections.ts';
+import { answerOrigins } from './http/cors.ts';
 import { handleError, refuseUnknown } from './http/errors.ts';
 import { healthRoutes } from './http/health.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
@@ -118,6 +119,7 @@ async function host(
   recordRequests(app, { traffic, lines });
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
+  await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
   const tickets = authenticate(app, options.auth, publicUrl);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
