@@ -23,7 +23,7 @@ export const entries = (folder: string): Entry[] => [
   rivulet('memory', 'memory:'),
   {
     id: 'rivulet-observed',
-    name: 'Rivulet, memory, metrics and logs',
+    name: 'Rivulet, memory, with keys, limits, metrics and logs',
     file: 'rivulet',
     args: ['memory:', `${folder}/rivulet.log`],
     wire: acp,

@@ -1,4 +1,5 @@
 /** The wire format of each contestant: the request for tokens, and the events with them. */
+import { key } from './contestants/key.ts';
 import { token } from './contestants/tokens.ts';
 
 export interface Wire {
@@ -17,7 +18,9 @@ export const get = (path: string, headers = ''): string =>
 
 export function post(path: string, body: unknown, { connection = 'close', headers = '' } = {}): string {
   const text = JSON.stringify(body);
-  const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: ${connection}\r\n${headers}`;
+  const head =
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: ${connection}\r\n` +
+    `Authorization: Bearer ${key}\r\n${headers}`;
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 }
 

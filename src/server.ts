@@ -102,7 +102,8 @@ async function host(
   const isOwn = options.runtime === undefined;
   const runtime =
     options.runtime === undefined
-      ? await LocalRuntime.open({ ...options, log: app.log })
+      ? // Fastify's logger that logs nothing has no level; without it, no lines are made.
+        await LocalRuntime.open({ ...options, ...('level' in app.log && { log: app.log }) })
       : localRuntime(options.runtime);
   // Registered first: if a later step fails, the runtime still closes its connections, or unlocks its file.
   if (isOwn) app.addHook('onClose', () => runtime.close());

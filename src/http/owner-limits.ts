@@ -50,6 +50,7 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
       },
     );
   });
+  if (options.limits.tokensPerDay === 0) return;
   const stop = options.engine.observe({ onRunEnded: (run) => limits.countTokens(run) });
   app.addHook('onClose', async () => stop());
 }
@@ -123,7 +124,7 @@ class OwnerLimits {
 
   /** Counts the tokens of a run that has ended. The last run of a day may exceed the limit. */
   countTokens({ row: { owner }, work }: EndedRun): void {
-    if (!isOn(this.#tokens) || owner === null || work === undefined || work.tokens < 1) return;
+    if (owner === null || work === undefined || work.tokens < 1) return;
     void this.#options.quotas.take(this.#tokens, owner, Math.ceil(Math.min(work.tokens, maxPoints)));
   }
 }

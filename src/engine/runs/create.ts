@@ -230,8 +230,15 @@ const newRow = (
   snapshot: 0,
 });
 
-const storedPrincipal = (principal: Principal | undefined): string | null =>
-  principal === undefined || principal.kind === 'anonymous' ? null : JSON.stringify(principal);
+/** The JSON of principals: that of a key is the same for all of its runs. */
+const principals = new WeakMap<Principal, string>();
+
+function storedPrincipal(principal: Principal | undefined): string | null {
+  if (principal === undefined || principal.kind === 'anonymous') return null;
+  const text = principals.get(principal) ?? JSON.stringify(principal);
+  principals.set(principal, text);
+  return text;
+}
 
 const newRun = ({ run_id, agent_name, session_id, created_at }: RunRow): Run => ({
   run_id,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { RivuletError } from '../../core/errors.ts';
@@ -149,7 +149,7 @@ function textsOf(claim: unknown): string[] {
 }
 
 // The token itself would keep up to 8 kB for each entry, and stay in the memory of the process.
-const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
+const hashOf = (token: string): string => hash('sha256', token, 'base64');
 
 const isUrl = (text: string): boolean => /^https?:\/\//i.test(text);
 
