@@ -36,7 +36,7 @@ export async function logStream(format: string, isTerminal = terminal.isTerminal
 }
 
 function jsonLines(): LogStream {
-  const lines = new LineBuffer((text) => void process.stdout.write(text));
+  const lines = new LineBuffer((text) => terminal.answer(text));
   process.once('exit', lines.flush);
   return lines;
 }
