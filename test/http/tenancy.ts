@@ -18,6 +18,8 @@ interface Operation {
   readonly requestBody?: { content: { 'application/json': { examples?: Record<string, { value: object }> } } };
 }
 
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+
 /** All operations of a node's OpenAPI document. */
 async function operationsOf(caller: Caller): Promise<Operation[]> {
   const { paths }: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
@@ -245,6 +247,26 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       const body = { await_resume: { message: { parts: [{ content: 'yes' }] } } };
       const { text } = await node(1).as('root')(`/runs/${run_id}`, { method: 'POST', body });
       expect(JSON.parse(text).questions[0].reply).toMatchObject({ principal: 'root', channel: 'api' });
+    });
+
+    it('takes the same time for what another owner has and for what does not exist', { timeout: 60_000 }, async () => {
+      const bob = node(0).as('bob');
+      const [run_id = ''] = hers.run_id;
+      const times: { theirs: number[]; nothing: number[] } = { theirs: [], nothing: [] };
+      const timeOf = async (id: string): Promise<number> => {
+        const began = performance.now();
+        await bob(`/runs/${id}`);
+        return performance.now() - began;
+      };
+      // In turns, so that what else the machine does concerns both.
+      for (let round = 0; round < 150; round += 1) {
+        times.theirs.push(await timeOf(run_id));
+        times.nothing.push(await timeOf(newId()));
+      }
+      const [theirs, nothing] = [median(times.theirs), median(times.nothing)];
+      console.log(`${name}: not yours ${theirs.toFixed(2)} ms, not there ${nothing.toFixed(2)} ms (medians of 150)`);
+      expect(theirs / nothing).toBeGreaterThan(0.6);
+      expect(theirs / nothing).toBeLessThan(1.6);
     });
 
     it('erases all that an owner has, with its runs at work, and nothing else', async () => {

@@ -4,7 +4,7 @@ import type { Observers } from '../observers.ts';
 import { PeriodicTask } from '../periodic.ts';
 
 /** The end of one attempt to deliver a webhook. */
-interface Attempt {
+export interface Attempt {
   /** The status of the answer; null where there was none. */
   readonly status: number | null;
   readonly error: string | null;

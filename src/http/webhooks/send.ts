@@ -9,14 +9,18 @@ const unreachable = 'it cannot be reached, or its address is private and not one
 
 /**
  * POSTs webhooks, signed after Standard Webhooks. Private addresses are refused when the connection is made, redirects
- * are failures, and answers are not read.
+ * are failures, and answers are not read. `time`: milliseconds of one attempt.
  * @throws Error that names a text of `allowNetworks` which is no network
  */
-export function createSend(secrets: WebhookSecrets, allowNetworks: readonly string[] = []): SendWebhook {
+export function createSend(
+  secrets: WebhookSecrets,
+  allowNetworks: readonly string[] = [],
+  time = attemptTimeout,
+): SendWebhook {
   const isAllowed = addressRule(allowNetworks);
   return async ({ delivery_id, owner, url, body }, stopped) => {
     const timestamp = Math.floor(Date.now() / 1_000);
-    const timeout = AbortSignal.timeout(attemptTimeout);
+    const timeout = AbortSignal.timeout(time);
     const headers = {
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
@@ -36,7 +40,7 @@ export function createSend(secrets: WebhookSecrets, allowNetworks: readonly stri
       return { status, error: `it answered ${status}`, ...(after > 0 && { retryAfter: after }) };
     } catch {
       if (stopped.aborted) return { status: null, error: 'the server stopped during the attempt' };
-      return { status: null, error: timeout.aborted ? `it took longer than ${attemptTimeout} ms` : unreachable };
+      return { status: null, error: timeout.aborted ? `it took longer than ${time} ms` : unreachable };
     }
   };
 }
