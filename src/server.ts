@@ -122,7 +122,7 @@ async function host(
   refuseForeign(app, { ...options, publicUrl });
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const tickets = authenticate(app, options.auth, publicUrl);
+  const tickets = authenticate(app, options.auth, publicUrl, traffic);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   const overload = shedRuns(app, http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });

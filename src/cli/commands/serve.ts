@@ -44,8 +44,9 @@ export async function serve(options: Settings): Promise<number> {
     allowedHosts: [...options.allowHosts, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigins,
   };
+  const server = await serverOptions(options);
   const app = await createServer({
-    ...(await serverOptions(options)),
+    ...server,
     agents,
     docs,
     playground,
@@ -53,7 +54,8 @@ export async function serve(options: Settings): Promise<number> {
     trustTraceContext,
     worker,
     ...names,
-    ...(auth !== undefined && { auth }),
+    // At the server's own port, only callers with a scope read them.
+    ...(auth !== undefined && { auth, metrics: server.metrics ?? true }),
   });
   app.addHook('onClose', async () => watched?.close());
   const url = await listen(app, options).catch(async (error) => {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
+import type { TrafficObserver } from '../traffic.ts';
 import { challenge, type Resource, serveMetadata } from './challenge.ts';
 import { type AuthOptions, tokenOf, type Verdict, Verifier } from './credentials.ts';
 import { FailedAttempts } from './failed-attempts.ts';
@@ -39,6 +40,7 @@ export function authenticate(
   app: FastifyInstance,
   options: AuthOptions | undefined,
   publicUrl: string | undefined,
+  traffic: TrafficObserver,
 ): StreamTickets | undefined {
   requireAccess(app);
   app.decorateRequest('hasTicket', false);
@@ -55,7 +57,7 @@ export function authenticate(
   });
   app.addHook('onClose', async () => verifier.close());
   const tickets = new StreamTickets(ticketSecrets);
-  const gate = new Gate({ verifier, tickets, failures, resource });
+  const gate = new Gate({ verifier, tickets, failures, resource, traffic });
   app.addHook('onRequest', (request, reply, next) => {
     const passed = gate.check(request, reply);
     // Without a wait where there is none: most requests have a key, or a token that is known.
@@ -71,6 +73,7 @@ interface GateParts {
   readonly tickets: StreamTickets;
   readonly failures: FailedAttempts;
   readonly resource: Resource;
+  readonly traffic: TrafficObserver;
 }
 
 /** Lets requests in: true; or false, where the connection was broken instead. Refusals are thrown. */
@@ -107,8 +110,10 @@ class Gate {
     if (ticket !== undefined && typeof run_id === 'string' && ticket.run_id === run_id.toLowerCase()) {
       request.principal = ticket.principal;
       request.hasTicket = true;
+      this.#parts.traffic.onAuthentication('ticket', 'accepted');
       return true;
     }
+    this.#parts.traffic.onAuthentication('ticket', 'refused');
     // An EventSource ends at a 401, so that its page can ask for another ticket, which has another address. A cookie
     // can be renewed under the same address: there the connection breaks, and the EventSource reconnects. It may do so
     // for long, so it does not count as a failure: that would refuse new tokens of its user as well.
@@ -128,9 +133,11 @@ class Gate {
       throw fail('unauthenticated', 'The request has no credentials');
     }
     if (verdict === undefined) {
+      this.#parts.traffic.onAuthentication('unknown', 'refused');
       this.#parts.failures.add(request.ip);
       throw this.#refusal(request, reply, fail('unauthenticated', 'The credentials are wrong, or have expired'));
     }
+    this.#parts.traffic.onAuthentication(verdict.kind, 'accepted');
     // A path without a route has no scope.
     if (scope !== undefined && !hasScope(verdict, scope)) {
       const problem = { error: 'insufficient_scope', scope } as const;

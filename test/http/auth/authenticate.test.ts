@@ -364,3 +364,16 @@ it('keys and tokens are in no line of the log, and neither are tickets', async (
   for (const secret of [alice, reader, wrong, 'c2VjcmV0', 'topsecret', 'rvs_', 'rvk_'])
     expect(log).not.toContain(secret);
 });
+
+it('metrics count the credentials that were accepted and refused, for callers with the scope', async () => {
+  const scraper = makeApiKey().key;
+  const all = [...keys, recordOf(scraper, { principal: 'prometheus', scopes: ['metrics:read'] })];
+  const { call } = await server({ keys: all }, { metrics: true });
+  await call('/runs', bearer(alice));
+  await call('/runs', bearer(`${alice.slice(0, -1)}x`));
+  expect((await call('/metrics', bearer(reader))).status).toBe(403);
+  const { status, body } = await call('/metrics', bearer(scraper));
+  expect(status).toBe(200);
+  expect(body).toContain('rivulet_auth_total{kind="key",outcome="accepted"} 3');
+  expect(body).toContain('rivulet_auth_total{kind="unknown",outcome="refused"} 1');
+});
