@@ -56,7 +56,7 @@ export type {
   When,
   Write,
 } from './core/store.ts';
-export type { Limits } from './engine/limits.ts';
+export type { Limits, RunTtlByOwner } from './engine/limits.ts';
 export type { Hosted } from './engine/registry.ts';
 export { Registry } from './engine/registry.ts';
 export type { NameOptions } from './http/allowed-origins.ts';

@@ -10,7 +10,7 @@ import { readStoreUrl } from './core/store-url.ts';
 import { endedRunLog } from './ended-run-log.ts';
 import { Access } from './engine/access.ts';
 import { Engine } from './engine/engine.ts';
-import { type Limits, parseLimits } from './engine/limits.ts';
+import { type Limits, parseLimits, type RunTtlByOwner } from './engine/limits.ts';
 import { type Hosted, Registry } from './engine/registry.ts';
 import { type HttpLimits, httpLimits } from './http/limits.ts';
 import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
@@ -37,6 +37,11 @@ export interface HostOptions {
   readonly publicUrl?: string;
   /** Reading other servers' sessions. */
   readonly foreign?: ForeignOptions;
+  /**
+   * Milliseconds for which final runs of an owner, such as `key:alice` or `tenant:acme`, are kept, with their messages; only
+   * a time that is shorter than the limit `runTtl` has an effect. Default none.
+   */
+  readonly runTtlByOwner?: RunTtlByOwner;
   /** Sending webhooks. Default: a request with a webhook is refused. */
   readonly webhooks?: {
     /** Master secrets, of at least 32 characters, the same on all nodes. The first one is current, the others expire. */
@@ -180,6 +185,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       logFor: (run_id) => log.child({ run_id }),
       onFailure: (err) => log.error({ err }, 'the store did not answer'),
       limits,
+      runTtlByOwner: options.runTtlByOwner,
       traces,
     });
     if (log !== noLog) engine.observe(endedRunLog(log));

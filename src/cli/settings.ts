@@ -151,6 +151,13 @@ export const Settings = section({
       list('secrets that sign stream tickets, 32 characters or more, the newest first, comma-separated'),
     ),
   }),
+  runTtlByOwner: setting(
+    { worker: true },
+    Type.Record(Type.String({ pattern: '^(key|jwt|custom|tenant):\\S+$' }), Type.Integer({ minimum: 0 }), {
+      description: 'milliseconds for which final runs of an owner, such as key:alice or tenant:acme, are kept',
+      default: {},
+    }),
+  ),
   webhooks: section({
     secrets: setting(
       { env: 'RIVULET_WEBHOOK_SECRET', secret: 'text', worker: true },

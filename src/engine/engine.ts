@@ -75,7 +75,7 @@ export class Engine {
     this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
-    const sweep = sweeper(this.#services);
+    const sweep = sweeper(this.#services, options.runTtlByOwner ?? {});
     const sweeps: PeriodicTask = new PeriodicTask(limits.sweepInterval, () => sweep(() => sweeps.running), onFailure);
     this.#tasks = [
       new PeriodicTask(limits.sweepInterval, () => this.#expireAndRetry(), onFailure),

@@ -65,3 +65,6 @@ const check = compile(Limits, 'limits');
 export const parseLimits = (limits: Partial<Limits> = {}): Limits => check(Value.Default(Limits, { ...limits }));
 
 export const defaultLimits: Limits = parseLimits();
+
+/** Milliseconds for which final runs are kept, by owner, such as `key:alice` or `tenant:acme`. */
+export type RunTtlByOwner = Readonly<Record<string, number>>;

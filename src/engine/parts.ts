@@ -5,7 +5,7 @@ import type { Store } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { Traces } from '../core/traces.ts';
 import { EngineCounts } from './counts.ts';
-import type { Limits } from './limits.ts';
+import type { Limits, RunTtlByOwner } from './limits.ts';
 import { GroupCommit } from './log/group-commit.ts';
 import { Observers } from './observers.ts';
 import type { Registry } from './registry.ts';
@@ -27,6 +27,8 @@ export interface EngineOptions {
   /** Whether this process executes runs. If not, other nodes of the store have to. Default true. */
   readonly worker?: boolean;
   readonly fetchResource: FetchResource;
+  /** Owners that keep their final runs for a shorter time than `runTtl`. Default none. */
+  readonly runTtlByOwner?: RunTtlByOwner | undefined;
   /** Default: no webhooks are sent. */
   readonly webhooks?: WebhookOptions | undefined;
   readonly publicUrl: () => string;

@@ -120,16 +120,20 @@ function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Er
 const registryOf = async (folders: readonly string[]): Promise<Registry> =>
   new Registry((await Promise.all(folders.map(loadAgents))).flat());
 
-const serverOptions = async ({ store, publicUrl, allowNetworks, webhooks, limits, log, metrics }: Settings) => ({
-  ...limits,
-  store,
-  foreign: { allowNetworks },
-  webhooks,
-  limits: checkLimits(Value.Clean(Limits, { ...limits })),
-  logger: { level: log.level, ...(await logStream(log.format)) },
-  ...(metrics.port !== undefined && { metrics: { port: metrics.port, host: metrics.host } }),
-  ...(publicUrl !== undefined && { publicUrl }),
-});
+const serverOptions = async (settings: Settings) => {
+  const { store, publicUrl, allowNetworks, runTtlByOwner, webhooks, limits, log, metrics } = settings;
+  return {
+    ...limits,
+    store,
+    foreign: { allowNetworks },
+    runTtlByOwner,
+    webhooks,
+    limits: checkLimits(Value.Clean(Limits, { ...limits })),
+    logger: { level: log.level, ...(await logStream(log.format)) },
+    ...(metrics.port !== undefined && { metrics: { port: metrics.port, host: metrics.host } }),
+    ...(publicUrl !== undefined && { publicUrl }),
+  };
+};
 
 /** The limits of runs among all limits. */
 const checkLimits = compile(Limits, 'limits');

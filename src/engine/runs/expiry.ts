@@ -1,7 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
-import { AgentRetention } from './agent-retention.ts';
+import type { RunTtlByOwner } from '../limits.ts';
 import { endStoredRun } from './cancel.ts';
+import { EarlyRetention } from './early-retention.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 100;
@@ -25,10 +26,10 @@ export async function expireRuns(services: RunServices): Promise<void> {
 }
 
 /** Makes the function that removes expired runs, keys and sessions, in small steps, while `goesOn` returns true. */
-export function sweeper(services: RunServices): (goesOn: () => boolean) => Promise<void> {
-  const agents = new AgentRetention(services.store, services.executions.registry);
+export function sweeper(services: RunServices, owners: RunTtlByOwner): (goesOn: () => boolean) => Promise<void> {
+  const early = new EarlyRetention(services.store, services.executions.registry, owners);
   return async (goesOn) => {
-    await agents.sweep();
+    await early.sweep();
     await sweepExpired(services, goesOn);
   };
 }

@@ -1,6 +1,6 @@
 import { map } from 'rxjs';
-import { expect, it } from 'vitest';
-import { defineAgent } from '../../src/index.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { createRuntime, defineAgent } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
 import { ask, finished, serve } from '../support/serve.ts';
 
@@ -32,6 +32,20 @@ it.each(['memory:', 'sqlite::memory:'])(
     expect(await status(awaiting.run_id)).toBe(200);
     const { history } = await (await served.get(`/sessions/${kept.session_id}`)).json();
     expect(history).toHaveLength(2);
+  },
+);
+
+it.each(['memory:', 'sqlite::memory:'])(
+  'removes final runs of an owner after its own time, and those of no other, on %s',
+  async (store) => {
+    const runTtlByOwner = { 'custom:alice': 0 };
+    const runtime = await createRuntime({ agents: [echo], store, runTtlByOwner, limits: { sweepInterval: 5 } });
+    onTestFinished(() => runtime.close());
+    const [alice, bob] = [runtime.as({ id: 'alice', scopes: [] }), runtime.as({ id: 'bob', scopes: [] })];
+    const kept = await bob.sync('echo', 'hi');
+    for (let runs = 0; runs < 3; runs += 1) await alice.sync('echo', 'hi');
+    await expect.poll(async () => (await alice.runs()).runs, { timeout: 60_000 }).toEqual([]);
+    expect((await bob.get(kept.run_id)).status).toBe('completed');
   },
 );
 
