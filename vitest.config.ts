@@ -22,6 +22,8 @@ export default defineConfig({
     // What hangs, not what takes long: a machine may be ten times slower than another.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    // A poll waits for an event, whenever it comes.
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // Most tests wait for sockets and processes more than they compute.
     maxWorkers: 3,
     // No test changes a module's state, so files may share what they import.

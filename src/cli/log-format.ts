@@ -1,42 +1,55 @@
-import { reasonOf } from '../core/json.ts';
-import { UsageError } from './exit-codes.ts';
 import { LineBuffer } from './line-buffer.ts';
 import { terminal } from './terminal.ts';
 
-interface LogStream {
+export interface LogStream {
   write(line: string): void;
 }
 
-/** Control characters of a line, as JSON has them or as they are: they could change what the terminal shows. */
-const controls = /\\u00(?:0[0-8bce-f]|1[0-9a-f]|[89][0-9a-f]|7f)|[\u007f-\u009f]/gi;
-
-/**
- * The option `stream` of the logger. pino-pretty is imported only where it is used, and is optional: servers write JSON. It
- * is a stream of this process, because a worker thread would lose the last lines before a crash.
- * @throws UsageError if the format was asked for and pino-pretty is not installed
- */
-export async function logStream(format: string, isTerminal = terminal.isTerminal): Promise<{ stream: LogStream }> {
-  if (format === 'json' || (format === 'auto' && !isTerminal)) return { stream: jsonLines() };
-  try {
-    const { default: pretty } = await import('pino-pretty');
-    const stream = pretty({
-      colorize: isTerminal,
-      ignore: 'pid,hostname',
-      translateTime: 'HH:MM:ss.l',
-      singleLine: true,
-      sync: true,
-    });
-    return { stream: { write: (line) => stream.write(line.replace(controls, '')) } };
-  } catch (error) {
-    if (format === 'auto') return { stream: jsonLines() };
-    throw new UsageError(
-      `--log-format pretty needs the package pino-pretty: npm install pino-pretty (${reasonOf(error)})`,
-    );
+/** The stream of the logger. JSON lines of one turn are written at once; lines to read are written as they come. */
+export function logStream(format: string, isTerminal = terminal.isTerminal): LogStream {
+  if (format === 'json' || (format === 'auto' && !isTerminal)) {
+    const lines = new LineBuffer((text) => terminal.answer(text));
+    process.once('exit', lines.flush);
+    return lines;
   }
+  return { write: (line) => terminal.logLine(readable(line)) };
 }
 
-function jsonLines(): LogStream {
-  const lines = new LineBuffer((text) => terminal.answer(text));
-  process.once('exit', lines.flush);
-  return lines;
+const levels: Readonly<Record<number, string>> = {
+  10: 'TRACE',
+  20: 'DEBUG',
+  30: 'INFO',
+  40: 'WARN',
+  50: 'ERROR',
+  60: 'FATAL',
+};
+
+/** What the line has in its own places, or what is the same in all lines. */
+const placed = new Set(['level', 'time', 'msg', 'err', 'pid', 'hostname']);
+
+/**
+ * A line of the logger as people read it: time, level, text, then the fields, and an error's stack below. Not with
+ * pino-pretty: it depends on a package that needs Node 22. @throws never: what is no JSON is returned as it is
+ */
+export function readable(line: string): string {
+  let fields: Record<string, unknown>;
+  try {
+    fields = JSON.parse(line);
+  } catch {
+    return line.trimEnd();
+  }
+  const { level, time, msg = '', err } = fields;
+  const at = typeof time === 'number' ? new Date(time).toISOString().slice(11, 23) : '';
+  const rest = Object.entries(fields)
+    .filter(([name]) => !placed.has(name))
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const head = [at, (levels[Number(level)] ?? String(level)).padEnd(5), String(msg), ...rest].join(' ');
+  return `${head}${stackOf(err)}`;
+}
+
+function stackOf(err: unknown): string {
+  if (typeof err !== 'object' || err === null) return '';
+  const { stack, message }: { stack?: unknown; message?: unknown } = err;
+  const text = typeof stack === 'string' && stack !== '' ? stack : String(message ?? '');
+  return text === '' ? '' : `\n${text.replace(/^/gm, '    ')}`;
 }

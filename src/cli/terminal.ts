@@ -108,6 +108,12 @@ export class Terminal {
     this.answer(`${sanitizedJson(value)}\n`);
   }
 
+  /** Prints a line of the log on stdout; dim up to `INFO`, and warnings and errors in colour. */
+  logLine(text: string): void {
+    const style = /^\S+ (WARN|ERROR|FATAL)/.exec(text)?.[1];
+    this.print(text, style === undefined ? 'dim' : style === 'WARN' ? 'yellow' : 'red');
+  }
+
   /** Prints lines on stdout, for people. */
   print(text: string, style?: Style): void {
     this.#above(() => this.#out.write(`${styled(sanitize(text), style, this.#out)}\n`));

@@ -129,7 +129,7 @@ const serverOptions = async (settings: Settings) => {
     runTtlByOwner,
     webhooks,
     limits: checkLimits(Value.Clean(Limits, { ...limits })),
-    logger: { level: log.level, ...(await logStream(log.format)) },
+    logger: { level: log.level, stream: logStream(log.format) },
     ...(metrics.port !== undefined && { metrics: { port: metrics.port, host: metrics.host } }),
     ...(publicUrl !== undefined && { publicUrl }),
   };
