@@ -25,7 +25,7 @@ import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } 
 import { safeLogger } from './http/logger.ts';
 import type { Metrics } from './http/metrics/metrics.ts';
 import type { MetricsAddress } from './http/metrics/metrics-server.ts';
-import { wantsStream } from './http/negotiation.ts';
+import { readsStream } from './http/negotiation.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
@@ -212,7 +212,7 @@ function refuseWhile(
   traffic: TrafficObserver,
 ): void {
   app.addHook('onRequest', (request, reply, next) => {
-    const isStream = request.method === 'GET' && wantsStream(request);
+    const isStream = readsStream(request);
     if (!isStopping() && !(isStream && monitor.full)) return next();
     // An EventSource stops at a 503, but reconnects after a broken connection.
     if (isStream) {

@@ -6,7 +6,7 @@ import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EndedRun } from '../engine/observers.ts';
 import type { HttpLimits } from './limits.ts';
-import { wantsStream } from './negotiation.ts';
+import { readsStream } from './negotiation.ts';
 import type { StreamMonitor } from './sse/stream-monitor.ts';
 import type { TrafficObserver } from './traffic.ts';
 
@@ -79,17 +79,13 @@ class OwnerLimits {
 
   /** Resolves to false where the connection was broken off. @throws RivuletError with the status 429 */
   async check(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { monitor, limits, traffic } = this.#options;
-    const { streamsPerOwner } = limits;
-    const isFull = streamsPerOwner > 0 && monitor.ofOwner(owner) >= streamsPerOwner && wantsStream(request);
-    if (isFull) traffic.onRateLimited('streams');
-    if (isFull && request.method !== 'GET') throw fail('too_many_own_streams', streamsPerOwner);
-    if (isFull) {
+    if (readsStream(request)) {
+      if (!this.#options.monitor.isFullFor(owner)) return true;
+      this.#options.traffic.onRateLimited('streams');
       reply.hijack();
       request.raw.destroy();
       return false;
     }
-    if (request.method === 'GET' && wantsStream(request)) return true;
     const rules = request.routeOptions.config.createsRuns ? [this.#requests, this.#runs] : [this.#requests];
     const states = await Promise.all(rules.filter(isOn).map((rule) => this.#options.quotas.take(rule, owner, 1)));
     announce(reply, states);

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { lastValueFrom, ReplaySubject, takeUntil } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
+import { ownerOf } from '../core/principal.ts';
 import type { RunFilter } from '../core/store.ts';
 import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
@@ -37,10 +38,10 @@ export class Responder {
 
   /**
    * Call this before creating a run, so that none is created whose stream is refused.
-   * @throws RivuletError `too_many_streams`
+   * @throws RivuletError `too_many_streams`, `too_many_own_streams`
    */
-  admit(mode: RunMode): void {
-    if (mode === 'stream') this.#streams.monitor.admit();
+  admit({ principal }: Access, mode: RunMode): void {
+    if (mode === 'stream') this.#streams.monitor.admit(ownerOf(principal));
   }
 
   /** Ends the responses that wait for runs: the server stops, and its runtime goes on. */

@@ -31,6 +31,13 @@ describe('the limits of each caller', () => {
     expect((await node.as('bob')('/runs')).status).toBe(200);
   });
 
+  it('count a request that accepts a stream where there is none', async () => {
+    const alice = (await open({ requestsPerMinute: 1 })).as('alice');
+    const headers = { accept: 'text/event-stream' };
+    expect((await alice('/agents', { headers })).status).toBe(200);
+    expect((await alice('/agents', { headers })).status).toBe(429);
+  });
+
   it('count the principals of a tenant together', async () => {
     const node = await open({ requestsPerMinute: 2 });
     expect((await node.as('carol')('/runs')).status).toBe(200);
@@ -93,7 +100,6 @@ describe('the limits of each caller', () => {
     const refused = await node.as('alice')('/runs', {
       method: 'POST',
       body: ask('echo', 'hi', { mode: 'stream' }),
-      headers: { accept: 'text/event-stream' },
     });
     expect([refused.status, reasonOf(refused)]).toEqual([429, 'too_many_own_streams']);
     expect((await node.as('alice')(`/runs/${run_id}`)).status).toBe(200);

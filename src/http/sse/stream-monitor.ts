@@ -6,7 +6,8 @@ import { ownerOf } from '../../core/principal.ts';
 import type { HttpLimits } from '../limits.ts';
 import type { StreamMode, TrafficObserver } from '../traffic.ts';
 
-interface StreamMonitorOptions extends Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams'> {
+interface StreamMonitorOptions
+  extends Pick<HttpLimits, 'heartbeat' | 'stalledAfter' | 'maxStreams' | 'streamsPerOwner'> {
   readonly traffic: TrafficObserver;
 }
 
@@ -32,6 +33,7 @@ const checksPerStall = 4;
  */
 export class StreamMonitor {
   readonly #maxStreams: number;
+  readonly #streamsPerOwner: number;
   readonly #traffic: TrafficObserver;
   readonly #interval: number;
   readonly #idleChecks: number;
@@ -41,9 +43,10 @@ export class StreamMonitor {
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
-  constructor({ heartbeat, stalledAfter, maxStreams, traffic }: StreamMonitorOptions) {
+  constructor({ heartbeat, stalledAfter, maxStreams, streamsPerOwner, traffic }: StreamMonitorOptions) {
     this.#traffic = traffic;
     this.#maxStreams = maxStreams;
+    this.#streamsPerOwner = streamsPerOwner;
     this.#interval = stalledAfter > 0 ? Math.min(heartbeat, stalledAfter / checksPerStall) : heartbeat;
     this.#idleChecks = Math.max(1, Math.round(heartbeat / this.#interval));
     this.#stuckChecks = stalledAfter > 0 ? Math.ceil(stalledAfter / this.#interval) : Number.POSITIVE_INFINITY;
@@ -57,14 +60,17 @@ export class StreamMonitor {
     return this.#streams.size >= this.#maxStreams;
   }
 
-  /** @throws RivuletError `too_many_streams` where the limit is reached */
-  admit(): void {
-    if (this.full) throw fail('too_many_streams', this.#maxStreams);
+  /** Whether an owner has as many open streams as it may have. */
+  isFullFor(owner: string | null): boolean {
+    return owner !== null && this.#streamsPerOwner > 0 && this.#ofOwner(owner) >= this.#streamsPerOwner;
   }
 
-  /** The number of open streams of an owner. */
-  ofOwner(owner: string): number {
-    return this.#byOwner.get(owner) ?? 0;
+  /** @throws RivuletError `too_many_streams`, `too_many_own_streams` where a limit is reached */
+  admit(owner: string | null): void {
+    if (this.full) throw fail('too_many_streams', this.#maxStreams);
+    if (!this.isFullFor(owner)) return;
+    this.#traffic.onRateLimited('streams');
+    throw fail('too_many_own_streams', this.#streamsPerOwner);
   }
 
   /** Starts to monitor a stream; `end` completes it. Returns a function that stops the monitoring. */
@@ -73,9 +79,11 @@ export class StreamMonitor {
     this.#traffic.onStream(mode);
     const { principal } = reply.request;
     const owner = principal === undefined ? null : ownerOf(principal);
+    // Others may have opened since this one was admitted: its client comes back.
+    const isTooMany = this.isFullFor(owner);
     const remove = this.#streams.add({ reply, end, written: 0, waiting: 0, idle: 0, stuck: 0 });
     this.#count(owner, 1);
-    if (this.#ended) end();
+    if (this.#ended || isTooMany) end();
     this.#timer ??= setInterval(() => this.#check(), this.#interval);
     return () => {
       remove();
@@ -95,9 +103,13 @@ export class StreamMonitor {
     }
   }
 
+  #ofOwner(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+
   #count(owner: string | null, more: number): void {
     if (owner === null) return;
-    const count = this.ofOwner(owner) + more;
+    const count = this.#ofOwner(owner) + more;
     if (count > 0) this.#byOwner.set(owner, count);
     else this.#byOwner.delete(owner);
   }

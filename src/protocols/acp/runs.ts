@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import type { AccessOf } from '../../http/caller.ts';
-import { wantsStream } from '../../http/negotiation.ts';
+import { readsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
 import { cursorIn, feedOf, listRuns, runOptions } from '../../http/run-requests.ts';
 import {
@@ -50,8 +50,8 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
     },
     async (request, reply) => {
       const { body, headers } = request;
-      responder.admit(body.mode ?? 'sync');
       const own = access(request);
+      responder.admit(own, body.mode ?? 'sync');
       const begun = await own.create(body, runOptions(headers));
       reply.header('Location', `${base}/runs/${begun.run_id}`);
       return responder.respond(reply, own, begun, body.mode ?? 'sync');
@@ -74,8 +74,8 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
     },
     async (request, reply) => {
       const { params, body, headers } = request;
-      responder.admit(body.mode ?? 'sync');
       const own = access(request);
+      responder.admit(own, body.mode ?? 'sync');
       const begun = await own.resume(params.run_id.toLowerCase(), body.await_resume, runOptions(headers));
       return responder.respond(reply, own, begun, body.mode ?? 'sync');
     },
@@ -131,7 +131,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
   app.get(
     '/runs',
     {
-      config: { scope: 'runs:read' },
+      config: { scope: 'runs:read', streams: true },
       schema: {
         operationId: 'listRuns',
         summary: 'List or watch runs, newest first',
@@ -147,7 +147,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
     },
     async (request, reply) => {
       // A HEAD request for a feed would never end.
-      if (request.method !== 'GET' || !wantsStream(request)) {
+      if (!readsStream(request)) {
         return sendJson(reply, await listRuns(access(request), request.query));
       }
       return responder.streamRuns(reply, access(request), ...feedOf(request.query, lastEventId(request) ?? 0));
@@ -203,7 +203,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
     {
       // A HEAD request for a live stream would never end.
       exposeHeadRoute: false,
-      config: { scope: 'runs:read', ticket: true },
+      config: { scope: 'runs:read', ticket: true, streams: true },
       schema: {
         operationId: 'listRunEvents',
         summary: 'Read or follow the events of a run',
@@ -222,7 +222,7 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
     async (request, reply) => {
       const run_id = request.params.run_id.toLowerCase();
       const after = cursorOf(request, request.query.after);
-      if (wantsStream(request)) {
+      if (readsStream(request)) {
         return responder.stream(reply, access(request), run_id, { after, until: 'final' });
       }
       return responder.list(reply, access(request), run_id, after);
