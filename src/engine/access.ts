@@ -49,9 +49,10 @@ export class Access {
     return this.#engine.create(request, { ...options, principal: this.principal });
   }
 
-  /** @throws as `resumeRun` */
+  /** A reply lets the agent go on, so it needs what its start needs. @throws as `create`, and as `resumeRun` */
   async resume(run_id: string, input: AwaitResumeInput, options: RunOptions = {}): Promise<AcceptedRun> {
-    await this.#checkRun(run_id);
+    // Where every agent may be used, the check costs nothing.
+    if (!this.#isAdmin || this.principal.agents !== undefined) this.#checkAgent(await this.#agentOf(run_id));
     return this.#engine.resume(run_id, input, { ...options, principal: this.principal });
   }
 
@@ -62,8 +63,8 @@ export class Access {
   }
 
   /** Checks that the principal may read a run. @throws RivuletError `run_unknown`, `log_removed` */
-  check(run_id: string): Promise<void> {
-    return this.#engine.checkOwner(run_id, (owner) => mayAccess(this.principal, owner));
+  async check(run_id: string): Promise<void> {
+    await this.#agentOf(run_id);
   }
 
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
@@ -159,7 +160,7 @@ export class Access {
 
   /** The webhooks of a run, newest first. @throws RivuletError `run_unknown` */
   async runDeliveries(run_id: string): Promise<Delivery[]> {
-    await this.#engine.checkOwner(run_id, (owner) => mayAccess(this.principal, owner));
+    await this.#agentOf(run_id);
     return this.#engine.webhooks.list({ run_id }, undefined);
   }
 
@@ -170,8 +171,12 @@ export class Access {
   }
 
   // Not async: where every run may be seen, it costs nothing.
-  #checkRun(run_id: string): Promise<void> | undefined {
-    if (this.#isAdmin) return undefined;
+  #checkRun(run_id: string): Promise<unknown> | undefined {
+    return this.#isAdmin ? undefined : this.#agentOf(run_id);
+  }
+
+  /** The name of the agent of a run that the principal may see. @throws RivuletError `run_unknown`, `log_removed` */
+  #agentOf(run_id: string): Promise<string> {
     return this.#engine.checkOwner(run_id, (owner) => mayAccess(this.principal, owner));
   }
 

@@ -224,7 +224,7 @@ export class Engine {
   }
 
   /** Resolves where the owner of a run passes. @throws RivuletError `run_unknown`, `log_removed`, also where it does not */
-  checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<void> {
+  checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<string> {
     return this.#services.active.checkOwner(run_id, isAllowed);
   }
 

@@ -229,6 +229,10 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         'echo',
       ]);
       expect((await carol('/runs', { method: 'POST', body: ask('remembers') })).status).toBe(404);
+      const asked = await create(dave, 'ask');
+      const reply = { await_resume: { type: 'message', message: { role: 'user', parts: [{ content: 'Yes' }] } } };
+      expect((await carol(`/runs/${asked.run_id}`, { method: 'POST', body: reply })).status).toBe(404);
+      expect((await dave(`/runs/${asked.run_id}`, { method: 'POST', body: reply })).status).toBe(200);
     });
 
     it('shows the scope admin all owners', async () => {

@@ -119,15 +119,16 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Resolves where the owner of a run passes. Any other run is read from the store, and rejected as if it were not
+   * Resolves to the name of a run's agent, where the run's owner passes. Any other run is read from the store, and rejected as if it were not
    * there: an answer that came sooner would tell that it is.
    * @throws as `row`
    */
-  async checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<void> {
+  async checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<string> {
     const local = this.#executions.get(run_id)?.log.row;
-    if (local !== undefined && isAllowed(local.owner)) return;
+    if (local !== undefined && isAllowed(local.owner)) return local.agent_name;
     const row = await this.#store.run(run_id);
     if (row === undefined || !isAllowed(row.owner)) throw this.#missing(run_id);
+    return row.agent_name;
   }
 
   #missing(run_id: string): RivuletError {
