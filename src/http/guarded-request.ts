@@ -10,6 +10,9 @@ export interface GuardedRequest {
   readonly signal: AbortSignal;
 }
 
+/** Answers such as 100 and 103 before the answer. Real servers send one or two. */
+const maxInterim = 10;
+
 /**
  * Makes a request to an address that a client has chosen. The rule is asked when the connection is made, for the very
  * address that is connected to; redirects are not followed. The caller destroys the response.
@@ -34,6 +37,12 @@ export function guardedRequest(
   return new Promise((resolve, reject) => {
     const sent = request(target, options, resolve);
     sent.on('error', reject);
+    // Of an endless row of them, each costs as much as a request, for as long as the caller waits.
+    let interim = 0;
+    sent.on('information', () => {
+      interim += 1;
+      if (interim > maxInterim) sent.destroy(new Error(`more than ${maxInterim} interim answers`));
+    });
     // After a status of 101, the caller owns the connection.
     sent.on('upgrade', (response, socket) => {
       socket.destroy();

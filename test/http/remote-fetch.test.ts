@@ -168,6 +168,16 @@ describe('the error for a resource that cannot be read', () => {
     expect(await refusal(base, { ...loopback, timeout: 20 })).toContain('it took longer than 20 ms');
   });
 
+  it('comes at once where the server sends interim answers without end', async () => {
+    const hinting = await other(({ socket }) => {
+      const hint = (): void => {
+        socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', (error) => error ?? setImmediate(hint));
+      };
+      hint();
+    });
+    expect(await refusal(hinting, loopback)).toContain('it cannot be reached');
+  });
+
   it('is the same for other protocols', async () => {
     for (const url of ['file:///etc/passwd', 'ftp://a.example/', 'nonsense']) {
       expect(await refusal(url)).toContain('only http and https URLs are read');
