@@ -48,6 +48,18 @@ function ownerText({ id, kind, tenant }: Principal): string | null {
   return kind === 'anonymous' ? null : `${kind}:${encodeURIComponent(id)}`;
 }
 
+/** Characters of an owner: databases limit what they index. */
+const maxOwner = 1_000;
+
+/** Whether the names of a principal make an owner that every store takes. Half of a surrogate pair has no encoding. */
+export function canOwn(principal: Principal): boolean {
+  try {
+    return (ownerOf(principal)?.length ?? 0) <= maxOwner;
+  } catch {
+    return false;
+  }
+}
+
 export const hasScope = ({ scopes: has }: Principal, scope: string): boolean =>
   has.includes(scope) || has.includes('admin');
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fail } from '../../core/errors.ts';
-import type { Principal } from '../../core/principal.ts';
+import { canOwn, type Principal } from '../../core/principal.ts';
 import { type JwtOptions, JwtVerifier } from './jwt.ts';
 import { checkKeyRecords, type KeyRecord, parseKeyFile } from './key-records.ts';
 import { KeyRing } from './key-ring.ts';
@@ -127,7 +127,7 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
   if (typeof id !== 'string' || id === '' || !Array.isArray(scopes)) {
     throw new TypeError('authenticate: expected a principal with an id and a list of scopes');
   }
-  return {
+  const principal: Principal = {
     id,
     kind: 'custom',
     ...(tenant !== undefined && { tenant }),
@@ -135,6 +135,10 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
     ...(agents !== undefined && { agents }),
     ...(claims !== undefined && { claims }),
   };
+  if (canOwn(principal)) return principal;
+  throw new TypeError(
+    'authenticate: expected an id and a tenant of well-formed text, of at most 1,000 characters encoded',
+  );
 }
 
 /**

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { RivuletError } from '../../core/errors.ts';
-import type { Principal } from '../../core/principal.ts';
+import { canOwn, type Principal } from '../../core/principal.ts';
 import { type KeySet, parseKeySet, RemoteKeySet } from './jwks.ts';
 import { WatchedFile } from './watched-file.ts';
 
@@ -95,7 +95,8 @@ export class JwtVerifier {
         requiredClaims: ['exp', 'sub'],
         ...(type !== undefined && { typ: type }),
       });
-      const principal = this.#principalOf(payload);
+      const found = this.#principalOf(payload);
+      const principal = found !== undefined && canOwn(found) ? found : undefined;
       const ttl = Math.floor((payload.exp ?? 0) * 1_000) - Date.now();
       if (principal !== undefined && ttl > 0) {
         const freshUntil = Date.now() + Math.min(ttl, maxCacheTime);

@@ -280,6 +280,13 @@ describe('a scheme of the app', () => {
     await call('/runs', {}, { method: 'POST', payload: ask('spy') });
     expect(seen).toMatchObject([{ id: 'operator', kind: 'custom' }]);
   });
+
+  it('refuses a principal whose name no store would take', async () => {
+    for (const id of ['\ud800', 'x'.repeat(1_000)]) {
+      const { call } = await server({ authenticate: () => ({ id, scopes: ['runs:read'] }) });
+      expect((await call('/runs')).status).toBe(401);
+    }
+  });
 });
 
 describe('the OpenAPI document', () => {
