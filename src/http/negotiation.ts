@@ -20,7 +20,7 @@ export function listsValue(header: string | undefined, value: string): boolean {
 }
 
 /** Whether a request accepts an event stream. */
-export const wantsStream = ({ headers }: FastifyRequest): boolean => listsValue(headers.accept, 'text/event-stream');
+const wantsStream = ({ headers }: FastifyRequest): boolean => listsValue(headers.accept, 'text/event-stream');
 
 /** Whether a request is answered with a stream, as that of an EventSource. Others may accept one as well. */
 export const readsStream = (request: FastifyRequest): boolean =>
