@@ -169,13 +169,13 @@ describe('the error for a resource that cannot be read', () => {
   });
 
   it('comes at once where the server sends interim answers without end', async () => {
-    const hinting = await other(({ socket }) => {
-      const hint = (): void => {
-        socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', (error) => error ?? setImmediate(hint));
+    const endless = await other(({ socket }) => {
+      const interim = (): void => {
+        socket.write('HTTP/1.1 103 Interim\r\nLink: </a>\r\n\r\n', (error) => error ?? setImmediate(interim));
       };
-      hint();
+      interim();
     });
-    expect(await refusal(hinting, loopback)).toContain('it cannot be reached');
+    expect(await refusal(endless, loopback)).toContain('it cannot be reached');
   });
 
   it('is the same for other protocols', async () => {

@@ -42,7 +42,11 @@ export async function config(folders: readonly string[], options: ConfigOptions,
 function shown({ path, names }: Row, settings: Settings): string {
   const value = path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), settings);
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return '-';
-  const text = Array.isArray(value) ? value.join(', ') : String(value);
+  const text = Array.isArray(value)
+    ? value.join(', ')
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value);
   if (names.secret === 'url') return storeName(text);
   return names.secret === 'text' ? masked(text) : text;
 }
