@@ -144,10 +144,12 @@ export class Access {
 
   /**
    * Erases all that the principal owns; `admin` may name another owner. Principals of a tenant own it together.
-   * @throws RivuletError `validation_failed` where there is no owner, `not_final`
+   * @throws RivuletError `validation_failed` where there is no owner, `scope_missing`, `not_final`
    */
   async erase(owner?: string): Promise<ErasedData> {
-    const erased = this.#isAdmin ? (owner ?? this.#owner) : this.#owner;
+    const erased = owner ?? this.#owner;
+    // Not its own data instead, which cannot be restored.
+    if (!this.#isAdmin && erased !== this.#owner) throw fail('scope_missing', 'admin');
     if (erased === null)
       throw fail('validation_failed', 'owner', 'name one: without authentication, callers own nothing');
     return this.#engine.erase(erased);

@@ -90,7 +90,8 @@ export type RunHeaders = Static<typeof RunHeaders>;
 
 const Owner = Type.String({
   maxLength: 1_000,
-  description: 'for the scope admin: the owner of the runs or the session; ignored for all others',
+  description:
+    'for the scope admin: the owner of the runs or the session; ignored for all others; they may erase only their own data',
 });
 
 export const OwnerQuery = Type.Object({ owner: Type.Optional(Owner) });

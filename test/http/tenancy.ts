@@ -277,6 +277,9 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       const [bob, root] = [node(1).as('bob'), node(1).as('root')];
       const his = await create(bob, 'remembers');
       const left = await belongingsOf(node(1).as('carl'));
+      // Nor what alice has herself.
+      expect((await alice('/principals/me/data?owner=custom:bob', { method: 'DELETE' })).status).toBe(403);
+      expect((await alice(`/runs/${hers.run_id[0]}`)).status).toBe(200);
       const { status, text } = await alice('/principals/me/data', { method: 'DELETE' });
       expect([status, JSON.parse(text).runs >= hers.run_id.length]).toEqual([200, true]);
       for (const caller of [alice, root]) {
