@@ -28,7 +28,7 @@ function jwtOptions({ issuer, audience, jwks, tenantClaim, agentsClaim, claims, 
   );
   if (missing.length === 3) return undefined;
   if (issuer === undefined || jwks === undefined || missing.length > 0) {
-    throw new UsageError(`auth.jwt: expected issuer, audience and jwks together; ${missing.join(' and ')} is missing`);
+    throw new UsageError(`auth.jwt: expected issuer, audience and jwks together; missing: ${missing.join(', ')}`);
   }
   return {
     issuer,

@@ -89,7 +89,7 @@ export const Settings = section({
     {
       flag: '--trust-proxy <cidrs>',
       env: 'RIVULET_TRUST_PROXY',
-      check: (network) => addressRule([network]),
+      check: (network) => addressRule([network], 'trustProxy'),
     },
     list('addresses and networks of proxies whose X-Forwarded-For names the client, comma-separated'),
   ),

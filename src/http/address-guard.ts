@@ -14,11 +14,11 @@ const denied = [ipaddr.parseCIDR('168.63.129.16/32')];
 const global6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Allows public addresses, and those of the given networks.
+ * Allows public addresses, and those of the given networks of a setting.
  * @throws Error that names a text which is neither an address nor a range
  */
-export function addressRule(allowNetworks: readonly string[]): AddressRule {
-  const allowed = allowNetworks.map(networkOf);
+export function addressRule(networks: readonly string[], setting = 'allowNetworks (--allow-network)'): AddressRule {
+  const allowed = networks.map((text) => networkOf(text, setting));
   return (text) => {
     if (isIP(text) === 0) return false;
     // An IPv4 address that is written as an IPv6 address counts as IPv4.
@@ -31,16 +31,14 @@ export function addressRule(allowNetworks: readonly string[]): AddressRule {
 
 const isIn = (address: Address, range: Range): boolean => address.kind() === range[0].kind() && address.match(range);
 
-function networkOf(text: string): Range {
+function networkOf(text: string, setting: string): Range {
   if (isIP(text) !== 0) {
     const address = ipaddr.process(text);
     return [address, address.kind() === 'ipv4' ? 32 : 128];
   }
   const [address = '', bits = ''] = text.split('/');
   if (isIP(address) !== 0 && /^\d+$/.test(bits) && ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
-  throw new Error(
-    `expected an address or a range such as 10.0.0.0/8 in allowNetworks (--allow-network); got "${text}"`,
-  );
+  throw new Error(`expected an address or a range such as 10.0.0.0/8 in ${setting}; got "${text}"`);
 }
 
 type Lookup = (

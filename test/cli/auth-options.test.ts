@@ -25,8 +25,8 @@ describe('authentication of `serve`', () => {
 
   it('needs issuer, audience and keys of JWTs together', () => {
     const { jwks: _, ...rest } = jwt;
-    expect(() => authOptions(settings({ jwt: rest }))).toThrow('jwks is missing');
-    expect(() => authOptions(settings({ jwt: { issuer: jwt.issuer } }))).toThrow('audience and jwks is missing');
+    expect(() => authOptions(settings({ jwt: rest }))).toThrow('missing: jwks');
+    expect(() => authOptions(settings({ jwt: { issuer: jwt.issuer } }))).toThrow('missing: audience, jwks');
   });
 
   it('cannot be on and off', () => {

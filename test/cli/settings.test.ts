@@ -76,6 +76,9 @@ describe('settings', () => {
     expect(await mistakes(['--allow-network', '10.0.0.0/8,x', '--public-url', 'x'])).toMatch(
       /^--allow-network: expected an address or a range .* got "x"\n--public-url: expected an http/,
     );
+    expect(await mistakes(['--trust-proxy', 'x'])).toBe(
+      '--trust-proxy: expected an address or a range such as 10.0.0.0/8 in trustProxy; got "x"',
+    );
   });
 
   it('report YAML that does not parse, and a value that is no object', async () => {
