@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { parseDocument } from 'yaml';
+import { canOwn } from '../../core/principal.ts';
 import { compile } from '../../core/validate.ts';
 import '../../schema/formats.ts';
 import { hashOfKey, keyIdOf } from './api-key.ts';
@@ -33,8 +34,11 @@ const checkAll = compile(Type.Array(KeyRecord, { maxItems: 10_000 }), 'keys');
 export function checkKeyRecords(value: unknown): readonly KeyRecord[] {
   const records = checkAll(value ?? []);
   const ids = new Set<string>();
-  for (const { id } of records) {
+  for (const { id, principal, tenant } of records) {
     if (ids.has(id)) throw new Error(`keys: the id ${id} is there twice; remove one of the records`);
+    if (!canOwn({ id: principal, kind: 'key', scopes: [], ...(tenant !== undefined && { tenant }) })) {
+      throw new Error(`keys: the principal or the tenant of ${id} is too long, or has half of a character`);
+    }
     ids.add(id);
   }
   return records;

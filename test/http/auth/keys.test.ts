@@ -93,6 +93,7 @@ describe('a file of keys', () => {
     ['a key instead of its hash', [{ ...record, sha256: 'rvk_' }], /keys\[0\]\.sha256/],
     ['a record without scopes', [{ ...record, scopes: undefined }], /keys\[0\]\.scopes: is required/],
     ['the same id twice', [record, record], /twice/],
+    ['a principal that no store would take', [{ ...record, principal: '\ud800' }], /half of a character/],
     ['something else than a list', { keys: [record] }, /expected array/i],
   ])('is refused with %s, and the error names the place', (_name, value, problem) => {
     expect(() => parseKeyFile(JSON.stringify(value))).toThrow(problem);
