@@ -148,8 +148,7 @@ export class Access {
    */
   async erase(owner?: string): Promise<ErasedData> {
     const erased = owner ?? this.#owner;
-    // Not its own data instead, which cannot be restored.
-    if (!this.#isAdmin && erased !== this.#owner) throw fail('scope_missing', 'admin');
+    this.#checkOwner(owner);
     if (erased === null)
       throw fail('validation_failed', 'owner', 'name one: without authentication, callers own nothing');
     return this.#engine.erase(erased);
@@ -172,6 +171,11 @@ export class Access {
     return webhooks.replay(await webhooks.find(delivery_id, (owner) => mayAccess(this.principal, owner)));
   }
 
+  /** Not what the caller itself has instead: it could not be restored. @throws RivuletError `scope_missing` */
+  #checkOwner(owner: string | undefined): void {
+    if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
+  }
+
   // Not async: where every run may be seen, it costs nothing.
   #checkRun(run_id: string): Promise<unknown> | undefined {
     return this.#isAdmin ? undefined : this.#agentOf(run_id);
@@ -189,6 +193,7 @@ export class Access {
   }
 
   #ownFilter({ owner, ...filter }: RunFilter): RunFilter {
+    this.#checkOwner(owner);
     const asked = this.#isAdmin ? owner : (this.#owner ?? '');
     const key = filter.session_id === undefined ? undefined : this.#sessionKey(filter.session_id, owner);
     return { ...filter, ...(asked !== undefined && { owner: asked }), ...(key !== undefined && { session_id: key }) };
@@ -200,6 +205,7 @@ export class Access {
   }
 
   #sessionKey(session_id: string, owner: string | undefined): string {
+    this.#checkOwner(owner);
     return sessionKey(this.#isAdmin && owner !== undefined ? owner : this.#owner, session_id);
   }
 }

@@ -8,8 +8,12 @@ interface Answer {
   readonly body: ErrorBody;
 }
 
-/** The path of a request. The query may have values that belong neither in a response nor in a log. */
-export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => url.split('?', 1)[0] ?? '';
+/**
+ * The path of a request. The query may have values that belong neither in a response nor in a log, and a
+ * path may have a key that a client has pasted into it.
+ */
+export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string =>
+  (url.split('?', 1)[0] ?? '').replace(/\brv[ks]_[\w.-]+/g, '***');
 
 /**
  * The status and body for an error. Errors of Fastify, of its plugins and of an app that embeds this one keep their

@@ -73,7 +73,7 @@ export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Ove
     histogram.disable();
   });
   app.addHook('onRequest', (request, reply, next) => {
-    if (!request.routeOptions.config.createsRuns) return next();
+    if (request.routeOptions.config.work !== 'creates') return next();
     reply.header('Retry-After', String(window / 1_000));
     overload.refuse();
     reply.removeHeader('Retry-After');

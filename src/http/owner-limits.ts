@@ -7,13 +7,18 @@ import type { Engine } from '../engine/engine.ts';
 import type { EndedRun } from '../engine/observers.ts';
 import type { HttpLimits } from './limits.ts';
 import { readsStream } from './negotiation.ts';
+import { onceClosed } from './once-closed.ts';
 import type { StreamMonitor } from './sse/stream-monitor.ts';
 import type { TrafficObserver } from './traffic.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route creates runs, which are counted and limited for each owner. */
-    createsRuns?: boolean;
+    /** The route creates runs, or lets them work again; both are limited for each owner. */
+    work?: 'creates' | 'resumes';
+  }
+  interface FastifyRequest {
+    /** Called when the run of the request is in the store, where it is counted. */
+    countedRun: (() => void) | undefined;
   }
 }
 
@@ -32,6 +37,7 @@ export interface OwnerLimitsOptions {
  */
 export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): void {
   const limits = new OwnerLimits(options);
+  app.decorateRequest('countedRun', undefined);
   /** Connections whose last request was refused. */
   const refused = new WeakSet<Socket>();
   app.addHook('onRequest', (request, reply, next) => {
@@ -68,6 +74,8 @@ class OwnerLimits {
   readonly #requests: QuotaRule;
   readonly #runs: QuotaRule;
   readonly #tokens: QuotaRule;
+  /** By owner, the requests whose runs are not in the store yet: many may come at once. */
+  readonly #starting = new Map<string, number>();
 
   constructor(options: OwnerLimitsOptions) {
     this.#options = options;
@@ -86,17 +94,18 @@ class OwnerLimits {
       request.raw.destroy();
       return false;
     }
-    const rules = request.routeOptions.config.createsRuns ? [this.#requests, this.#runs] : [this.#requests];
+    const { work } = request.routeOptions.config;
+    const rules = work === 'creates' ? [this.#requests, this.#runs] : [this.#requests];
     const states = await Promise.all(rules.filter(isOn).map((rule) => this.#options.quotas.take(rule, owner, 1)));
     announce(reply, states);
     const refused = states.find(({ allowed }) => !allowed);
     if (refused !== undefined) throw this.#refusal(reply, refused);
-    if (request.routeOptions.config.createsRuns) await this.#checkRuns(owner, reply);
+    if (work !== undefined) await this.#checkRuns(owner, request, reply);
     return true;
   }
 
   /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
-  async #checkRuns(owner: string, reply: FastifyReply): Promise<void> {
+  async #checkRuns(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { engine, quotas, limits } = this.#options;
     const { runsPerOwner } = limits;
     if (isOn(this.#tokens)) {
@@ -104,12 +113,30 @@ class OwnerLimits {
       if (state.remaining === 0) throw this.#refusal(reply, state);
     }
     if (runsPerOwner === 0) return;
+    const before = this.#starting.get(owner) ?? 0;
+    request.countedRun = this.#reserve(owner);
+    onceClosed(reply, request.countedRun);
     const open = await engine.openRuns(owner);
-    const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), 0);
+    const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), before);
     if (working < runsPerOwner) return;
     this.#options.traffic.onRateLimited('runs_at_once');
     reply.header('Retry-After', '1');
     throw fail('too_many_own_runs', runsPerOwner);
+  }
+
+  /** Counts a run that begins, until the returned function is called. */
+  #reserve(owner: string): () => void {
+    const add = (more: number): void => {
+      const count = (this.#starting.get(owner) ?? 0) + more;
+      if (count > 0) this.#starting.set(owner, count);
+      else this.#starting.delete(owner);
+    };
+    add(1);
+    let isCounted = true;
+    return () => {
+      if (isCounted) add(-1);
+      isCounted = false;
+    };
   }
 
   #refusal(reply: FastifyReply, { rule, reset }: QuotaState): RivuletError {

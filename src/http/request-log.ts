@@ -91,10 +91,13 @@ function log(lines: FastifyBaseLogger, request: FastifyRequest, reply: FastifyRe
 function idsOf({ params }: FastifyRequest, reply: FastifyReply): { run_id?: string; session_id?: string } {
   const { run_id = reply.getHeader('Run-ID'), session_id } = { ...idParams(params) };
   return {
-    ...(typeof run_id === 'string' && { run_id }),
-    ...(typeof session_id === 'string' && { session_id }),
+    ...(isId(run_id) && { run_id }),
+    ...(isId(session_id) && { session_id }),
   };
 }
+
+/** In place of an id, a client may have sent a key. */
+const isId = (value: unknown): value is string => typeof value === 'string' && /^[\da-f-]{36}$/i.test(value);
 
 const idParams = (params: unknown): { run_id?: unknown; session_id?: unknown } | undefined =>
   typeof params === 'object' && params !== null ? params : undefined;

@@ -57,6 +57,7 @@ export class Responder {
     mode: RunMode,
   ): Promise<FastifyReply> {
     reply.header('Run-ID', run_id);
+    reply.request.countedRun?.();
     switch (mode) {
       case 'async':
         return sendJson(reply.code(202), run);

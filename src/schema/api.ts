@@ -90,8 +90,7 @@ export type RunHeaders = Static<typeof RunHeaders>;
 
 const Owner = Type.String({
   maxLength: 1_000,
-  description:
-    'for the scope admin: the owner of the runs or the session; ignored for all others; they may erase only their own data',
+  description: 'the owner of the data; another one than the caller needs the scope admin',
 });
 
 export const OwnerQuery = Type.Object({ owner: Type.Optional(Owner) });

@@ -89,6 +89,23 @@ describe('the limits of each caller', () => {
     expect((await post(alice, 'echo')).status).toBe(200);
   });
 
+  it('refuse those of many runs that begin at once, beyond the number that may be at work', async () => {
+    const node = await open({ runsPerOwner: 2, runsPerMinute: 0 });
+    const alice = node.as('alice');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(alice, 'never', { mode: 'async' })));
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(2);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 429]));
+  });
+
+  it('refuse replies that would let too many runs work', async () => {
+    const node = await open({ runsPerOwner: 1 });
+    const alice = node.as('alice');
+    const { run_id } = await create(alice, 'ask');
+    await create(alice, 'never', { mode: 'async' });
+    const body = { await_resume: { message: { parts: [{ content: 'yes' }] } } };
+    expect(reasonOf(await alice(`/runs/${run_id}`, { method: 'POST', body }))).toBe('too_many_own_runs');
+  });
+
   it('break streams off beyond those that may be open, so that an EventSource comes back', async () => {
     const node = await open({ streamsPerOwner: 1 });
     const { run_id } = await create(node.as('alice'), 'never', { mode: 'async' });

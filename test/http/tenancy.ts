@@ -133,7 +133,7 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         `?session_id=${hers.session_id[0]}`,
         '?status=awaiting',
         `?cursor=${newId()}`,
-        '?owner=custom:alice',
+        '?owner=custom:bob',
       ];
       for (const query of queries) {
         const { status, text } = await bob(`/runs${query}`);
@@ -141,6 +141,11 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         for (const secret of secretsOf(hers)) expect(text.replace(/"next_cursor".*/, '')).not.toContain(secret);
       }
       expect((await bob('/runs')).text).toContain(own.run_id);
+      for (const path of ['/runs', `/sessions/${hers.session_id[0]}`]) {
+        expect((await bob(`${path}?owner=custom:alice`)).status).toBe(403);
+      }
+      expect((await bob(`/sessions/${own.session_id}?owner=custom:alice`, { method: 'DELETE' })).status).toBe(403);
+      expect((await bob(`/sessions/${own.session_id}`)).status).toBe(200);
       expect(hers.delivery_id.length).toBe(1);
       expect(JSON.parse((await bob('/deliveries')).text)).toEqual({ deliveries: [] });
       const secret = async (as: string) => (await node(1).as(as)('/webhooks/secret?url=https://example.com/')).text;

@@ -38,7 +38,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
   app.post(
     '/runs',
     {
-      config: { scope: 'runs:write', createsRuns: true },
+      config: { scope: 'runs:write', work: 'creates' },
       schema: {
         operationId: 'createRun',
         summary: 'Run an agent',
@@ -61,7 +61,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
   app.post(
     '/runs/:run_id',
     {
-      config: { scope: 'runs:write' },
+      config: { scope: 'runs:write', work: 'resumes' },
       schema: {
         operationId: 'resumeRun',
         summary: 'Reply to an awaiting run',

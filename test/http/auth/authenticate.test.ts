@@ -366,6 +366,9 @@ it('keys and tokens are in no line of the log, and neither are tickets', async (
   const wrong = makeApiKey().key;
   await call('/runs', bearer(wrong));
   await call('/runs', { authorization: 'Basic c2VjcmV0', cookie: 'session=topsecret' });
+  for (const path of [`/runs/${wrong}`, `/${wrong}`, `/runs/x?key=${wrong}`]) {
+    expect((await call(path, bearer(alice))).body).not.toContain(wrong);
+  }
   expect(lines.length).toBeGreaterThan(5);
   const log = lines.join('');
   for (const secret of [alice, reader, wrong, 'c2VjcmV0', 'topsecret', 'rvs_', 'rvk_'])
