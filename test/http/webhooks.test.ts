@@ -109,6 +109,16 @@ describe('webhooks', () => {
     expect((await served.post(`/deliveries/${run_id}/replay`)).status).toBe(404);
   });
 
+  it('reach their receiver while another one answers nothing', async () => {
+    const [served, silent, to] = [await open(), await receiver(), await receiver()];
+    silent.answer = () => undefined;
+    await Promise.all(Array.from({ length: 30 }, () => begin(served, 'echo', { url: silent.url })));
+    await silent.has(8);
+    await Promise.all(Array.from({ length: 20 }, () => begin(served, 'echo', { url: to.url })));
+    await to.has(20);
+    expect(silent.received).toHaveLength(8);
+  });
+
   it('wait for as long as the receiver asks', async () => {
     const [served, to] = [await open(), await receiver()];
     to.answer = () => ({ status: 503, headers: { 'retry-after': '3600' } });

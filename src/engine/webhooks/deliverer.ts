@@ -19,7 +19,11 @@ export type SendWebhook = (delivery: Delivery, signal: AbortSignal) => Promise<A
 export const attemptTimeout = 15_000;
 /** Milliseconds for which a claim lasts: then the node is taken for dead, and another one sends the webhook. */
 const claimTime = 2 * attemptTimeout;
-const concurrentAttempts = 16;
+/** Attempts at once, and those to one origin: a receiver that is slow must not hold up all others. */
+const concurrentAttempts = 64;
+const attemptsPerOrigin = 8;
+/** Webhooks of an origin that wait in memory. The claims of further ones end, and they are claimed again. */
+const maxWaiting = 64;
 /** Milliseconds between two looks for what is due. */
 const checkInterval = 1_000;
 /** The pauses between attempts, as multiples of the first: with five seconds, ten attempts in 76 hours. */
@@ -28,6 +32,12 @@ const pauses = [1, 60, 360, 1_440, 3_600, 7_200, 10_080, 14_400, 17_280];
 const jitter = 0.2;
 /** Milliseconds: the most that a receiver may ask for. */
 const longestPause = 86_400_000;
+
+/** The webhooks to one origin. */
+interface Lane {
+  active: number;
+  readonly waiting: Delivery[];
+}
 
 export interface DelivererOptions {
   readonly store: Store;
@@ -48,6 +58,7 @@ export class Deliverer {
   readonly #task: PeriodicTask;
   readonly #stopped = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
+  readonly #lanes = new Map<string, Lane>();
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -75,10 +86,32 @@ export class Deliverer {
     if (free <= 0 || this.#stopped.signal.aborted) return;
     const now = Date.now();
     const found = await this.#options.store.claimDeliveries(iso(now), iso(now + claimTime), free);
-    for (const delivery of found) {
-      const attempt = this.#attempt(delivery).finally(() => this.#attempts.delete(attempt));
-      this.#attempts.add(attempt);
+    for (const delivery of found) this.#begin(delivery);
+  }
+
+  /** Begins an attempt, or lets it wait for others to the same origin. */
+  #begin(delivery: Delivery): void {
+    const { origin } = new URL(delivery.url);
+    const lane = this.#lanes.get(origin) ?? { active: 0, waiting: [] };
+    this.#lanes.set(origin, lane);
+    if (lane.active >= attemptsPerOrigin) {
+      if (lane.waiting.length < maxWaiting) lane.waiting.push(delivery);
+      return;
     }
+    lane.active += 1;
+    const attempt = this.#attempt(delivery).finally(() => {
+      this.#attempts.delete(attempt);
+      lane.active -= 1;
+      if (!this.#stopped.signal.aborted) this.#beginNext(lane);
+      if (lane.active === 0) this.#lanes.delete(origin);
+    });
+    this.#attempts.add(attempt);
+  }
+
+  #beginNext({ waiting }: Lane): void {
+    let next = waiting.shift();
+    while (next !== undefined && !isClaimed(next)) next = waiting.shift();
+    if (next !== undefined) this.#begin(next);
   }
 
   async #attempt(delivery: Delivery): Promise<void> {
@@ -110,5 +143,9 @@ function resultOf(
   const wait = Math.max(own, Math.min(retryAfter * 1_000, longestPause));
   return { state: 'pending', status, error, next_at: iso(Date.now() + wait) };
 }
+
+/** Whether the claim lasts for an attempt; otherwise another node may have it. */
+const isClaimed = ({ claimed_until }: Delivery): boolean =>
+  claimed_until !== null && Date.parse(claimed_until) - Date.now() > attemptTimeout;
 
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
