@@ -25,6 +25,7 @@ export class Terminal {
   #lastAnswer = '\n';
   #lastShared = '\n';
   #live: LiveArea | undefined;
+  #outlivesOutput = false;
 
   constructor(out: NodeJS.WriteStream = process.stdout, err: NodeJS.WriteStream = process.stderr) {
     this.#out = out;
@@ -82,12 +83,17 @@ export class Terminal {
     if (lines.length > 0) this.#above(() => this.#out.write(`${sanitizePainted(lines.join('\n'))}\n`));
   }
 
-  /** Calls back when the reader of stdout has closed the pipe, as `| head` does. */
+  /** Calls back when the reader of stdout has closed the pipe, as `| head` does, unless the program outlives that. */
   onOutputClosed(callback: () => void): void {
     this.#out.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
-      callback();
+      if (!this.#outlivesOutput) callback();
     });
+  }
+
+  /** The program goes on without a reader of stdout: a server outlives the program that reads its log. */
+  outliveOutput(): void {
+    this.#outlivesOutput = true;
   }
 
   /** Prints text of the answer. A pipe gets it unchanged: there it is data. */

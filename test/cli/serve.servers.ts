@@ -29,3 +29,12 @@ it('rivulet serve keeps runs, sessions and figures over a restart, and fails run
   const { events } = await getJson(`${url}/runs/${interrupted.run_id}/events`);
   expect(events.map(({ type }: { type: string }) => type)).toEqual(['run.created', 'run.in-progress', 'run.failed']);
 });
+
+it.each(['json', 'pretty'])('rivulet serve goes on when the reader of its %s log is gone', async (format) => {
+  const folder = projectFolder({ 'agents/a.js': agentFile('a') });
+  const server = startRivulet(folder, ['serve', '--port', '0', '--store', 'memory:', '--log-format', format]);
+  const url = await server.url();
+  server.child.stdout?.destroy();
+  for (let runs = 0; runs < 3; runs += 1) expect((await createRun(url, 'a')).status).toBe('completed');
+  expect(await server.stop()).toBe(0);
+});
