@@ -69,6 +69,13 @@ describe('an attempt to send a webhook', () => {
     expect((await sendTo(reset)).status).toBeNull();
   });
 
+  it('fails where the URL is none', async () => {
+    expect(await sendTo('nowhere')).toMatchObject({
+      status: null,
+      error: expect.stringContaining('cannot be reached'),
+    });
+  });
+
   it('ends when the server stops', async () => {
     const stop = new AbortController();
     const url = await receiver(() => stop.abort());

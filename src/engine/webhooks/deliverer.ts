@@ -91,7 +91,7 @@ export class Deliverer {
 
   /** Begins an attempt, or lets it wait for others to the same origin. */
   #begin(delivery: Delivery): void {
-    const { origin } = new URL(delivery.url);
+    const origin = originOf(delivery.url);
     const lane = this.#lanes.get(origin) ?? { active: 0, waiting: [] };
     this.#lanes.set(origin, lane);
     if (lane.active >= attemptsPerOrigin) {
@@ -143,6 +143,9 @@ function resultOf(
   const wait = Math.max(own, Math.min(retryAfter * 1_000, longestPause));
   return { state: 'pending', status, error, next_at: iso(Date.now() + wait) };
 }
+
+/** That of an agent that was reloaded since the start may be no URL: sending it fails. */
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
 
 /** Whether the claim lasts for an attempt; otherwise another node may have it. */
 const isClaimed = ({ claimed_until }: Delivery): boolean =>

@@ -21,16 +21,16 @@ export function createSend(
   return async ({ delivery_id, owner, url, body }, stopped) => {
     const timestamp = Math.floor(Date.now() / 1_000);
     const timeout = AbortSignal.timeout(time);
-    const headers = {
-      'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(body)),
-      'user-agent': 'rivulet',
-      'webhook-id': delivery_id,
-      'webhook-timestamp': String(timestamp),
-      'webhook-signature': secrets.sign(owner, url, { id: delivery_id, timestamp, body }),
-    };
     const signal = AbortSignal.any([stopped, timeout]);
     try {
+      const headers = {
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(body)),
+        'user-agent': 'rivulet',
+        'webhook-id': delivery_id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': secrets.sign(owner, url, { id: delivery_id, timestamp, body }),
+      };
       const response = await guardedRequest(new URL(url), isAllowed, { method: 'POST', headers, body, signal });
       const { statusCode: status = 0 } = response;
       // It may be endless.
