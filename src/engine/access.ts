@@ -206,7 +206,7 @@ export class Access {
 
   #sessionKey(session_id: string, owner: string | undefined): string {
     this.#checkOwner(owner);
-    return sessionKey(this.#isAdmin && owner !== undefined ? owner : this.#owner, session_id);
+    return sessionKey(owner ?? this.#owner, session_id);
   }
 }
 

@@ -1,16 +1,9 @@
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
-import type { Scope } from '../../core/principal.ts';
 import { refuseForeign } from '../allowed-origins.ts';
 import { handleError } from '../errors.ts';
 import { healthRoutes } from '../health.ts';
 import { secure } from '../security-headers.ts';
 import type { Metrics } from './metrics.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    scope?: Scope;
-  }
-}
 
 /** Where a listener for metrics and health checks of its own listens. */
 export interface MetricsAddress {
