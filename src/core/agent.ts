@@ -1,14 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Observable, ObservableInput } from 'rxjs';
-import { AgentManifest, type AgentMetadata, AgentName } from '../schema/agent.ts';
+import { AgentManifest, type AgentMetadata, AgentName, type AgentTool } from '../schema/agent.ts';
 import type { GenericEvent } from '../schema/event.ts';
 import { utcOf } from '../schema/formats.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
-import type { AwaitRequest, AwaitResume } from '../schema/run.ts';
+import type { AwaitRequest, AwaitResume, RunUsage } from '../schema/run.ts';
 import type { Webhook } from '../schema/webhook.ts';
 import { fail } from './errors.ts';
-import { NotJson, toJson } from './json.ts';
+import { cut, NotJson, toJson } from './json.ts';
 import type { Principal } from './principal.ts';
+import type { AgentRequest } from './request.ts';
 import { compile, type Validator } from './validate.ts';
 
 /** What an agent may emit: text, a part, a whole message, or an event of its own kind. */
@@ -16,7 +17,7 @@ export type AgentOutput = string | MessagePart | Message | GenericEvent;
 
 /** A manifest as its author writes it: content types default to everything. */
 export const AgentManifestInput = Type.Composite([
-  Type.Omit(AgentManifest, ['input_content_types', 'output_content_types', 'status']),
+  Type.Omit(AgentManifest, ['input_content_types', 'output_content_types', 'status', 'addresses']),
   Type.Partial(Type.Pick(AgentManifest, ['input_content_types', 'output_content_types'])),
 ]);
 export type AgentManifestInput = Static<typeof AgentManifestInput>;
@@ -54,6 +55,11 @@ export interface AwaitOptions {
   readonly schema?: Record<string, unknown>;
   /** Milliseconds until the run fails with `await_timeout`. Default: the server's limit `awaitTimeout`. */
   readonly expiresIn?: number;
+  /**
+   * Asks the client to run one of its tools (`context.request.tools`) and to reply with the output. A client that has no
+   * tools shows the question.
+   */
+  readonly tool?: AwaitRequest['tool'];
 }
 
 export interface AgentSession {
@@ -81,15 +87,38 @@ export interface AgentLog {
  */
 export interface Awaitable<T, R = T> extends Observable<T>, PromiseLike<R> {}
 
+/** Why the signal of a context fired. */
+export class EndOfWork extends Error {
+  /**
+   * Resolves to whether the run goes on in another process, or later in this one: work outside of the process is then still
+   * needed. A run that another process has taken or cancelled is read from the store first.
+   */
+  readonly continues: Promise<boolean>;
+
+  constructor(message: string, continues: Continues) {
+    super(message);
+    this.name = 'EndOfWork';
+    this.continues = typeof continues === 'function' ? continues() : Promise.resolve(continues);
+  }
+}
+
+/** Whether a run goes on after its signal has fired, or how to find that out. */
+export type Continues = boolean | (() => Promise<boolean>);
+
 export interface AgentContext {
   /** uuid */
   readonly run_id: string;
   readonly agent_name: string;
-  /** Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. */
+  /**
+   * Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. Its
+   * reason is an `EndOfWork`.
+   */
   readonly signal: AbortSignal;
   readonly session: AgentSession;
   /** The caller that made the run, also in the agents that it calls; undefined where authentication is off. */
   readonly principal: Principal | undefined;
+  /** What the request of the run says beside its messages; the same in agents that it calls. */
+  readonly request: AgentRequest;
   readonly log: AgentLog;
   /** Asks: the run is `awaiting` until the reply comes. Emits the reply and completes; resolves to it where it is awaited. */
   await(request: string | Message | AwaitRequest, options?: AwaitOptions): Awaitable<AwaitResume>;
@@ -105,12 +134,20 @@ export interface AgentContext {
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T>;
   /**
+   * Resolves when all that the run has emitted and journaled is durable. A step that emits a value, waits, and then does
+   * work that must not be repeated is told of that work in `again`, wherever it was cut off. It costs one commit.
+   */
+  committed(): Promise<void>;
+  /**
    * The output of another hosted agent, as part of this run; unsubscribing cancels it. Its whole messages have the role
    * `agent/<name>`. Where it is awaited, it resolves to all its parts as one such message, without generic events.
    */
   call(agent: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message>;
-  /** Adds to the run's tokens: its `usage` when it ends. The agent's average counts these instead of streamed parts. */
-  usage(used: { tokens: number }): void;
+  /**
+   * Adds to the run's `usage`. Without `tokens`, they are the sum of the input's and the output's. The agent's average
+   * counts these instead of streamed parts.
+   */
+  usage(used: Partial<RunUsage>): void;
   /**
    * The W3C trace context of the agent's span as headers, `traceparent` and perhaps others, for requests that no
    * instrumentation adds them to. Empty where the server has no OpenTelemetry SDK.
@@ -138,6 +175,7 @@ let checkManifest: Validator<AgentManifestInput> | undefined;
 export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, options: AgentOptions = {}): Agent {
   checkManifest ??= compile(AgentManifestInput, 'manifest');
   const { metadata, ...rest } = checkManifest(plain(manifest));
+  checkTool(metadata?.tool);
   return Object.freeze({
     manifest: Object.freeze({
       input_content_types: ['*/*'],
@@ -148,6 +186,16 @@ export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, op
     run,
     options: withHeader(options),
   });
+}
+
+/** Clients refuse a list with a tool that takes anything but an object, and so all tools of the server. */
+function checkTool(tool: AgentTool = {}): void {
+  for (const name of ['input_schema', 'output_schema'] as const) {
+    const type = tool[name] === undefined ? 'object' : tool[name].type;
+    if (type === 'object') continue;
+    const got = cut(JSON.stringify(type) ?? 'none', 60);
+    throw fail('validation_failed', `manifest.metadata.tool.${name}.type`, `expected "object", got ${got}`);
+  }
 }
 
 /** Milliseconds: what the header `On-Disconnect` can express. */

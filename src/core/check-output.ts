@@ -24,6 +24,7 @@ const validators = () => ({
   asked: compile(MessageInput, 'await.message'),
   given: compile(Type.Array(MessageInput), 'input'),
   schema: compile(AwaitRequest.properties.schema, 'await.schema'),
+  tool: compile(AwaitRequest.properties.tool, 'await.tool'),
 });
 let compiled: ReturnType<typeof validators> | undefined;
 const checks = (): ReturnType<typeof validators> => {
@@ -69,21 +70,29 @@ export function checkCalled(agent: string, output: AgentOutput, now: string): Ag
 export const checkAwait = (
   agent: string,
   request: unknown,
-  { schema, expiresIn }: AwaitOptions,
+  { schema, expiresIn, tool }: AwaitOptions,
   { now, awaitTimeout }: { now: string; awaitTimeout: number },
 ): AwaitRequest =>
   named('await_invalid', agent, () => {
     const given = typeof request === 'string' ? textMessage('agent', request, now) : copyOf(request, 'await');
     if (!isObject(given)) throw fail('validation_failed', 'await', 'expected a text, a message or an await request');
-    const { message, expires_at, schema: own, ...rest } = 'message' in given ? given : { message: given };
+    const {
+      message,
+      expires_at,
+      schema: own,
+      tool: ownTool,
+      ...rest
+    } = 'message' in given ? given : { message: given };
     const received = receiveMessage(checks().asked(message), 'await.message', now);
     const wanted = schema === undefined ? own : copyOf(schema, 'await.schema');
+    const asks = tool === undefined ? ownTool : copyOf(tool, 'await.tool');
     const ends = endOf(expiresIn, expires_at, awaitTimeout);
     return {
       ...rest,
       type: 'message',
       message: { ...received, role: `agent/${agent}` },
       ...(wanted !== undefined && { schema: checks().schema(wanted) }),
+      ...(asks !== undefined && { tool: checks().tool(asks) }),
       ...(ends !== undefined && { expires_at: ends }),
     };
   });

@@ -37,6 +37,9 @@ export const errorTable = {
   media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
   validation_failed: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
   bad_request: row(400, 'invalid_input', (why: string) => why),
+  version_unsupported: row(400, 'invalid_input', (problem: string) => `${problem}.`),
+  operation_unknown: row(404, 'not_found', (name: string) => `There is no operation ${cut(name, 100)}.`),
+  operation_unsupported: row(400, 'invalid_input', (why: string) => `${why}.`),
   host_refused: row(
     421,
     'invalid_input',
@@ -98,6 +101,7 @@ export const errorTable = {
     'invalid_input',
     (run: string, status: string) => `Run ${run} is ${status}; cancel it before you delete it.`,
   ),
+  target_unknown: row(404, 'not_found', (id: string) => `There is no push notification config ${id}.`),
   delivery_unknown: row(404, 'not_found', (id: string) => `There is no webhook ${id}.`),
   delivery_pending: row(
     409,

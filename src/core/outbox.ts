@@ -8,6 +8,8 @@ export interface Delivery {
   /** The run's owner. */
   readonly owner: string | null;
   readonly url: string;
+  /** The id of the run's target, whose headers it is sent with; null for the run's own webhook. */
+  readonly target: string | null;
   readonly type: string;
   readonly body: string;
   readonly created_at: string;
@@ -25,18 +27,37 @@ export interface Delivery {
 }
 
 /** What a write adds to the outbox. The first attempt is due at `created_at`. */
-export type NewDelivery = Pick<Delivery, 'delivery_id' | 'url' | 'type' | 'body' | 'created_at'>;
+export type NewDelivery = Pick<Delivery, 'delivery_id' | 'url' | 'target' | 'type' | 'body' | 'created_at'>;
 
-/** The end of an attempt. A `pending` delivery is due again at `next_at`. */
+/**
+ * The end of a claim: of an attempt that ended at `attempted_at`, or without one, where that is null. A `pending`
+ * delivery is due again at `next_at`.
+ */
 export type DeliveryResult = {
+  readonly attempted_at: string | null;
   readonly status: number | null;
   readonly error: string | null;
 } & ({ readonly state: 'delivered' | 'failed' } | { readonly state: 'pending'; readonly next_at: string });
+
+/** The attempts to a URL that have failed since the last one that did not. */
+export interface UrlFailures {
+  readonly attempts: number;
+  /** When the first and the last of them ended. */
+  readonly since: string;
+  readonly last_at: string;
+}
 
 export interface DeliveryFilter {
   readonly run_id?: string;
   readonly owner?: string;
   readonly state?: DeliveryState;
+}
+
+/** The deliveries that are pending. */
+export interface PendingDeliveries {
+  readonly count: number;
+  /** The id of the oldest one; ids carry the time at which they were made. Null where none is pending. */
+  readonly oldest: string | null;
 }
 
 /**
@@ -51,29 +72,37 @@ export interface Outbox {
    */
   claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]>;
   /**
-   * Records the result of an attempt. Returns false, and changes nothing, where the claim is over, because the delivery
+   * Records the result of an attempt, for the delivery and for the failures of its URL. Returns false, and changes nothing, where the claim is over, because the delivery
    * was claimed again or removed.
    */
   finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean>;
   delivery(delivery_id: string): Promise<Delivery | undefined>;
   /** Deliveries, newest first; only those with a smaller id than `before`, if it is given. */
   deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]>;
+  /** The pending deliveries of all runs. They are counted up to `limit`, at least 1, so that a long outage costs no long count. */
+  pendingDeliveries(limit: number): Promise<PendingDeliveries>;
   /**
-   * Makes a delivery that is not pending due at a time, with all its attempts, at the end of its line. Returns false,
-   * and changes nothing, where it is pending or unknown.
+   * The failures of the deliveries of an owner to a URL, until one succeeds or is replayed, or a sweep removes them.
+   * Undefined without any.
+   */
+  urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined>;
+  /**
+   * Makes a delivery that is not pending due at a time, with all its attempts, at the end of its line, and forgets the
+   * failures of its URL. Returns false, and changes nothing, where it is pending or unknown.
    */
   replayDelivery(delivery_id: string, now: string): Promise<boolean>;
 }
 
 /** A delivery as a write adds it. */
 export const newDelivery = (
-  { delivery_id, url, type, body, created_at }: NewDelivery,
+  { delivery_id, url, target, type, body, created_at }: NewDelivery,
   { run_id, owner }: Pick<Delivery, 'run_id' | 'owner'>,
 ): Delivery => ({
   delivery_id,
   run_id,
   owner,
   url,
+  target,
   type,
   body,
   created_at,
@@ -89,11 +118,18 @@ export const newDelivery = (
 export const finishedDelivery = (before: Delivery, result: DeliveryResult): Delivery => ({
   ...before,
   state: result.state,
-  attempt: before.attempt + 1,
+  attempt: before.attempt + (result.attempted_at === null ? 0 : 1),
   next_at: result.state === 'pending' ? result.next_at : before.next_at,
   claimed_until: null,
   last_status: result.status,
   last_error: result.error,
+});
+
+/** The failures of a URL after another one, which ended at a time. */
+export const addFailure = (before: UrlFailures | undefined, at: string): UrlFailures => ({
+  attempts: (before?.attempts ?? 0) + 1,
+  since: before?.since ?? at,
+  last_at: before !== undefined && before.last_at > at ? before.last_at : at,
 });
 
 /** A delivery that is to be sent again. */

@@ -1,6 +1,7 @@
 import type { GenericEvent } from '../schema/event.ts';
 import type { CitationMetadata, MessageInput, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { AgentOutput } from './agent.ts';
+import { isObject } from './json.ts';
 
 /** Says where a stretch of the message's text comes from. Indexes count characters over the message's text parts. */
 export const citation = (source: Omit<CitationMetadata, 'kind'>): MessagePart => ({
@@ -37,6 +38,46 @@ export const progress = (message: string, { done, total }: { done?: number; tota
   type: 'generic',
   generic: { kind: 'progress', message, ...(done !== undefined && { done }), ...(total !== undefined && { total }) },
 });
+
+/** An operation of a JSON Patch (RFC 6902). */
+export interface PatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
+  /** A JSON Pointer, such as `/steps/0`. */
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}
+
+/** The state that the agent shares with its client, as a whole: an event that replaces what the client has. */
+export const sharedState = (state: unknown): GenericEvent => ({ type: 'generic', generic: { kind: 'state', state } });
+
+/** A change of the state that the agent shares with its client: an event with a JSON Patch (RFC 6902). */
+export const statePatch = (patch: readonly PatchOperation[]): GenericEvent => ({
+  type: 'generic',
+  generic: { kind: 'state', patch },
+});
+
+/** A change of the shared state. */
+export type StateChange = { readonly state: unknown } | { readonly patch: readonly unknown[] };
+
+/** The change that a generic event reports; undefined for other events, also of agents that use the same kind. */
+export function stateChangeOf(generic: Readonly<Record<string, unknown>>): StateChange | undefined {
+  const { kind, state, patch } = generic;
+  if (kind !== 'state') return undefined;
+  if (state !== undefined) return { state };
+  return Array.isArray(patch) && patch.every(isOperation) ? { patch } : undefined;
+}
+
+/** RFC 6901. */
+const isPointer = (path: unknown): boolean => typeof path === 'string' && /^(\/([^/~]|~[01])*)*$/.test(path);
+
+/** Clients end a run at an operation that RFC 6902 does not know. */
+function isOperation(operation: unknown): boolean {
+  if (!isObject(operation) || !isPointer(operation.path)) return false;
+  const { op, from, value } = operation;
+  if (op === 'move' || op === 'copy') return isPointer(from);
+  return op === 'remove' || ((op === 'add' || op === 'replace' || op === 'test') && value !== undefined);
+}
 
 /** What `textOf` takes. */
 export type HasText = AgentOutput | MessageInput;

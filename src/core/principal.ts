@@ -31,6 +31,9 @@ export interface Principal {
 /** The caller where authentication is off, and the server itself: it owns nothing, and sees everything. */
 export const operator: Principal = { id: 'operator', kind: 'anonymous', scopes: ['admin'] };
 
+/** A caller without credentials, where authentication is on: it sees what is public. */
+export const visitor: Principal = { id: 'visitor', kind: 'anonymous', scopes: [] };
+
 /** Every request asks several times. Keys and known tokens have one principal for all of their requests. */
 const owners = new WeakMap<Principal, string | null>();
 

@@ -1,6 +1,6 @@
 import type { Event, RunEvent } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
-import type { AwaitResume, Question, Run, RunStatus } from '../schema/run.ts';
+import type { AwaitResume, Question, Run, RunStatus, RunUsage } from '../schema/run.ts';
 import { append } from './collections.ts';
 
 /** The allowed transitions of a run's status. */
@@ -131,4 +131,12 @@ export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[]
     return parts;
   }
   return append(parts, { ...part });
+}
+
+/** Adds what an agent reports. The parts of the sum appear once they are reported. */
+export function addUsage(before: RunUsage | undefined, used: RunUsage): RunUsage {
+  const sum: RunUsage = { ...before, tokens: (before?.tokens ?? 0) + used.tokens };
+  if (used.input_tokens !== undefined) sum.input_tokens = (sum.input_tokens ?? 0) + used.input_tokens;
+  if (used.output_tokens !== undefined) sum.output_tokens = (sum.output_tokens ?? 0) + used.output_tokens;
+  return sum;
 }

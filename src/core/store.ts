@@ -1,6 +1,6 @@
-import type { Message } from '../schema/message.ts';
 import type { RunStatus } from '../schema/run.ts';
 import type { NewDelivery, Outbox } from './outbox.ts';
+import type { RunInput } from './request.ts';
 
 /** The row of a run, which a store keeps beside its log. The Run itself is folded from the log. */
 export interface RunRow {
@@ -12,13 +12,15 @@ export interface RunRow {
   readonly owner: string | null;
   /** The principal that made the run, as JSON; null where it was made without authentication. */
   readonly principal: string | null;
-  /** The run's webhook (`Webhook`), as JSON; null for none. */
-  readonly webhook: string | null;
+  /** What gets its changes of status (`PushTarget`), as JSON of a list; null for none. See `Store.setTargets`. */
+  readonly targets: string | null;
   /** What the run's next span belongs to (`Traces`), as JSON; null without traces. */
   readonly trace: string | null;
   /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */
   readonly epoch: number;
   readonly status: RunStatus;
+  /** When the run got this status. */
+  readonly status_at: string;
   /** The beginning of the input's text, for lists. */
   readonly title: string;
   readonly created_at: string;
@@ -80,12 +82,18 @@ export interface Rejected {
   readonly rejected: unknown;
 }
 
+/** The run has other targets than the row of the write: these. The writer repeats the write with them. */
+export interface TargetsChanged {
+  readonly targets: string | null;
+}
+
 /**
  * The outcome of a write. `fenced`: the run has another epoch or another last event, or is final. `key_used`: its
- * Idempotency-Key is stored already. `session_busy`: its condition `when` does not hold. Only `taken` changes the
- * store.
+ * Idempotency-Key is stored already. `session_busy`: its condition `when` does not hold. `TargetsChanged`: only of a
+ * write with events that is not `grown`, so that none of the stored targets misses a change of status. Only `taken`
+ * changes the store.
  */
-export type Outcome = 'taken' | 'fenced' | 'key_used' | 'session_busy' | Rejected;
+export type Outcome = 'taken' | 'fenced' | 'key_used' | 'session_busy' | TargetsChanged | Rejected;
 
 export type When = 'alone' | 'first' | 'last';
 
@@ -108,7 +116,7 @@ export interface Write {
   /** The next events, ids from `expect + 1`. May be empty, when only the row or the session changes. */
   readonly lines: readonly string[];
   /** In the first write only, which creates the run, and its session if that is new. */
-  readonly input?: readonly Message[];
+  readonly input?: RunInput;
   /** Entries of the journal: one line of JSON each. */
   readonly journal?: readonly string[];
   /** The outcome is `key_used` if the same scope and key are stored already, and not older than `fresh`. */
@@ -133,6 +141,20 @@ export interface RunFilter {
   readonly status?: RunStatus;
   readonly owner?: string;
 }
+
+/** The runs of some agents, for lists by the time of their status. */
+export interface StatusFilter {
+  readonly agent_names: readonly string[];
+  readonly session_id?: string;
+  readonly owner?: string;
+  /** Default: all. */
+  readonly statuses?: readonly RunStatus[];
+  /** Runs that got their status at this time or later. */
+  readonly since?: string;
+}
+
+/** Where a page of a list by the time of the status ends. */
+export type StatusPosition = Pick<RunRow, 'status_at' | 'run_id'>;
 
 /** The runs that have a status which is not final. */
 export interface OpenRuns {
@@ -169,7 +191,7 @@ export interface Retention {
   readonly runs?: string;
   /** Idempotency-Keys that were stored before this time. */
   readonly keys: string;
-  /** Deliveries from before this time that are not pending. */
+  /** Deliveries from before this time that are not pending, and failures of URLs without an attempt since. */
   readonly deliveries?: string;
   /** Sessions without runs, with no write since this time. */
   readonly sessions?: string;
@@ -188,13 +210,20 @@ export interface Store extends Outbox {
   commit(writes: readonly Write[]): Promise<Outcome[]>;
   run(run_id: string): Promise<RunRow | undefined>;
   /** The run's input. */
-  input(run_id: string): Promise<Message[] | undefined>;
+  input(run_id: string): Promise<RunInput | undefined>;
   /** Batches with events after an id, oldest first, about `limit` events. The first batch may begin before the id. */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;
   /** The lines of a run's journal, in the order of the writes. */
   journal(run_id: string): Promise<string[]>;
   /** Runs, newest first; only those made before the run `before`, if it is given. */
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]>;
+  /**
+   * Runs by the time of their status, the newest first and then by id; only those after a position, if it is given. With
+   * a session, the cost grows with the runs of the session; otherwise a page costs the same, however many runs there are: some rows for each agent and status.
+   */
+  runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]>;
+  /** The number of runs that match. It may cost as much as to read an index of them. */
+  countRuns(filter: StatusFilter): Promise<number>;
   /** Runs that are not final, oldest first; only those made after the run `after`, of one session or of all. */
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
   /** Runs that ended at or after a time, in the order of their ends. */
@@ -206,6 +235,11 @@ export interface Store extends Outbox {
   /** The runs that are not final, of one owner or of all, by status; a status without runs is left out. */
   openRuns(owner?: string): Promise<OpenRuns[]>;
   key(scope: string, key: string): Promise<Key | undefined>;
+  /**
+   * Replaces the targets of a run, whatever its epoch, last event and status. Returns false, and changes nothing, where
+   * they are no longer `before`. No write changes them, except the one that creates the run.
+   */
+  setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean>;
   session(session_id: string): Promise<SessionRow | undefined>;
   /** Several resources in one call; undefined for each that the store does not have. */
   resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]>;
@@ -224,8 +258,8 @@ export interface Store extends Outbox {
    */
   removeSession(session_id: string): Promise<boolean>;
   /**
-   * Removes what an owner has beside its sessions and their runs: its idempotency keys, figures and deliveries. Called
-   * after its sessions were removed, since a store may then also overwrite what it has freed.
+   * Removes what an owner has beside its sessions and their runs: its idempotency keys, figures, deliveries and failures
+   * of URLs. Called after its sessions were removed, since a store may then also overwrite what it has freed.
    */
   removeOwner(owner: string): Promise<void>;
   /** Removes some of the expired data, in a few milliseconds at most. Returns whether there is more. */

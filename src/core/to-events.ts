@@ -14,7 +14,8 @@ export type ToEvents = (run: Run, output: AgentOutput | undefined, emit: Emit) =
 
 /**
  * Returns the function that turns an agent's output into events. Loose parts open a message and go into it; a whole
- * message completes the open one first. The function throws RivuletError `output_invalid` for a value that is not output.
+ * message completes the open one first, and one without parts does nothing else. The function throws RivuletError
+ * `output_invalid` for a value that is not output.
  */
 export function createToEvents(now: () => string): ToEvents {
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {
@@ -27,6 +28,7 @@ export function createToEvents(now: () => string): ToEvents {
 
   const wholeMessage = (run: Run, message: Message, emit: Emit): void => {
     closeMessage(run, emit, now);
+    if (message.parts.length === 0) return;
     emit({ type: 'message.created', message: { ...message, parts: [], completed_at: null } });
     for (const part of message.parts) emit({ type: 'message.part', part });
     emit({ type: 'message.completed', message });

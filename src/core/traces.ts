@@ -9,6 +9,12 @@ export interface TraceHeaders {
   readonly tracestate?: string;
 }
 
+/** A span as log lines name it, in hexadecimal digits. */
+export interface SpanIds {
+  readonly trace_id: string;
+  readonly span_id: string;
+}
+
 /**
  * The port of traces; without it nothing is traced. A run may await for days, and another process may go on with it.
  * So each execution has a span of its own, and the run keeps what its next span belongs to: `RunRow.trace`.
@@ -19,6 +25,8 @@ export interface Traces {
    * that of the headers. `kept` is what the run has kept so far.
    */
   requested(headers: TraceHeaders | undefined, kept: string | null): string | null;
+  /** The span that is active here; undefined without one. */
+  active(): SpanIds | undefined;
   /** Begins the span of an execution. */
   begin(execution: TracedExecution): ExecutionSpan;
   /** Exports the spans that have ended. Where that fails, they are lost. */
@@ -73,6 +81,8 @@ export interface ExecutionEnd {
 export interface ExecutionSpan extends AgentSpan {
   /** What the run keeps for its next span. */
   readonly kept: string | null;
+  /** The span of the moment, or the last one; undefined where the SDK gives it no ids. */
+  readonly ids: SpanIds | undefined;
   suspend(end: ExecutionEnd): void;
   /** Begins the next span, which links to the one before. `requested` is what the reply's request belongs to. */
   resume(requested: string | null): void;

@@ -55,6 +55,34 @@ export const Example = Type.Union(
 );
 export type Example = Static<typeof Example>;
 
+/** How the agent is offered where agents are tools of models, or skills of other agents. */
+export const AgentTool = Type.Object(
+  {
+    name: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_.-]{1,128}$',
+        description: 'letters, digits, "_", "." and "-", at most 128; default: the name of the agent',
+      }),
+    ),
+    title: Type.Optional(Type.String({ description: 'shown to people instead of the name' })),
+    input_schema: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'JSON Schema of an object: the input is one JSON part then; default: a text',
+      }),
+    ),
+    output_schema: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'JSON Schema of an object, which the last JSON part of the output has to fit',
+      }),
+    ),
+    long_running: Type.Optional(
+      Type.Boolean({ description: 'runs may take minutes: a client that can do so is given a task to ask for' }),
+    ),
+  },
+  { $id: 'AgentTool', description: 'the agent as a tool' },
+);
+export type AgentTool = Static<typeof AgentTool>;
+
 /** An agent's description of itself. Every key is optional; unknown keys are passed through. */
 export const AgentMetadata = Type.Object(
   {
@@ -68,6 +96,7 @@ export const AgentMetadata = Type.Object(
     domains: Type.Optional(Type.Array(Type.String())),
     tags: Type.Optional(Type.Array(Type.String())),
     examples: Type.Optional(Type.Array(Example, { maxItems: 20 })),
+    tool: Type.Optional(AgentTool),
     created_at: Type.Optional(DateTime),
     updated_at: Type.Optional(DateTime),
     author: Type.Optional(Person),
@@ -93,6 +122,16 @@ export const AgentStatus = Type.Object(
 );
 export type AgentStatus = Static<typeof AgentStatus>;
 
+/** Where the clients of a protocol find an agent. */
+export const AgentAddress = Type.Object(
+  {
+    protocol: Type.String({ description: 'acp for this API; else the name of another protocol that is served' }),
+    url: Type.String({ description: 'absolute, for the client of the protocol; {run_id} in it stands for a run' }),
+  },
+  { $id: 'AgentAddress', description: 'where the clients of a protocol find the agent' },
+);
+export type AgentAddress = Static<typeof AgentAddress>;
+
 /** The published description of an agent. */
 export const AgentManifest = Type.Object(
   {
@@ -102,6 +141,7 @@ export const AgentManifest = Type.Object(
     output_content_types: Type.Array(MediaType, { minItems: 1, description: 'wildcards allowed: image/*' }),
     metadata: Type.Optional(AgentMetadata),
     status: Type.Optional(AgentStatus),
+    addresses: Type.Optional(Type.Array(AgentAddress, { description: 'one for each protocol; only of a server' })),
   },
   { $id: 'AgentManifest', description: 'the published description of an agent' },
 );

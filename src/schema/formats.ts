@@ -14,23 +14,31 @@ export const formats = {
 FormatRegistry.Set('rivulet:date-time', (text) => utcOf(text) !== undefined);
 FormatRegistry.Set('rivulet:uri', isUri);
 FormatRegistry.Set('rivulet:email', (text) => email.test(text));
-FormatRegistry.Set('rivulet:uuid', (text) => uuid.test(text));
+FormatRegistry.Set('rivulet:uuid', isUuid);
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Whether a text is a UUID of any version, in any case. */
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
 const email = /^[\w'+-]+(\.[\w'+-]+)*@([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$/i;
 
 const time =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** A time in UTC, on a day that every month has. */
+const plainTime = /^(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
 /**
  * Converts an ISO 8601 time to UTC with a `Z`, with the same precision; undefined for any other text. Leap seconds and
  * years other than 1 to 9999 are refused, because neither Date nor the protocol's clients can read them.
  */
 export function utcOf(text: string): string | undefined {
-  const [, year, month, day, , fraction = '', zone] = time.exec(text) ?? [];
+  // Most times need no more than this: taking one apart costs four times as much, and a Date forty times.
+  if (plainTime.test(text)) return text;
+  const [, , month, day, , fraction = '', zone] = time.exec(text) ?? [];
   if (zone === undefined) return undefined;
-  // Every month has these days. So most times need no Date, which costs ten times as much.
-  if (zone === 'Z' && Number(day) <= 28 && year !== '0000') return text;
   const seconds = text.slice(0, 19);
   // Date would turn the 30th of February into the 2nd of March.
   const local = new Date(`${seconds}Z`);

@@ -32,6 +32,12 @@ export const AwaitRequest = Type.Object(
     id: Type.Optional(Type.String({ description: 'the number of the question in its run; a resume may name it' })),
     schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
     expires_at: Type.Optional(DateTime),
+    tool: Type.Optional(
+      Type.Object(
+        { name: Type.String({ minLength: 1 }), input: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
+        { description: 'a tool of the client, whose output is asked for' },
+      ),
+    ),
   },
   { $id: 'AwaitRequest', description: 'what an awaiting run asks', additionalProperties: true },
 );
@@ -83,7 +89,11 @@ export type Question = Static<typeof Question>;
 
 /** What the agent reports with `context.usage`. A final run has it; absent where the agent reports nothing. */
 export const RunUsage = Type.Object(
-  { tokens: Type.Number({ minimum: 0, description: 'tokens of language models, as the agent counts them' }) },
+  {
+    tokens: Type.Number({ minimum: 0, description: 'tokens of language models, as the agent counts them' }),
+    input_tokens: Type.Optional(Type.Number({ minimum: 0, description: 'of these, those of prompts' })),
+    output_tokens: Type.Optional(Type.Number({ minimum: 0, description: 'of these, generated ones' })),
+  },
   { $id: 'RunUsage' },
 );
 export type RunUsage = Static<typeof RunUsage>;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode, runEventOf, runInside } from '../../src/core/encode.ts';
+import { encode, runEventOf, runInside, tokenIn } from '../../src/core/encode.ts';
 import type { Event } from '../../src/schema/event.ts';
 
 const token = (content: string): Event => ({ type: 'message.part', part: { content_type: 'text/plain', content } });
@@ -28,6 +28,69 @@ describe('an encoded event', () => {
       part: { content_type: 'text/plain', content: 'a', name: 'b', ...{ x: 1 } },
     };
     expect(JSON.parse(encode(event))).toEqual(event);
+  });
+
+  it('gives the content of a plain token as JSON without being parsed, and of no other part', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (content) => {
+        const line = encode(token(content));
+        expect(tokenIn(line)).toBe(JSON.stringify(JSON.parse(line).part.content));
+      }),
+      { examples: [['a"b'], ['"'], ['\\'], ['\\"'], ['\\\\'], ['']] },
+    );
+    const odd = { content_type: 'text/plain', content: 'a', metadata: { kind: 'citation' as const, title: '"}}' } };
+    expect(tokenIn(encode({ type: 'message.part', part: odd }))).toBeUndefined();
+    expect(
+      tokenIn(encode({ type: 'message.part', part: { content_type: 'text/html', content: 'a' } })),
+    ).toBeUndefined();
+  });
+
+  it('keeps every field of messages and runs, plain or not', () => {
+    const text = fc.string({ unit: 'binary' });
+    const part = fc.oneof(
+      fc.record({ content_type: fc.constant('text/plain'), content: text }),
+      fc.record(
+        { content: text, content_type: fc.constant('text/plain'), name: text },
+        { requiredKeys: ['content_type'] },
+      ),
+    );
+    const time = fc.constant('2026-01-31T12:00:00Z');
+    const message = fc.oneof(
+      fc.record({
+        parts: fc.array(part),
+        role: fc.constantFrom('user', 'agent/a'),
+        created_at: time,
+        completed_at: fc.option(time),
+      }),
+      fc.record(
+        { role: fc.constant('user'), parts: fc.array(part), created_at: time, completed_at: time, note: text },
+        { requiredKeys: ['role', 'parts'] },
+      ),
+    );
+    const run = fc.record(
+      {
+        run_id: fc.uuid(),
+        agent_name: fc.constant('a'),
+        session_id: fc.uuid(),
+        status: fc.constantFrom('created', 'in-progress', 'completed'),
+        output: fc.array(message),
+        created_at: time,
+        finished_at: time,
+        error: fc.constant({ code: 'server_error', message: '"' }),
+      },
+      { requiredKeys: ['run_id', 'agent_name', 'status', 'output', 'created_at'] },
+    );
+    const event = fc.oneof(
+      fc.record({ type: fc.constantFrom('message.created', 'message.completed'), message }),
+      fc.record({ type: fc.constantFrom('run.created', 'run.completed'), run }),
+    );
+    fc.assert(
+      fc.property(event, (given) => {
+        const line = encode(given as Event);
+        expect(JSON.parse(line)).toEqual(JSON.parse(JSON.stringify(given)));
+        expect(line).not.toMatch(/[\u2028\u2029\u0085\n\r]/);
+      }),
+    );
   });
 
   it('reveals its status and its Run without being parsed', () => {

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { citation, file, json, progress, textOf, trajectory } from '../../src/core/parts.ts';
+import {
+  citation,
+  file,
+  json,
+  progress,
+  sharedState,
+  stateChangeOf,
+  statePatch,
+  textOf,
+  trajectory,
+} from '../../src/core/parts.ts';
 
 const message = (...contents: string[]) => ({ role: 'user', parts: contents.map((content) => ({ content })) });
 
@@ -47,6 +57,18 @@ describe('a maker of parts', () => {
   it('makes JSON, with a name where it is an artifact', () => {
     expect(json([1])).toEqual({ content_type: 'application/json', content: '[1]' });
     expect(json(null, 'a.json')).toEqual({ name: 'a.json', content_type: 'application/json', content: 'null' });
+  });
+
+  it('makes events of the shared state, which are told from other events of the same kind', () => {
+    const patch = [{ op: 'add', path: '/a', value: 1 } as const];
+    expect(stateChangeOf(sharedState({ a: 1 }).generic)).toEqual({ state: { a: 1 } });
+    expect(stateChangeOf(statePatch(patch).generic)).toEqual({ patch });
+    const wrong = ['add', { op: 'add', path: '/a' }, { op: 'set', path: '/a', value: 1 }, { op: 'remove', path: 'a' }];
+    for (const one of [...wrong, { op: 'move', path: '/a' }, { op: 'remove', path: '/~2' }]) {
+      expect(stateChangeOf({ kind: 'state', patch: [...patch, one] })).toBeUndefined();
+    }
+    expect(stateChangeOf({ kind: 'state' })).toBeUndefined();
+    expect(stateChangeOf({ kind: 'own', state: 1 })).toBeUndefined();
   });
 
   it('makes events of progress', () => {

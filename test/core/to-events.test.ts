@@ -46,6 +46,12 @@ describe('what an agent emits', () => {
     });
   });
 
+  it('completes the open message, and makes none of a message without parts', () => {
+    expect(types(eventsFor('x', { role: 'agent', parts: [] }, { role: 'agent', parts: [] }, 'y'))).toBe(
+      'created part completed created part completed',
+    );
+  });
+
   it('completes the open message before a whole message, which keeps its parts and times', () => {
     const whole = {
       role: 'user',
