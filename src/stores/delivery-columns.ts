@@ -6,6 +6,7 @@ export const deliveryColumns = [
   'run_id',
   'owner',
   'url',
+  'target',
   'type',
   'body',
   'created_at',

@@ -7,10 +7,11 @@ export const runColumns = [
   'session_id',
   'owner',
   'principal',
-  'webhook',
+  'targets',
   'trace',
   'epoch',
   'status',
+  'status_at',
   'title',
   'created_at',
   'finished_at',
@@ -23,11 +24,12 @@ export const runColumns = [
   'snapshot',
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** The columns that change after the run was created. */
+/** The columns that writes change after the run was created. */
 export const mutableColumns = [
   'trace',
   'epoch',
   'status',
+  'status_at',
   'finished_at',
   'attempts',
   'queued_at',

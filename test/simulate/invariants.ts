@@ -1,4 +1,5 @@
 import { runEventOf } from '../../src/core/encode.ts';
+import { messagesOf } from '../../src/core/request.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
 import type { Life, Watch } from './agents.ts';
@@ -117,7 +118,9 @@ export class Invariants implements Audit, Watch {
     const { run_id, session_id } = row;
     let turn = this.#turns.get(run_id);
     if (turn === undefined) {
-      const { client, ifBusy }: { client: string; ifBusy: IfBusy } = JSON.parse(input?.[0]?.parts[0]?.content ?? '{}');
+      const { client, ifBusy }: { client: string; ifBusy: IfBusy } = JSON.parse(
+        messagesOf(input ?? [])[0]?.parts[0]?.content ?? '{}',
+      );
       this.clients.set(run_id, client);
       turn = { run_id, session_id, ifBusy, madeAt: this.#clock.steps, begun: false };
       this.#turns.set(run_id, turn);

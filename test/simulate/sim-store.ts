@@ -69,6 +69,9 @@ export class StoreServer {
       events: (id, after, limit) => ask(() => inner.events(id, after, Math.min(limit, 7))),
       journal: (id) => ask(() => (this.#flaw === 'journal-lost' ? Promise.resolve([]) : inner.journal(id))),
       runs: (filter, before, limit) => ask(() => inner.runs(filter, before, limit)),
+      runsByStatusTime: (filter, after, limit) => ask(() => inner.runsByStatusTime(filter, after, limit)),
+      countRuns: (filter) => ask(() => inner.countRuns(filter)),
+      setTargets: (id, before, targets) => ask(() => inner.setTargets(id, before, targets)),
       unfinished: (session, after, limit) => ask(() => inner.unfinished(session, after, limit)),
       ended: (since, limit) => ask(() => inner.ended(since, limit)),
       due: (now, limit) => ask(() => inner.due(now, limit)),
@@ -82,6 +85,8 @@ export class StoreServer {
       finishDelivery: (claim, result) => ask(() => inner.finishDelivery(claim, result)),
       delivery: (id) => ask(() => inner.delivery(id)),
       deliveries: (filter, before, limit) => ask(() => inner.deliveries(filter, before, limit)),
+      pendingDeliveries: (limit) => ask(() => inner.pendingDeliveries(limit)),
+      urlFailures: (owner, url) => ask(() => inner.urlFailures(owner, url)),
       replayDelivery: (id, now) => ask(() => inner.replayDelivery(id, now)),
       sessionsOf: (owner, limit) => ask(() => inner.sessionsOf(owner, limit)),
       remove: (id) =>

@@ -10,7 +10,7 @@ describe('nodes that share a store, despite all faults', () => {
       const report = await simulate(planOf(seed));
       if (report.violation !== undefined) expect.fail(explain(await shrink(report)));
     }
-  }, 60_000);
+  });
 
   // The other flaws take hundreds of seeds: `npm run test:simulate -- --mutations`.
   it.each(flaws.filter(({ quick }) => quick))('notice $name', async ({ flaws: put, noticed }) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
+import { ownedRow } from './contract-owners.ts';
 import { append, end, fresh, messageOf } from './writes.ts';
 
 const queued_at = '2026-01-01T00:00:00.000Z';
@@ -134,6 +135,46 @@ export function costsContract(store: () => Store): void {
       // seconds.
       const [small, large] = [await added(500), await added(10_000)];
       expect(large).toBeLessThan(120 * small + 300);
+    });
+
+    it('counts the open runs of an owner at the same cost, however many others have', async () => {
+      const counted = async (others: number): Promise<number> => {
+        const owner = `key:counts-${others}-${fresh().run_id}`;
+        const own = await made(5, () => ownedRow(owner));
+        const rest = await made(others, () => ownedRow(`${owner}-${fresh().run_id}`));
+        const best = await shortest(8, async () => {
+          for (let n = 0; n < 10; n += 1) {
+            expect(await store().openRuns(owner)).toMatchObject([{ status: 'created', count: 5 }]);
+          }
+        });
+        await ended([...own, ...rest]);
+        expect(await store().openRuns(owner)).toEqual([]);
+        return best;
+      };
+      expectSteady(await counted(50), await counted(5_000));
+    });
+
+    it('reads a page of runs by the time of their status at the same cost, however many there are', async () => {
+      const listed = async (count: number): Promise<number> => {
+        const agent_name = `listed-${count}-${fresh().run_id}`;
+        const owner = `key:${agent_name}`;
+        const rows = await made(count, () => ({ ...ownedRow(owner), agent_name }));
+        const [failed, ...others] = rows;
+        if (failed === undefined) throw new Error('there are no runs');
+        await committed([end(failed, 'failed')]);
+        await ended(others);
+        const best = await shortest(8, async () => {
+          for (const filter of [{ agent_names: [agent_name] }, { agent_names: [agent_name], owner }]) {
+            const page = await store().runsByStatusTime(filter, undefined, 10);
+            expect(page).toHaveLength(10);
+            expect(await store().runsByStatusTime(filter, page.at(-1), 10)).toHaveLength(10);
+            expect(await store().runsByStatusTime({ ...filter, statuses: ['failed'] }, undefined, 10)).toHaveLength(1);
+          }
+        });
+        expect(await store().countRuns({ agent_names: [agent_name], owner, statuses: ['completed'] })).toBe(count - 1);
+        return best;
+      };
+      expectSteady(await listed(50), await listed(5_000));
     });
 
     it('removes a run at the same cost, however many its session has', async () => {

@@ -13,33 +13,40 @@ import { ownedRow } from './contract-owners.ts';
 import { append, end, fresh } from './writes.ts';
 
 /** A time of the tests; those before 1970 would have negative scores. */
-const at = (second: number): string => new Date(Date.UTC(2001, 0, 1) + second * 1_000).toISOString();
+export const at = (second: number): string => new Date(Date.UTC(2001, 0, 1) + second * 1_000).toISOString();
 
 /** A delivery that a write adds, due at a second of the tests. */
 export const delivery = (second: number, more: Partial<NewDelivery> = {}): NewDelivery => ({
   delivery_id: newId(),
   url: 'https://receiver.example/hook',
+  target: null,
   type: 'run.completed',
   body: '{"type":"run.completed"}',
   created_at: at(second),
   ...more,
 });
 
-const delivered: DeliveryResult = { state: 'delivered', status: 204, error: null };
-const dead: DeliveryResult = { state: 'failed', status: null, error: 'no route to the host' };
-const again = (second: number): DeliveryResult => ({
+export const delivered: DeliveryResult = { state: 'delivered', attempted_at: at(1), status: 204, error: null };
+export const dead: DeliveryResult = {
+  state: 'failed',
+  attempted_at: at(1),
+  status: null,
+  error: 'no route to the host',
+};
+export const again = (second: number, attempted = 1): DeliveryResult => ({
   state: 'pending',
+  attempted_at: at(attempted),
   next_at: at(second),
   status: 503,
   error: 'the receiver answered 503',
 });
 
 /** A final run with deliveries. */
-const webhooks = (deliveries: readonly NewDelivery[], row: RunRow = fresh()): Write =>
+export const webhooks = (deliveries: readonly NewDelivery[], row: RunRow = fresh()): Write =>
   append({ ...row, status: 'completed', finished_at: at(0) }, ['1'], { deliveries });
 
-/** Webhooks in every store: when they are claimed, in which order, and how long they are kept. */
-export function deliveriesContract(store: () => Store): void {
+/** Short calls of the outbox of a store, for its tests. */
+export function outboxCalls(store: () => Store) {
   const only = async (writes: readonly Write[]): Promise<Outcome[]> => store().commit(writes);
   const claim = (now: number, until: number, limit = 100): Promise<Delivery[]> =>
     store().claimDeliveries(at(now), at(until), limit);
@@ -57,6 +64,12 @@ export function deliveriesContract(store: () => Store): void {
       for (const claimed of found) expect(await store().finishDelivery(claimed, delivered)).toBe(true);
     }
   };
+  return { only, claim, idsOf, one, settleAll };
+}
+
+/** Webhooks in every store: when they are claimed, in which order, and how long they are kept. */
+export function deliveriesContract(store: () => Store): void {
+  const { only, claim, idsOf, one, settleAll } = outboxCalls(store);
 
   describe('with webhooks', () => {
     it('adds the deliveries of a write, and none of a refused one', async () => {
@@ -213,6 +226,27 @@ export function deliveriesContract(store: () => Store): void {
       await settleAll();
     });
 
+    it('counts the pending deliveries up to a limit, and names the oldest, until they end or are removed', async () => {
+      const counted = (limit = 100) => store().pendingDeliveries(limit);
+      expect(await counted()).toEqual({ count: 0, oldest: null });
+      const hooks = [delivery(1), delivery(2), delivery(3)];
+      const runs = [webhooks(hooks.slice(0, 1)), webhooks(hooks.slice(1))];
+      await only(runs);
+      const [a = '', b = ''] = idsOf(hooks);
+      expect(await counted()).toEqual({ count: 3, oldest: a });
+      expect(await counted(2)).toEqual({ count: 2, oldest: a });
+      const claimed = await claim(2, 10);
+      expect(await counted()).toEqual({ count: 3, oldest: a });
+      for (const one of claimed) await store().finishDelivery(one, one.delivery_id === a ? dead : again(20));
+      expect(await counted()).toEqual({ count: 2, oldest: b });
+      await store().replayDelivery(a, at(5));
+      expect(await counted()).toEqual({ count: 3, oldest: a });
+      await store().remove(runs[1]?.row.run_id ?? '');
+      expect(await counted()).toEqual({ count: 1, oldest: a });
+      await settleAll();
+      expect(await counted()).toEqual({ count: 0, oldest: null });
+    });
+
     it('sweeps old deliveries that have ended, and no others', async () => {
       const hooks = [delivery(1), delivery(2), delivery(3)];
       const many = Array.from({ length: 300 }, () => delivery(0));
@@ -255,7 +289,7 @@ export function deliveriesContract(store: () => Store): void {
       await settleAll();
     });
 
-    it('claims at the same cost, however many wait behind others or have ended', async () => {
+    it('claims and counts at the same cost, however many wait behind others or have ended', async () => {
       const now = store().watch === undefined ? () => process.cpuUsage().user / 1_000 : () => performance.now();
       const claimed = async (others: number): Promise<number> => {
         const row = fresh();
@@ -274,6 +308,7 @@ export function deliveriesContract(store: () => Store): void {
           await only(Array.from({ length: 5 }, () => webhooks([delivery(3)])));
           const start = now();
           const found = await claim(4, 10);
+          expect((await store().pendingDeliveries(10)).count).toBe(10);
           for (const next of found) await store().finishDelivery(next, delivered);
           best = Math.min(best, now() - start);
           expect(found).toHaveLength(5);

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
@@ -13,3 +16,9 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
   notificationsContract(name, place.url);
   afterAll(() => place.remove());
 }
+
+const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+storeContract('memory', () => openStore('memory:'), { shared: false });
+storeContract('sqlite', () => openStore(`sqlite:${join(folder, 'contract.db')}`), { shared: false });

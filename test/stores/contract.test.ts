@@ -10,8 +10,9 @@ import { damageContract } from './contract-damage.ts';
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-storeContract('memory', () => openStore('memory:'), { shared: false });
-storeContract('sqlite', () => openStore(`sqlite:${join(folder, 'contract.db')}`), { shared: false });
+// contract.servers.ts has their costs.
+storeContract('memory', () => openStore('memory:'), { shared: false, costs: false });
+storeContract('sqlite', () => openStore(`sqlite:${join(folder, 'contract.db')}`), { shared: false, costs: false });
 damageContract(
   'sqlite',
   () => openStore(`sqlite:${join(folder, 'damage.db')}`),

@@ -9,13 +9,17 @@ import { ownersContract } from './contract-owners.ts';
 import { removalContract } from './contract-removal.ts';
 import { sessionsContract } from './contract-sessions.ts';
 import { sharingContract } from './contract-sharing.ts';
+import { statusTimesContract } from './contract-status-times.ts';
+import { targetsContract } from './contract-targets.ts';
+import { urlFailuresContract } from './contract-url-failures.ts';
 import { deliveriesModel } from './deliveries-model.ts';
 import { append, end, fresh, input, numbered } from './writes.ts';
 
 /**
- * The contract of every store. `open` opens the same stored data each time; a shared store may be open twice.
+ * The contract of every store. `open` opens the same stored data each time; a shared store may be open twice. Without
+ * `costs`, it leaves out what needs much data.
  */
-export function storeContract(name: string, open: () => Promise<Store>, { shared = true } = {}): void {
+export function storeContract(name: string, open: () => Promise<Store>, { shared = true, costs = true } = {}): void {
   describe(`a store: ${name}`, () => {
     let store: Store;
 
@@ -360,10 +364,13 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     removalContract(() => store);
     ownersContract(() => store);
     deliveriesContract(() => store);
+    urlFailuresContract(() => store);
     deliveriesModel(() => store);
     outcomesContract(() => store);
     sessionsContract(() => store);
-    costsContract(() => store);
+    statusTimesContract(() => store);
+    targetsContract(() => store);
+    if (costs) costsContract(() => store);
     if (shared) sharingContract(() => store, open);
   });
 }

@@ -28,6 +28,8 @@ class Pair {
   readonly #added: string[] = [];
   #claims: Delivery[] = [];
   #now = 0;
+  /** The failures of a URL stay. */
+  readonly #origin = `https://${newId()}.example`;
 
   constructor(store: Store) {
     this.#store = store;
@@ -43,7 +45,7 @@ class Pair {
     else if (kind === 'replay') await this.#both((store) => store.replayDelivery(delivery_id, this.#at(wait)));
     else if (kind === 'sweep') await this.#sweep();
     else if (kind === 'remove' && pick === 0) await this.#end(run);
-    else await this.#list(run, state);
+    else await this.#list(run, state, pick);
   }
 
   /** Ends all runs, and expects that nothing is left behind. */
@@ -51,6 +53,7 @@ class Pair {
     for (let n = 0; n < this.#runs.length; n += 1) await this.#end(n);
     this.#now += 1e9;
     expect(await this.#claim()).toEqual([]);
+    expect(await this.#both((store) => store.pendingDeliveries(100))).toEqual({ count: 0, oldest: null });
   }
 
   #at(milliseconds = 0): string {
@@ -72,7 +75,7 @@ class Pair {
     const delivery_id = newId();
     this.#added.unshift(delivery_id);
     const row = this.#runs[run] ?? fresh();
-    const one = { delivery_id, url: `https://${url}.example/`, type: 'run.awaiting', body: '{}' };
+    const one = { delivery_id, url: `${this.#origin}/${url}`, target: null, type: 'run.awaiting', body: '{}' };
     return append(row, ['1'], { deliveries: [{ ...one, created_at: this.#at() }] });
   }
 
@@ -87,10 +90,12 @@ class Pair {
   }
 
   async #finish(claim: Delivery, state: Delivery['state'], pick: number): Promise<void> {
-    const end = { status: 500 + pick, error: pick === 0 ? null : `error ${pick}` };
+    const attempted_at = state === 'failed' && pick === 1 ? null : this.#at();
+    const end = { attempted_at, status: 500 + pick, error: pick === 0 ? null : `error ${pick}` };
     const result: DeliveryResult =
       state === 'pending' ? { ...end, state, next_at: this.#at(2 * pick) } : { ...end, state };
     await this.#both((store) => store.finishDelivery(claim, result));
+    await this.#both((store) => store.urlFailures(claim.owner, claim.url));
   }
 
   async #sweep(): Promise<void> {
@@ -98,10 +103,11 @@ class Pair {
       while (await store.sweep({ keys: '', deliveries: this.#at(-20) })) await Promise.resolve();
   }
 
-  async #list(run: number, state: Delivery['state']): Promise<void> {
+  async #list(run: number, state: Delivery['state'], pick: number): Promise<void> {
     const run_id = this.#runs[run]?.run_id ?? '';
     await this.#both((store) => store.deliveries({ run_id }, undefined, 100));
     await this.#both((store) => store.deliveries({ run_id, state }, undefined, 100));
+    await this.#both((store) => store.pendingDeliveries(1 + pick));
   }
 
   /** Removes a run with its deliveries, and begins another in its place. */

@@ -66,7 +66,13 @@ describe.each(['redis', 'postgres'] as const)('an owner that is erased from %s',
       ]);
     }
     const [claimed] = await store.claimDeliveries('2001-01-01T00:00:00.000Z', '2002-01-01T00:00:00.000Z', 1);
-    if (claimed !== undefined) await store.finishDelivery(claimed, { state: 'failed', status: 410, error: 'gone' });
+    if (claimed !== undefined)
+      await store.finishDelivery(claimed, {
+        state: 'failed',
+        attempted_at: claimed.created_at,
+        status: 410,
+        error: 'gone',
+      });
     await store.remove((await store.runs({ owner }, undefined, 1))[0]?.run_id ?? '');
   };
 

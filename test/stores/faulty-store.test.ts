@@ -8,7 +8,7 @@ import { append, end, fresh } from './writes.ts';
 describe('a faulty store', () => {
   const first = append(fresh(), ['1']);
   const { run_id, session_id } = first.row;
-  const added = { delivery_id: 'd', url: 'https://a', type: 'run.failed', body: '{}', created_at: '' };
+  const added = { delivery_id: 'd', url: 'https://a', target: null, type: 'run.failed', body: '{}', created_at: '' };
   const delivery = newDelivery(added, first.row);
 
   it('rejects the planned calls of each method, and then passes calls on', async () => {
@@ -33,9 +33,11 @@ describe('a faulty store', () => {
       figures: (from) => from.figures(['a']),
       claimDeliveries: (from) => from.claimDeliveries('', '', 10),
       finishDelivery: (from) =>
-        from.finishDelivery(delivery, { state: 'failed', status: 500, error: 'the receiver failed' }),
+        from.finishDelivery(delivery, { state: 'failed', attempted_at: '', status: 500, error: 'the receiver failed' }),
       delivery: (from) => from.delivery('a'),
       deliveries: (from) => from.deliveries({ run_id }, undefined, 10),
+      pendingDeliveries: (from) => from.pendingDeliveries(10),
+      urlFailures: (from) => from.urlFailures(null, 'https://a'),
       replayDelivery: (from) => from.replayDelivery('a', ''),
       sessionsOf: (from) => from.sessionsOf('key:a', 10),
       remove: (from) => from.remove(run_id),

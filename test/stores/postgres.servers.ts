@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
+import { schemaVersion } from '../../src/stores/postgres/schema.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
@@ -23,7 +24,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   it('creates its tables once, however many processes open it at the same time', async () => {
     await Promise.all(Array.from({ length: 5 }, () => open(url)));
     const { rows } = await (await client()).query(`SELECT version FROM ${schema}.version`);
-    expect(rows).toEqual([{ version: 2 }]);
+    expect(rows).toEqual([{ version: schemaVersion }]);
   });
 
   it('refuses the tables of a newer Rivulet and of an earlier build, and does not change them', async () => {
@@ -31,11 +32,11 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     const other = await client();
     await other.query(`UPDATE ${schema}.version SET version = 7`);
     await expect(openStore(url)).rejects.toThrow(
-      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows 2)`,
+      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows ${schemaVersion})`,
     );
     await other.query(`UPDATE ${schema}.version SET version = 1`);
     await expect(openStore(url)).rejects.toThrow("before Rivulet's first release (version 1); use another schema");
-    const { rows } = await other.query(`UPDATE ${schema}.version SET version = 2 RETURNING version`);
+    const { rows } = await other.query(`UPDATE ${schema}.version SET version = ${schemaVersion} RETURNING version`);
     expect(rows).toHaveLength(1);
   });
 
@@ -85,24 +86,36 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
 
   it('repeats a transaction that the database rolled back because of a deadlock', async () => {
     const store = await open(url);
-    const sessions = [`a-${schema}`, `b-${schema}`];
-    const writes = (): ReturnType<typeof append>[] =>
-      sessions.map((session_id) => append(fresh({ session_id }), ['1'], { history: [`/${fresh().run_id}`] }));
-    await store.commit(writes());
-    const other = await client();
+    const [other, watching] = [await client(), await client()];
+    const { rows: pids } = await other.query('SELECT pg_backend_pid() AS pid');
+    const blocked = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`;
     const touch = (session_id?: string): Promise<unknown> =>
       other.query(`UPDATE ${schema}.sessions SET state = 's' WHERE session_id = $1`, [session_id]);
-    await other.query('BEGIN');
-    await touch(sessions[1]);
-    const commit = store.commit(writes());
-    const blocked = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`;
-    const watching = await client();
-    const { rows: pids } = await other.query('SELECT pg_backend_pid() AS pid');
-    while ((await watching.query(blocked, [pids[0].pid])).rows[0].n === 0);
-    await touch(sessions[0]);
-    await other.query('COMMIT');
-    expect(await commit).toEqual(['taken', 'taken']);
-    for (const session_id of sessions) expect((await store.session(session_id))?.history).toHaveLength(2);
+    /** Returns whether the database has rolled back the store's transaction, and not the other one. */
+    const deadlock = async (attempt: number): Promise<boolean> => {
+      const sessions = [`a${attempt}-${schema}`, `b${attempt}-${schema}`];
+      const writes = (): ReturnType<typeof append>[] =>
+        sessions.map((session_id) => append(fresh({ session_id }), ['1'], { history: [`/${fresh().run_id}`] }));
+      await store.commit(writes());
+      await other.query('BEGIN');
+      await touch(sessions[1]);
+      const commit = store.commit(writes());
+      while ((await watching.query(blocked, [pids[0].pid])).rows[0].n === 0);
+      const goesOn = await touch(sessions[0]).then(
+        () => true,
+        (error) => {
+          if (error.code !== '40P01') throw error;
+          return false;
+        },
+      );
+      await other.query('COMMIT');
+      expect(await commit).toEqual(['taken', 'taken']);
+      for (const session_id of sessions) expect((await store.session(session_id))?.history).toHaveLength(2);
+      return goesOn;
+    };
+    // It rolls back the one that has waited for a second: that is the other one where this process was slower than that.
+    let attempt = 1;
+    while (!(await deadlock(attempt))) attempt += 1;
   });
 
   it('finds nothing for a text that it could not store', async () => {
@@ -152,9 +165,9 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     await one.query(`SET search_path TO ${schema}; SET plan_cache_mode = force_generic_plan;
       INSERT INTO events SELECT 'other-' || n / 10, n % 10, 1, '{}' FROM generate_series(1, 20000) AS n;
       INSERT INTO journal (run_id, body) SELECT 'other-' || n / 10, '{}' FROM generate_series(1, 20000) AS n;
-      INSERT INTO runs (run_id, agent_name, session_id, epoch, status, title, created_at, finished_at, tier, attempts,
+      INSERT INTO runs (run_id, agent_name, session_id, epoch, status, status_at, title, created_at, finished_at, tier, attempts,
           on_disconnect, last, snapshot, input)
-        SELECT 'other-' || n, 'a', 's-' || n / 10, 1, 'failed', '', '', '2026-01-' || n, 'pinned', 0,
+        SELECT 'other-' || n, 'a', 's-' || n / 10, 1, 'failed', '2026-01-' || n, '', '', '2026-01-' || n, 'pinned', 0,
           'continue', 1, 1, '[]' FROM generate_series(1, 20000) AS n;
       INSERT INTO sessions SELECT 's-' || n FROM generate_series(1, 2000) AS n;
       INSERT INTO removed SELECT 'other-' || n FROM generate_series(1, 20000) AS n;

@@ -80,10 +80,10 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     await open(url);
     const redis = client();
     await redis.set(`{${name}}:version`, 7);
-    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 2)');
+    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 3)');
     expect(await redis.getset(`{${name}}:version`, 1)).toBe('7');
     await expect(openStore(url)).rejects.toThrow("before Rivulet's first release (layout 1); use another prefix");
-    expect(await redis.getset(`{${name}}:version`, 2)).toBe('1');
+    expect(await redis.getset(`{${name}}:version`, 3)).toBe('1');
   });
 
   it('warns of a Redis that may lose acknowledged commits, and of no other', async ({ skip, onTestFinished }) => {

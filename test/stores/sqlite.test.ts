@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Store, Write } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { fileVersion } from '../../src/stores/sqlite/schema.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
@@ -27,10 +28,11 @@ const newRow = (run_id: string): RunRow => ({
   session_id: 's',
   owner: null,
   principal: null,
-  webhook: null,
+  targets: null,
   trace: null,
   epoch: 1,
   status: 'in-progress',
+  status_at: '2026-01-01T00:00:00.000Z',
   created_at: '2026-01-01T00:00:00.000Z',
   finished_at: null,
   tier: 'durable',
@@ -112,7 +114,7 @@ describe('a file', () => {
     const other = openDatabase(path);
     other.exec('PRAGMA user_version = 99');
     expect(() => new SqliteStore(path)).toThrow(
-      `${path} was written by a newer Rivulet (version 99, this one knows 5)`,
+      `${path} was written by a newer Rivulet (version 99, this one knows ${fileVersion})`,
     );
     other.exec('PRAGMA user_version = 2');
     expect(() => new SqliteStore(path)).toThrow(
@@ -304,11 +306,11 @@ it('lists runs by every combination of filters, each by an index of its own', as
 
 it('is loaded without the warning about an experiment, while other warnings are shown', () => {
   const code = `
-    const { openDatabase } = await import('./src/stores/sqlite/driver.ts');
+    const { openDatabase } = await import('./dist/stores/sqlite/driver.js');
     openDatabase(':memory:').close();
     process.emitWarning('something else');
   `;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', code];
+  const args = ['--input-type=module', '--eval', code];
   const { stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(stderr).toContain('something else');
   expect(stderr).not.toContain('Experimental');

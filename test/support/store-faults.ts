@@ -186,6 +186,8 @@ const others: readonly Method[] = [
   'finishDelivery',
   'delivery',
   'deliveries',
+  'pendingDeliveries',
+  'urlFailures',
   'replayDelivery',
 ];
 

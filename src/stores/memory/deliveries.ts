@@ -1,4 +1,5 @@
 import {
+  addFailure,
   type Delivery,
   type DeliveryFilter,
   type DeliveryResult,
@@ -6,14 +7,22 @@ import {
   type NewDelivery,
   newDelivery,
   type Outbox,
+  type PendingDeliveries,
   replayedDelivery,
+  type UrlFailures,
 } from '../../core/outbox.ts';
 import type { RunRow } from '../../core/store.ts';
+import { Groups } from './groups.ts';
 import { compareText } from './records.ts';
 import { Sorted } from './sorted.ts';
 
 interface DeliveryRecord {
   row: Delivery;
+}
+
+interface FailingUrl {
+  readonly name: string;
+  failures: UrlFailures;
 }
 
 const byId = (a: DeliveryRecord, b: DeliveryRecord): number => compareText(a.row.delivery_id, b.row.delivery_id);
@@ -25,14 +34,21 @@ const dueOf = ({ claimed_until, next_at }: Delivery): string => claimed_until ??
 export class MemoryDeliveries implements Outbox {
   readonly #records = new Map<string, DeliveryRecord>();
   readonly #byId = new Sorted(byId);
-  readonly #ofRun = new Groups();
-  readonly #ofOwner = new Groups();
+  readonly #ofRun = new Groups(byId);
+  readonly #ofOwner = new Groups(byId);
+  readonly #pending = new Sorted(byId);
   /** The pending deliveries of each line, in order. */
   readonly #lines = new Map<string, DeliveryRecord[]>();
   /** The first delivery of each line. */
   readonly #due = new Sorted<DeliveryRecord>((a, b) => compareText(dueOf(a.row), dueOf(b.row)) || byId(a, b));
   /** Deliveries that are not pending. */
   readonly #ended = new Sorted<DeliveryRecord>((a, b) => compareText(a.row.created_at, b.row.created_at) || byId(a, b));
+
+  /** By `urlName`. */
+  readonly #failing = new Map<string, FailingUrl>();
+  readonly #failingByAge = new Sorted<FailingUrl>(
+    (a, b) => compareText(a.failures.last_at, b.failures.last_at) || compareText(a.name, b.name),
+  );
 
   has(delivery_id: string): boolean {
     return this.#records.has(delivery_id);
@@ -65,6 +81,8 @@ export class MemoryDeliveries implements Outbox {
     const record = this.#records.get(delivery_id);
     if (record?.row.state !== 'pending' || record.row.claimed_until !== claimed_until) return false;
     const finished = finishedDelivery(record.row, result);
+    if (result.state === 'delivered') this.#forget(urlName(finished));
+    else if (result.attempted_at !== null) this.#addFailure(urlName(finished), result.attempted_at);
     if (result.state === 'pending') {
       this.#due.delete(record);
       record.row = finished;
@@ -97,11 +115,20 @@ export class MemoryDeliveries implements Outbox {
     return found;
   }
 
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    return { count: Math.min(this.#pending.size, limit), oldest: this.#pending.first?.row.delivery_id ?? null };
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    return this.#failing.get(urlName({ owner, url }))?.failures;
+  }
+
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
     const record = this.#records.get(delivery_id);
     if (record === undefined || record.row.state === 'pending') return false;
     this.#ended.delete(record);
     record.row = replayedDelivery(record.row, now);
+    this.#forget(urlName(record.row));
     this.#queue(record);
     return true;
   }
@@ -112,16 +139,39 @@ export class MemoryDeliveries implements Outbox {
 
   removeOfOwner(owner: string): void {
     for (const record of this.#ofOwner.all(owner)) this.#delete(record);
+    for (const name of this.#failing.keys()) if (name.startsWith(`${owner} `)) this.#forget(name);
   }
 
-  /** Deletes up to `count` deliveries that are not pending, from before a time. Returns how many more it could delete. */
+  /**
+   * Deletes up to `count` deliveries that are not pending, and failures of URLs, from before a time. Returns how many
+   * more it could delete.
+   */
   sweep(before: string, count: number): number {
     let left = count;
     for (let old = this.#ended.first; left > 0 && old !== undefined; old = this.#ended.first, left -= 1) {
       if (old.row.created_at >= before) break;
       this.#delete(old);
     }
+    for (let old = this.#failingByAge.first; left > 0 && old !== undefined; old = this.#failingByAge.first, left -= 1) {
+      if (old.failures.last_at >= before) break;
+      this.#forget(old.name);
+    }
     return left;
+  }
+
+  #addFailure(name: string, at: string): void {
+    const before = this.#failing.get(name);
+    this.#forget(name);
+    const failing = { name, failures: addFailure(before?.failures, at) };
+    this.#failing.set(name, failing);
+    this.#failingByAge.add(failing);
+  }
+
+  #forget(name: string): void {
+    const failing = this.#failing.get(name);
+    if (failing === undefined) return;
+    this.#failing.delete(name);
+    this.#failingByAge.delete(failing);
   }
 
   #delete(record: DeliveryRecord): void {
@@ -134,8 +184,9 @@ export class MemoryDeliveries implements Outbox {
     if (owner !== null) this.#ofOwner.delete(owner, record);
   }
 
-  /** Adds a delivery to the end of its line. */
+  /** Adds a pending delivery to the end of its line. */
   #queue(record: DeliveryRecord): void {
+    this.#pending.add(record);
     const name = lineOf(record.row);
     const line = this.#lines.get(name) ?? [];
     this.#lines.set(name, line);
@@ -144,6 +195,7 @@ export class MemoryDeliveries implements Outbox {
   }
 
   #leaveLine(record: DeliveryRecord): void {
+    this.#pending.delete(record);
     const name = lineOf(record.row);
     const line = this.#lines.get(name) ?? [];
     const wasFirst = line[0] === record;
@@ -156,30 +208,7 @@ export class MemoryDeliveries implements Outbox {
   }
 }
 
+/** No owner has a space. */
+const urlName = ({ owner, url }: Pick<Delivery, 'owner' | 'url'>): string => `${owner ?? ''} ${url}`;
+
 const lineOf = ({ run_id, url }: Delivery): string => `${run_id} ${url}`;
-
-/** Deliveries by the name of what they belong to. */
-class Groups {
-  readonly #groups = new Map<string, Sorted<DeliveryRecord>>();
-
-  get(name: string): Sorted<DeliveryRecord> | undefined {
-    return this.#groups.get(name);
-  }
-
-  /** A copy, for a loop that deletes. */
-  all(name: string): DeliveryRecord[] {
-    return [...(this.#groups.get(name)?.ascending() ?? [])];
-  }
-
-  add(name: string, record: DeliveryRecord): void {
-    const group = this.#groups.get(name) ?? new Sorted(byId);
-    this.#groups.set(name, group);
-    group.add(record);
-  }
-
-  delete(name: string, record: DeliveryRecord): void {
-    const group = this.#groups.get(name);
-    group?.delete(record);
-    if (group?.size === 0) this.#groups.delete(name);
-  }
-}

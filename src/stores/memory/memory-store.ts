@@ -1,5 +1,6 @@
 import { append } from '../../core/collections.ts';
-import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
+import type { RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -12,19 +13,21 @@ import type {
   RunFilter,
   RunRow,
   SessionRow,
+  StatusFilter,
+  StatusPosition,
   Store,
-  When,
   Write,
 } from '../../core/store.ts';
-import type { Message } from '../../schema/message.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { addEndedRun } from '../figures.ts';
 import { Arena } from './arena.ts';
 import { MemoryDeliveries } from './deliveries.ts';
+import { MemoryKeys } from './keys.ts';
 import { MemoryLog } from './log.ts';
 import { Owners } from './owners.ts';
-import { byId, compareText, type RunRecord, SessionRecord } from './records.ts';
+import { byId, compareText, firstRows, type RunRecord, SessionRecord } from './records.ts';
 import { Sorted } from './sorted.ts';
+import { StatusTimes } from './status-times.ts';
 
 /** Runs, resources, sessions and keys that one sweep deletes, in less than a millisecond. */
 const sweepSize = 200;
@@ -38,6 +41,7 @@ export class MemoryStore implements Store {
   readonly #ended = new Sorted<RunRecord>(
     (a, b) => compareText(a.row.finished_at ?? '', b.row.finished_at ?? '') || byId(a, b),
   );
+  readonly #statusTimes = new StatusTimes(this.#runs);
   readonly #sessions = new Map<string, SessionRecord>();
   /** Sessions without runs. */
   readonly #idle = new Sorted<SessionRecord>(
@@ -45,10 +49,7 @@ export class MemoryStore implements Store {
   );
   #removed: SessionRecord[] = [];
   readonly #resources = new Map<string, Resource>();
-  readonly #keys = new Map<string, Key>();
-  readonly #keysByAge = new Sorted<Key>(
-    (a, b) => compareText(a.created_at, b.created_at) || compareText(keyName(a), keyName(b)),
-  );
+  readonly #keys = new MemoryKeys();
   readonly #figures = new Map<string, AgentFigures>();
   readonly #owners = new Owners();
   readonly #deliveries = new MemoryDeliveries();
@@ -62,9 +63,9 @@ export class MemoryStore implements Store {
     return this.#find(run_id)?.row;
   }
 
-  async input(run_id: string): Promise<Message[] | undefined> {
+  async input(run_id: string): Promise<RunInput | undefined> {
     const input = this.#find(run_id)?.input;
-    return input === undefined ? undefined : structuredClone([...input]);
+    return input === undefined ? undefined : structuredClone(input);
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
@@ -87,6 +88,14 @@ export class MemoryStore implements Store {
       if (status === undefined || row.status === status) found.push(row);
     }
     return found;
+  }
+
+  async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
+    return this.#statusTimes.page(filter, this.#sessions.get(filter.session_id ?? ''), after, limit);
+  }
+
+  async countRuns(filter: StatusFilter): Promise<number> {
+    return this.#statusTimes.count(filter, this.#sessions.get(filter.session_id ?? ''), this.#removed);
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
@@ -114,8 +123,8 @@ export class MemoryStore implements Store {
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
     const byStatus = new Map<RunStatus, { status: RunStatus; count: number; oldest: string }>();
-    for (const { row } of this.#unfinished.ascending()) {
-      if (owner !== undefined && row.owner !== owner) continue;
+    const unfinished = owner === undefined ? this.#unfinished : this.#owners.get(owner)?.unfinished;
+    for (const { row } of unfinished?.ascending() ?? []) {
       const known = byStatus.get(row.status);
       if (known !== undefined) known.count += 1;
       else byStatus.set(row.status, { status: row.status, count: 1, oldest: row.run_id });
@@ -124,7 +133,14 @@ export class MemoryStore implements Store {
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    return this.#keys.get(keyName({ scope, key }));
+    return this.#keys.find({ scope, key });
+  }
+
+  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
+    const run = this.#find(run_id);
+    if (run?.row.targets !== before) return false;
+    run.row = { ...run.row, targets };
+    return true;
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -166,6 +182,14 @@ export class MemoryStore implements Store {
     return this.#deliveries.deliveries(filter, before, limit);
   }
 
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    return this.#deliveries.pendingDeliveries(limit);
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    return this.#deliveries.urlFailures(owner, url);
+  }
+
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
     return this.#deliveries.replayDelivery(delivery_id, now);
   }
@@ -198,7 +222,7 @@ export class MemoryStore implements Store {
   async removeOwner(owner: string): Promise<void> {
     this.#owners.delete(owner, ({ figures }) => figures.clear());
     this.#deliveries.removeOfOwner(owner);
-    for (const [name, key] of this.#keys) if (key.scope.startsWith(`${owner} `)) this.#deleteKey(name, key);
+    this.#keys.removeOfOwner(owner);
   }
 
   async sweep(before: Retention): Promise<boolean> {
@@ -212,10 +236,7 @@ export class MemoryStore implements Store {
       if (old.lastUsed >= sessions) break;
       await this.removeSession(old.session_id);
     }
-    for (let old = this.#keysByAge.first; left > 0 && old !== undefined; old = this.#keysByAge.first, left -= 1) {
-      if (old.created_at >= keys) break;
-      this.#deleteKey(keyName(old), old);
-    }
+    left = this.#keys.sweep(keys, left);
     if (before.deliveries !== undefined) left = this.#deliveries.sweep(before.deliveries, left);
     return this.#clearRemoved(left) === 0;
   }
@@ -248,16 +269,12 @@ export class MemoryStore implements Store {
     const { row, session } = run;
     this.#runs.delete(row.run_id);
     this.#byId.delete(run);
+    this.#statusTimes.delete(run);
     this.#ended.delete(run);
     session.runs.delete(run);
     this.#owners.delete(row.owner, ({ runs }) => runs.delete(run));
     if (row.finished_at !== null && row.finished_at > session.lastUsed) session.lastUsed = row.finished_at;
     if (session.runs.size === 0 && !session.removed) this.#idle.add(session);
-  }
-
-  #deleteKey(name: string, key: Key): void {
-    this.#keysByAge.delete(key);
-    this.#keys.delete(name);
   }
 
   #deleteResource(session: SessionRecord, resource_id: string): void {
@@ -267,14 +284,17 @@ export class MemoryStore implements Store {
 
   #apply(write: Write): Outcome {
     const { row, key } = write;
-    const storedKey = key && this.#keys.get(keyName(key));
+    const storedKey = key && this.#keys.find(key);
     if (key !== undefined && storedKey !== undefined && storedKey.created_at >= key.fresh) return 'key_used';
-    if (write.when !== undefined && this.#isBusy(row, write.when)) return 'session_busy';
+    if (write.when !== undefined && this.#sessions.get(row.session_id)?.isBusy(row.run_id, write.when))
+      return 'session_busy';
     let run = this.#find(row.run_id);
     const isNew = write.expect === 0 && write.input !== undefined && run === undefined;
     if (!isNew) {
       if (run === undefined || run.row.last !== write.expect) return 'fenced';
       if (run.row.epoch !== (write.from ?? row.epoch) || isFinal(run.row.status)) return 'fenced';
+      const { targets } = run.row;
+      if (write.grown !== true && write.lines.length > 0 && targets !== row.targets) return { targets };
     }
     const duplicate = write.resources?.find(({ resource_id }) => this.#resources.has(resource_id));
     if (duplicate !== undefined) {
@@ -283,8 +303,8 @@ export class MemoryStore implements Store {
     const known = write.deliveries?.find(({ delivery_id }) => this.#deliveries.has(delivery_id));
     if (known !== undefined) return { rejected: new Error(`the delivery ${known.delivery_id} exists already`) };
     run ??= this.#createRun(write);
-    if (key !== undefined) this.#putKey(key, storedKey);
-    if (write.grown === true) run.row = row;
+    if (key !== undefined) this.#keys.put(key);
+    if (write.grown === true) run.row = withTargets(row, run.row);
     else this.#changeRow(run, row);
     run.log.append(write);
     if (run.row.finished_at !== null) run.log.pack();
@@ -300,13 +320,6 @@ export class MemoryStore implements Store {
       void figures.set(row.agent_name, addEndedRun(figures.get(row.agent_name), row, ended));
     add(this.#figures);
     this.#owners.add(row.owner, ({ figures }) => add(figures));
-  }
-
-  /** Whether the unfinished runs of the session violate the condition of a write. */
-  #isBusy({ run_id, session_id }: RunRow, when: When): boolean {
-    const others = this.#sessions.get(session_id)?.unfinished;
-    const [first, last] = [others?.first?.row.run_id ?? run_id, others?.last?.row.run_id ?? run_id];
-    return (when !== 'last' && first < run_id) || (when !== 'first' && last > run_id);
   }
 
   #createRun({ row, input }: Write): RunRecord {
@@ -325,9 +338,13 @@ export class MemoryStore implements Store {
     const run: RunRecord = { row: before, input, log: new MemoryLog(this.#arena), session, journal: [], resources: [] };
     this.#runs.set(run_id, run);
     this.#byId.add(run);
+    this.#statusTimes.add(run);
     this.#unfinished.add(run);
     session.runs.add(run);
-    this.#owners.add(row.owner, ({ runs }) => runs.add(run));
+    this.#owners.add(row.owner, ({ runs, unfinished }) => {
+      runs.add(run);
+      unfinished.add(run);
+    });
     session.unfinished ??= new Sorted(byId);
     session.unfinished.add(run);
     return run;
@@ -337,20 +354,18 @@ export class MemoryStore implements Store {
   #changeRow(run: RunRecord, row: RunRow): void {
     if (run.row.due !== row.due && run.row.due !== null) this.#due.delete(run);
     const isDue = run.row.due !== row.due && row.due !== null;
-    run.row = row;
+    const isMoved = run.row.status !== row.status || run.row.status_at !== row.status_at;
+    if (isMoved) this.#statusTimes.delete(run);
+    run.row = withTargets(row, run.row);
+    if (isMoved) this.#statusTimes.add(run);
     if (isDue) this.#due.add(run);
     if (row.finished_at === null) return;
     this.#ended.add(run);
     this.#unfinished.delete(run);
+    this.#owners.get(row.owner ?? '')?.unfinished.delete(run);
     const { session } = run;
     session.unfinished?.delete(run);
     if (session.unfinished?.size === 0) session.unfinished = undefined;
-  }
-
-  #putKey(key: Key, before: Key | undefined): void {
-    if (before !== undefined) this.#keysByAge.delete(before);
-    this.#keys.set(keyName(key), key);
-    this.#keysByAge.add(key);
   }
 
   #updateSession(run: RunRecord, { history, state, resources }: Write): void {
@@ -374,22 +389,8 @@ export class MemoryStore implements Store {
   }
 }
 
+/** A row whose targets stay as they are: only `setTargets` changes them. */
+const withTargets = (row: RunRow, { targets }: RunRow): RunRow => (row.targets === targets ? row : { ...row, targets });
+
 const prefix = '/resources/';
 const urlOf = (resource_id: string): string => `${prefix}${resource_id}`;
-
-/** A key with its scope, as a key of the map. */
-const keyName = ({ scope, key }: { scope: string; key: string }): string => JSON.stringify([scope, key]);
-
-/** The rows of up to `limit` runs, until `holds` is false. */
-function firstRows(
-  runs: Iterable<RunRecord> | undefined,
-  limit: number,
-  holds?: (run: RunRecord) => boolean,
-): RunRow[] {
-  const found: RunRow[] = [];
-  for (const run of runs ?? []) {
-    if (found.length === limit || holds?.(run) === false) break;
-    found.push(run.row);
-  }
-  return found;
-}

@@ -5,6 +5,7 @@ import { Sorted } from './sorted.ts';
 /** What an owner has. */
 class OwnerRecord {
   readonly runs = new Sorted<RunRecord>(byId);
+  readonly unfinished = new Sorted<RunRecord>(byId);
   /** Keys of sessions. */
   readonly sessions = new Set<string>();
   /** By agent. */

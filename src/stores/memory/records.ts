@@ -1,4 +1,4 @@
-import type { RunRow, Write } from '../../core/store.ts';
+import type { RunRow, When, Write } from '../../core/store.ts';
 import type { MemoryLog } from './log.ts';
 import { Sorted } from './sorted.ts';
 
@@ -37,6 +37,13 @@ export class SessionRecord {
   constructor({ session_id, owner }: RunRow) {
     this.session_id = session_id;
     this.owner = owner;
+  }
+
+  /** Whether the unfinished runs violate the condition of a write. */
+  isBusy(run_id: string, when: When): boolean {
+    const others = this.unfinished;
+    const [first, last] = [others?.first?.row.run_id ?? run_id, others?.last?.row.run_id ?? run_id];
+    return (when !== 'last' && first < run_id) || (when !== 'first' && last > run_id);
   }
 }
 
@@ -77,4 +84,18 @@ class NameList {
     for (const name of removed) this.delete(name);
     return removed;
   }
+}
+
+/** The rows of up to `limit` runs, until `holds` is false. */
+export function firstRows(
+  runs: Iterable<RunRecord> | undefined,
+  limit: number,
+  holds?: (run: RunRecord) => boolean,
+): RunRow[] {
+  const found: RunRow[] = [];
+  for (const run of runs ?? []) {
+    if (found.length === limit || holds?.(run) === false) break;
+    found.push(run.row);
+  }
+  return found;
 }

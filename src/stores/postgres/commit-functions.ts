@@ -52,6 +52,7 @@ export const commitFunctions = `
     has_sessions boolean := false;
     has_ended boolean := false;
     conditional bigint[];
+    stored text;
     known text[];
   BEGIN
     IF has_conditions THEN
@@ -66,8 +67,8 @@ export const commitFunctions = `
     END IF;
     FOR w IN
       SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
-        run_id text, agent_name text, session_id text, owner text, principal text, webhook text,
-        trace text, epoch integer, status text, title text, created_at text,
+        run_id text, agent_name text, session_id text, owner text, principal text, targets text,
+        trace text, epoch integer, status text, status_at text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
         snapshot integer, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, deliveries json, tokens float8
@@ -99,20 +100,27 @@ export const commitFunctions = `
       END IF;
       -- The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
       IF w.input IS NOT NULL THEN
-        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.webhook, w.trace, w.epoch, w.status,
-            w.title, w.created_at, w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
+        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.targets, w.trace, w.epoch, w.status,
+            w.status_at, w.title, w.created_at, w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
           ON CONFLICT (run_id) DO NOTHING;
       ELSIF w.grown THEN
         UPDATE runs SET last = w.last
           WHERE run_id = w.run_id AND epoch = w.epoch AND last = w.expect
             AND status NOT IN ('completed', 'failed', 'cancelled');
       ELSE
-        UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, finished_at = w.finished_at, attempts = w.attempts,
+        UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, status_at = w.status_at, finished_at = w.finished_at, attempts = w.attempts,
             queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot
           WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
-            AND status NOT IN ('completed', 'failed', 'cancelled');
+            AND status NOT IN ('completed', 'failed', 'cancelled')
+            AND (bodies[w.ordinality] = '' OR targets IS NOT DISTINCT FROM w.targets);
       END IF;
       IF NOT FOUND THEN
+        IF w.input IS NULL AND w.grown IS NOT TRUE AND bodies[w.ordinality] <> '' THEN
+          SELECT targets INTO stored FROM runs
+            WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
+              AND status NOT IN ('completed', 'failed', 'cancelled');
+          IF FOUND THEN outcomes[w.ordinality] := json_build_object('targets', stored)::text; END IF;
+        END IF;
         -- A value that this key had before was no longer fresh.
         DELETE FROM keys WHERE scope = w.key ->> 'scope' AND key = w.key ->> 'key';
         CONTINUE;

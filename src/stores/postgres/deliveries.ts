@@ -9,6 +9,7 @@ export const deliveryTables = `
     run_id text COLLATE "C" NOT NULL,
     owner text COLLATE "C",
     url text NOT NULL,
+    target text,
     type text NOT NULL,
     body text NOT NULL,
     created_at text COLLATE "C" NOT NULL,
@@ -30,21 +31,33 @@ export const deliveryTables = `
     WHERE owner IS NOT NULL AND state <> 'delivered';
   CREATE INDEX deliveries_by_state ON deliveries (state, delivery_id) WHERE state <> 'delivered';
   CREATE INDEX deliveries_ended ON deliveries (created_at) WHERE due IS NULL;
+
+  -- The failures of URLs since their last success. The owner is empty for deliveries without one.
+  CREATE TABLE url_failures (
+    owner text COLLATE "C" NOT NULL,
+    -- Of the URL, which may be too long for an index.
+    digest bytea NOT NULL,
+    attempts integer NOT NULL,
+    since text COLLATE "C" NOT NULL,
+    last_at text COLLATE "C" NOT NULL,
+    PRIMARY KEY (owner, digest)
+  );
+  CREATE INDEX url_failures_by_age ON url_failures (last_at);
 `;
 
 export const deliveryFunctions = `
   -- Adds the deliveries of a write. The caller has locked the run's row, so a line gets its deliveries in order.
   CREATE FUNCTION add_deliveries(run text, run_owner text, added json) RETURNS void
   LANGUAGE sql SET search_path FROM CURRENT AS $$
-    INSERT INTO deliveries (delivery_id, run_id, owner, url, type, body, created_at, state, attempt, next_at, due)
-      SELECT one.delivery_id, run, run_owner, one.url, one.type, one.body, one.created_at, 'pending', 0, one.created_at,
+    INSERT INTO deliveries (delivery_id, run_id, owner, url, target, type, body, created_at, state, attempt, next_at, due)
+      SELECT one.delivery_id, run, run_owner, one.url, one.target, one.type, one.body, one.created_at, 'pending', 0, one.created_at,
         -- The claim of the first in the line may end at any time; its next attempt is not before it is due.
         greatest(one.created_at, (
           SELECT CASE WHEN claimed_until IS NULL THEN due END FROM deliveries
           WHERE run_id = run AND url = one.url AND due IS NOT NULL ORDER BY position LIMIT 1
         ))
       FROM ROWS FROM (json_to_recordset(added) AS (
-        delivery_id text, url text, type text, body text, created_at text
+        delivery_id text, url text, target text, type text, body text, created_at text
       )) WITH ORDINALITY AS one ORDER BY one.ordinality
   $$;
 
@@ -66,20 +79,28 @@ export const deliveryFunctions = `
     END LOOP;
   END $$;
 
-  -- Records the result of an attempt. False where the claim is over.
+  -- Records the end of a claim, and of its attempt if there was one. False where the claim is over.
   CREATE FUNCTION finish_delivery(
-    id text, claim text, new_state text, status integer, error text, due_again text
+    id text, claim text, new_state text, attempted_at text, status integer, error text, due_again text
   ) RETURNS boolean
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     one deliveries;
   BEGIN
-    UPDATE deliveries SET state = new_state, attempt = attempt + 1, next_at = coalesce(due_again, next_at),
-        claimed_until = NULL, last_status = status, last_error = error, due = due_again
+    UPDATE deliveries SET state = new_state, attempt = attempt + (attempted_at IS NOT NULL)::integer,
+        next_at = coalesce(due_again, next_at), claimed_until = NULL, last_status = status, last_error = error, due = due_again
       WHERE delivery_id = id AND claimed_until = claim RETURNING * INTO one;
     IF one.delivery_id IS NULL THEN RETURN false; END IF;
     -- Those behind it wait as long.
     UPDATE deliveries SET due = due_again WHERE run_id = one.run_id AND url = one.url AND due < due_again;
+    IF new_state = 'delivered' THEN
+      DELETE FROM url_failures WHERE owner = coalesce(one.owner, '') AND digest = digest(one.url);
+    ELSIF attempted_at IS NOT NULL THEN
+      INSERT INTO url_failures AS known (owner, digest, attempts, since, last_at)
+        VALUES (coalesce(one.owner, ''), digest(one.url), 1, attempted_at, attempted_at)
+        ON CONFLICT (owner, digest) DO UPDATE
+          SET attempts = known.attempts + 1, last_at = greatest(known.last_at, excluded.last_at);
+    END IF;
     RETURN true;
   END $$;
 `;
@@ -87,16 +108,32 @@ export const deliveryFunctions = `
 /** The SQL statements of the outbox; `s` is the name of the schema. */
 export const deliveryStatements = (s: string) => ({
   claimDeliveries: `SELECT ${deliveryColumnList} FROM ${s}.claim_deliveries($1, $2, $3)`,
-  finishDelivery: `SELECT ${s}.finish_delivery($1, $2, $3, $4, $5, $6) AS taken`,
+  finishDelivery: `SELECT ${s}.finish_delivery($1, $2, $3, $4, $5, $6, $7) AS taken`,
   delivery: `SELECT ${deliveryColumnList} FROM ${s}.deliveries WHERE delivery_id = $1`,
   // Planned with the values, so an unused filter costs nothing.
   deliveries: `SELECT ${deliveryColumnList} FROM ${s}.deliveries
     WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR owner = $2) AND ($3::text IS NULL OR state = $3)
       AND ($4::text IS NULL OR delivery_id < $4)
     ORDER BY delivery_id DESC LIMIT $5`,
-  replayDelivery: `UPDATE ${s}.deliveries
-    SET state = 'pending', attempt = 0, next_at = $2, due = $2, position = DEFAULT
-    WHERE delivery_id = $1 AND due IS NULL RETURNING true AS taken`,
+  pendingDeliveries: `SELECT count(*)::integer AS count, min(delivery_id) AS oldest FROM (
+      SELECT delivery_id FROM ${s}.deliveries WHERE state = 'pending' ORDER BY delivery_id LIMIT $1
+    ) AS first`,
+  urlFailures: `SELECT attempts, since, last_at FROM ${s}.url_failures WHERE owner = $1 AND digest = ${s}.digest($2)`,
+  replayDelivery: `WITH replayed AS (
+      UPDATE ${s}.deliveries SET state = 'pending', attempt = 0, next_at = $2, due = $2, position = DEFAULT
+        WHERE delivery_id = $1 AND due IS NULL RETURNING owner, url
+    ),
+    forgotten AS (
+      DELETE FROM ${s}.url_failures AS known USING replayed
+        WHERE known.owner = coalesce(replayed.owner, '') AND known.digest = ${s}.digest(replayed.url)
+    )
+    SELECT true AS taken FROM replayed`,
+  clearUrlFailuresOf: `WITH deleted AS (DELETE FROM ${s}.url_failures WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${s}.url_failures WHERE owner = $1 LIMIT $2
+    )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
+  clearUrlFailures: `WITH deleted AS (DELETE FROM ${s}.url_failures WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${s}.url_failures WHERE last_at < $1 ORDER BY last_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
   clearDeliveriesOf: `WITH deleted AS (DELETE FROM ${s}.deliveries WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM ${s}.deliveries WHERE owner = $1 LIMIT $2
     )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
@@ -113,6 +150,7 @@ export const finishValues = ({ delivery_id, claimed_until }: Delivery, result: D
   delivery_id,
   claimed_until,
   result.state,
+  result.attempted_at,
   result.status,
   result.error,
   result.state === 'pending' ? result.next_at : null,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, Pool, type QueryResult, type QueryResultRow } from 'pg';
-import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
+import type { RunInput } from '../../core/request.ts';
 import type {
   AgentFigures,
   Batch,
@@ -14,21 +15,23 @@ import type {
   RunNotification,
   RunRow,
   SessionRow,
+  StatusFilter,
+  StatusPosition,
   Store,
   Write,
 } from '../../core/store.ts';
 import { retry, within } from '../../core/timing.ts';
-import type { Message } from '../../schema/message.ts';
 import { everyone } from '../figures.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
-import { sanitizeText, sessionChanges } from '../remote/session-changes.ts';
+import { sanitizeText } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { finishValues, listValues } from './deliveries.ts';
+import { encodeWrite, parseOutcome } from './encode-write.ts';
 import { classifyPostgresError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { Notifier } from './notifier.ts';
 import { createSchema } from './schema.ts';
-import { type Statements, statements } from './statements.ts';
+import { type Statements, statements, statusValues } from './statements.ts';
 
 /** Runs, keys or rows of events that one sweep deletes. */
 const sweepRows = 100;
@@ -113,7 +116,7 @@ export class PostgresStore implements Store {
     return this.#one(this.#sql.run, run_id);
   }
 
-  async input(run_id: string): Promise<Message[] | undefined> {
+  async input(run_id: string): Promise<RunInput | undefined> {
     const row = await this.#one<{ input: string }>(this.#sql.input, run_id);
     return row === undefined ? undefined : JSON.parse(row.input);
   }
@@ -132,6 +135,15 @@ export class PostgresStore implements Store {
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
     const { agent_name, session_id, status, owner } = filter;
     return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit);
+  }
+
+  async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
+    const { status_at, run_id } = after ?? { status_at: '~', run_id: '~' };
+    return this.#all(this.#sql.runsByStatusTime, ...statusValues(filter), status_at, run_id, limit);
+  }
+
+  async countRuns(filter: StatusFilter): Promise<number> {
+    return (await this.#one<{ count: number }>(this.#sql.countRuns, ...statusValues(filter)))?.count ?? 0;
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
@@ -156,6 +168,10 @@ export class PostgresStore implements Store {
 
   async key(scope: string, key: string): Promise<Key | undefined> {
     return this.#one(this.#sql.key, scope, key);
+  }
+
+  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
+    return this.#taken(this.#sql.setTargets, run_id, before, targets);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -193,6 +209,15 @@ export class PostgresStore implements Store {
     return this.#all(this.#sql.deliveries, ...listValues(filter, before, limit));
   }
 
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    const found = await this.#one<PendingDeliveries & QueryResultRow>(this.#sql.pendingDeliveries, limit);
+    return found ?? { count: 0, oldest: null };
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    return this.#one<UrlFailures & QueryResultRow>(this.#sql.urlFailures, owner ?? '', url);
+  }
+
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
     return this.#taken(this.#sql.replayDelivery, delivery_id, now);
   }
@@ -207,7 +232,7 @@ export class PostgresStore implements Store {
 
   async removeOwner(owner: string): Promise<void> {
     await retryRolledBack(() => this.#all(this.#sql.clearFigures, owner));
-    for (const text of [this.#sql.clearKeysOf, this.#sql.clearDeliveriesOf])
+    for (const text of [this.#sql.clearKeysOf, this.#sql.clearDeliveriesOf, this.#sql.clearUrlFailuresOf])
       while ((await this.#cleared(text, owner, sweepRows)) > 0);
   }
 
@@ -218,8 +243,9 @@ export class PostgresStore implements Store {
     const used = await this.#cleared(sql.clearKeys, keys, sweepRows);
     const left = sessions === undefined ? 0 : await this.#cleared(sql.clearSessions, sessions, sweepSessions);
     const sent = deliveries === undefined ? 0 : await this.#cleared(sql.clearDeliveries, deliveries, sweepRows);
+    const failing = deliveries === undefined ? 0 : await this.#cleared(sql.clearUrlFailures, deliveries, sweepRows);
     await this.#all(sql.clearWriters);
-    return logs + ended + used + left + sent > 0;
+    return logs + ended + used + left + sent + failing > 0;
   }
 
   async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
@@ -252,7 +278,7 @@ export class PostgresStore implements Store {
         ? this.#commitLarge(query, statementTimeout + chars / 1024)
         : this.#writePool.query<CommitRow>(query),
     );
-    const { outcomes = [] } = found.rows[0] ?? {};
+    const outcomes = (found.rows[0]?.outcomes ?? []).map(parseOutcome);
     this.#notifier.notify(writes.filter((_, index) => outcomes[index] === 'taken'));
     return outcomes;
   }
@@ -324,7 +350,7 @@ function connectionConfig(address: string) {
 
 /** The row that the SQL function `keep` returns. */
 interface CommitRow {
-  readonly outcomes: Outcome[];
+  readonly outcomes: string[];
 }
 
 /** A query parameter that the server accepts. No stored text has a NUL, so a text that had one finds nothing. */
@@ -338,27 +364,4 @@ function retryRolledBack<T>(transaction: () => Promise<T>): Promise<T> {
   const again = (error: unknown): boolean =>
     error instanceof DatabaseError && rolledBack.has(error.code ?? '') && attempts++ < maxAttempts;
   return retry(transaction, { again });
-}
-
-/** A write as the SQL function `take` reads it. */
-function encodeWrite(write: Write): object {
-  const { row, expect, key, ended, resources } = write;
-  const isFirst = expect === 0 && write.input !== undefined;
-  return {
-    ...row,
-    // Never changes, and is longer than most events.
-    principal: isFirst ? row.principal : undefined,
-    webhook: isFirst ? row.webhook : undefined,
-    expect,
-    grown: write.grown,
-    when: write.when,
-    from: write.from ?? row.epoch,
-    ...(isFirst && { input: JSON.stringify(write.input) }),
-    journal: write.journal?.join('\n'),
-    key,
-    resources,
-    deliveries: write.deliveries,
-    ...sessionChanges(write),
-    ...ended,
-  };
 }

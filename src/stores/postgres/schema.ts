@@ -4,8 +4,8 @@ import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
-/** Version of the tables and functions. Version 1 was never released. A later version adds a step that upgrades from the one before. */
-export const schemaVersion = 2;
+/** Version of the tables and functions. Versions 1 to 3 were never released. A later version adds a step that upgrades from the one before. */
+export const schemaVersion = 4;
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may

@@ -1,5 +1,7 @@
 import { escapeIdentifier } from 'pg';
+import type { StatusFilter } from '../../core/store.ts';
 import { columnList } from '../run-columns.ts';
+import { runStatuses } from '../status-times.ts';
 import { deliveryStatements } from './deliveries.ts';
 
 export type Statements = ReturnType<typeof statements>;
@@ -35,6 +37,18 @@ function writeAndRead(s: string) {
         AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR owner = $4)
         AND ($5::text IS NULL OR run_id < $5)
       ORDER BY run_id DESC LIMIT $6`,
+    // One range of an index for each agent and status.
+    runsByStatusTime: `SELECT found.* FROM unnest($1::text[]) AS agent (name) CROSS JOIN unnest($4::text[]) AS wanted (status)
+      CROSS JOIN LATERAL (
+        SELECT ${columnList} FROM ${s}.runs
+        WHERE agent_name = agent.name COLLATE "C" AND ($2::text IS NULL OR session_id = $2)
+          AND ($3::text IS NULL OR owner = $3) AND runs.status = wanted.status COLLATE "C"
+          AND status_at >= $5 AND (status_at, run_id) < ($6, $7)
+        ORDER BY status_at DESC, run_id DESC LIMIT $8
+      ) AS found ORDER BY status_at DESC, run_id DESC LIMIT $8`,
+    countRuns: `SELECT count(*)::integer AS count FROM ${s}.runs
+      WHERE agent_name = ANY ($1::text[]) AND ($2::text IS NULL OR session_id = $2)
+        AND ($3::text IS NULL OR owner = $3) AND status = ANY ($4::text[]) AND status_at >= $5`,
     unfinished: `SELECT ${columnList} FROM ${s}.runs
       WHERE finished_at IS NULL AND ($1::text IS NULL OR session_id = $1) AND run_id > $2 ORDER BY run_id LIMIT $3`,
     count: `SELECT count(*)::integer AS count FROM ${s}.runs WHERE finished_at IS NULL AND session_id = $1`,
@@ -43,6 +57,9 @@ function writeAndRead(s: string) {
     ended: `SELECT ${columnList} FROM ${s}.runs WHERE finished_at >= $1 ORDER BY finished_at LIMIT $2`,
     due: `SELECT ${columnList} FROM ${s}.runs WHERE due <= $1 ORDER BY due LIMIT $2`,
     key: `SELECT scope, key, hash, run_id, after, created_at FROM ${s}.keys WHERE scope = $1 AND key = $2`,
+    setTargets: `WITH changed AS (
+        UPDATE ${s}.runs SET targets = $3 WHERE run_id = $1 AND targets IS NOT DISTINCT FROM $2 RETURNING 1
+      ) SELECT true AS taken FROM changed`,
     session: `SELECT session_id, state, ARRAY(
         SELECT url FROM ${s}.history WHERE history.session_id = sessions.session_id ORDER BY position
       ) AS history FROM ${s}.sessions WHERE session_id = $1`,
@@ -72,3 +89,12 @@ function removal(s: string) {
     clearWriters: `DELETE FROM ${s}.commits WHERE at < now() - interval '1 day'`,
   };
 }
+
+/** The values of a filter, in the order of the parameters of its statements. */
+export const statusValues = ({
+  agent_names,
+  session_id,
+  owner,
+  statuses = runStatuses,
+  since = '',
+}: StatusFilter): unknown[] => [agent_names, session_id, owner, statuses, since];

@@ -9,10 +9,11 @@ export const tables = `
     session_id text COLLATE "C" NOT NULL,
     owner text COLLATE "C",
     principal text,
-    webhook text,
+    targets text,
     trace text,
     epoch integer NOT NULL,
     status text COLLATE "C" NOT NULL,
+    status_at text COLLATE "C" NOT NULL,
     title text NOT NULL,
     created_at text COLLATE "C" NOT NULL,
     finished_at text COLLATE "C",
@@ -33,8 +34,12 @@ export const tables = `
   CREATE INDEX runs_of_owner_by_status ON runs (owner, status, run_id) WHERE owner IS NOT NULL;
   CREATE INDEX runs_of_status ON runs (status, run_id);
   CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
+  CREATE INDEX runs_unfinished_of_owner ON runs (owner) WHERE owner IS NOT NULL AND finished_at IS NULL;
   CREATE INDEX runs_unfinished_of_session ON runs (session_id, run_id) WHERE finished_at IS NULL;
   CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
+  CREATE INDEX runs_by_status_time ON runs (agent_name, status, status_at, run_id);
+  CREATE INDEX runs_of_owner_by_status_time ON runs (owner, agent_name, status, status_at, run_id)
+    WHERE owner IS NOT NULL;
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
 
   -- A row is a batch: the events first..last, one line of JSON each. The key has the last event, so that the batch

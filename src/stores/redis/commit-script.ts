@@ -3,8 +3,7 @@ import { putDeliveries } from './delivery-scripts.ts';
 /**
  * Applies the writes of a commit. KEYS[1]: the prefix. ARGV: the id of the writing store, the number of the commit, the
  * writes as JSON (see `encodeWrite`), and the events of each write. Returns a letter for each write: t(aken), f(enced),
- * k(ey used), s(ession busy), d(elivery known),
- * r(ejected).
+ * k(ey used), s(ession busy), d(elivery known), c(hanged targets), r(ejected).
  *
  * A script is atomic, but Redis does not undo it when it fails. So the script checks each write before it applies any
  * part of it. Redis refuses a script (memory full, too few replicas) at its first command that writes, and not later.
@@ -26,6 +25,7 @@ local function put_row(w, run, before)
   local id = w.run_id
   redis.call('HSET', run, 'row', w.row, 'epoch', w.epoch, 'status', w.status)
   if w.input then
+    if w.targets then redis.call('HSET', run, 'targets', w.targets) end
     redis.call('HSET', run, 'input', w.input, 'agent', w.agent, 'session', w.session)
     if w.owner then
       redis.call('HSET', run, 'owner', w.owner)
@@ -42,6 +42,12 @@ local function put_row(w, run, before)
       if before then redis.call('ZREM', p .. list .. before, id) end
       redis.call('ZADD', p .. list .. w.status, 0, id)
     end
+  end
+  local times = { 'at:' .. w.agent .. ':' }
+  if w.owner then times[2] = 'at-of:' .. w.owner .. ':' .. w.agent .. ':' end
+  for _, list in ipairs(times) do
+    if before and before ~= w.status then redis.call('ZREM', p .. list .. before, id) end
+    redis.call('ZADD', p .. list .. w.status, w.status_at, id)
   end
   if w.ended then redis.call('ZADD', p .. 'ended', w.ended, id) end
   if w.ended or w.input then
@@ -101,11 +107,13 @@ local function apply(w, body)
     if age and tonumber(age) >= w.key.fresh then return 'k' end
   end
   if w.when and is_busy(w) then return 's' end
-  local stored = redis.call('HMGET', run, 'epoch', 'last', 'status')
+  local stored = redis.call('HMGET', run, 'epoch', 'last', 'status', 'targets')
   if w.input then
     if stored[1] then return 'f' end
   elseif stored[1] ~= w.from or stored[2] ~= w.expect or final[stored[3]] then
     return 'f'
+  elseif w.row and body ~= '' and (stored[4] or nil) ~= w.targets then
+    return 'c'
   end
   if w.deliveries and has_known_delivery(w) then return 'd' end
   if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end

@@ -5,6 +5,8 @@ import {
   type DeliveryResult,
   type NewDelivery,
   newDelivery,
+  type PendingDeliveries,
+  type UrlFailures,
 } from '../../core/outbox.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { DeliveryState } from '../../schema/webhook.ts';
@@ -50,7 +52,9 @@ export class RedisDeliveries {
     const next = result.state === 'pending' ? result.next_at : '';
     const claim = [delivery_id, claimed_until ?? ''] as const;
     const end = [state, status === null ? '' : String(status), error ?? ''] as const;
-    const taken = await this.#redis.rivuletFinishDelivery(this.#prefix, ...claim, ...end, next, timestamp(next));
+    const attempted = result.attempted_at ?? '';
+    const times = [next, timestamp(next), attempted, timestamp(attempted)] as const;
+    const taken = await this.#redis.rivuletFinishDelivery(this.#prefix, ...claim, ...end, ...times);
     return taken === 1;
   }
 
@@ -71,6 +75,19 @@ export class RedisDeliveries {
       next = `(${last}`;
     }
     return found;
+  }
+
+  async pending(limit: number): Promise<PendingDeliveries> {
+    const set = `${this.#prefix}deliveries:state:pending`;
+    const [count, [oldest = null]] = await Promise.all([this.#redis.zcard(set), this.#redis.zrange(set, '0', '0')]);
+    return { count: Math.min(count, limit), oldest };
+  }
+
+  async failures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    const text = await this.#redis.hget(`${this.#prefix}failing:${owner ?? ''}`, url);
+    if (text === null) return undefined;
+    const [attempts, since = '', last_at = ''] = text.split(' ');
+    return { attempts: Number(attempts), since, last_at };
   }
 
   async replay(delivery_id: string, now: string): Promise<boolean> {
@@ -95,6 +112,7 @@ function parseDelivery(values: DeliveryValues): Delivery {
     run_id: text('run_id') ?? '',
     owner: text('owner'),
     url: text('url') ?? '',
+    target: text('target'),
     type: text('type') ?? '',
     body: text('body') ?? '',
     created_at: text('created_at') ?? '',

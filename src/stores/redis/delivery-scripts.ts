@@ -34,8 +34,16 @@ local function leave_line(id, line)
 end
 `;
 
-/** Functions that delete deliveries; they need those above. */
-export const dropDeliveries = `
+/** A function for the failures of URLs. It needs the prefix `p`. */
+const forgetFailures = `
+local function forget_failures(owner, url)
+  redis.call('HDEL', p .. 'failing:' .. (owner or ''), url)
+  redis.call('ZREM', p .. 'failing', (owner or '') .. ' ' .. url)
+end
+`;
+
+/** Functions that delete deliveries and failures of URLs; they need those above. */
+export const dropDeliveries = `${forgetFailures}
 local function drop_delivery(id)
   local one = redis.call('HMGET', p .. 'delivery:' .. id, 'run_id', 'owner', 'url', 'state')
   local run, owner, url, state = one[1], one[2], one[3], one[4]
@@ -94,16 +102,25 @@ return found
 
 /**
  * ARGV: a delivery; until when it was claimed; its new state; the status and the error of the attempt, each empty for
- * none; when it is due again, as text and in milliseconds. Returns 0 where the claim is over.
+ * none; when it is due again, as text and in milliseconds; when the attempt ended, the same, empty without one. Returns
+ * 0 where the claim is over.
  */
 export const finishDelivery = `
 local p = KEYS[1]
-${deliveryLines}
+${deliveryLines}${forgetFailures}
+local function add_failure(owner, url, at, score)
+  local all = p .. 'failing:' .. (owner or '')
+  local attempts, since, last = string.match(redis.call('HGET', all, url) or '', '^(%S+) (%S+) (%S+)$')
+  if last and last > at then at = last end
+  redis.call('HSET', all, url, table.concat({ (attempts or 0) + 1, since or at, at }, ' '))
+  redis.call('ZADD', p .. 'failing', 'GT', score, (owner or '') .. ' ' .. url)
+end
+
 local id, state = ARGV[1], ARGV[3]
 local key = p .. 'delivery:' .. id
 local one = redis.call('HMGET', key, 'claimed_until', 'run_id', 'owner', 'url', 'due')
 if one[1] ~= ARGV[2] then return 0 end
-redis.call('HINCRBY', key, 'attempt', 1)
+if ARGV[8] ~= '' then redis.call('HINCRBY', key, 'attempt', 1) end
 redis.call('HDEL', key, 'claimed_until', 'last_status', 'last_error')
 if ARGV[4] ~= '' then redis.call('HSET', key, 'last_status', ARGV[4]) end
 if ARGV[5] ~= '' then redis.call('HSET', key, 'last_error', ARGV[5]) end
@@ -115,13 +132,18 @@ else
   set_state(id, one[3], 'pending', state)
   redis.call('ZADD', p .. 'deliveries:ended', redis.call('HGET', key, 'age'), id)
 end
+if state == 'delivered' then
+  forget_failures(one[3], one[4])
+elseif ARGV[8] ~= '' then
+  add_failure(one[3], one[4], ARGV[8], ARGV[9])
+end
 return 1
 `;
 
 /** ARGV: a delivery; when it is due, as text and in milliseconds. Returns 0 where it is pending or unknown. */
 export const replayDelivery = `
 local p = KEYS[1]
-${deliveryLines}
+${deliveryLines}${forgetFailures}
 local id = ARGV[1]
 local key = p .. 'delivery:' .. id
 local one = redis.call('HMGET', key, 'state', 'run_id', 'owner', 'url')
@@ -130,6 +152,7 @@ redis.call('HSET', key, 'attempt', 0, 'next_at', ARGV[2], 'due', ARGV[3])
 redis.call('ZREM', p .. 'deliveries:ended', id)
 set_state(id, one[3], one[1], 'pending')
 queue(id, line_of(one[2], one[4]), ARGV[3])
+forget_failures(one[3], one[4])
 return 1
 `;
 

@@ -14,7 +14,8 @@ const ownerOfScope = (scope: string): string | undefined => /^([^ :]+:[^ ]*) /.e
  * strings, because Redis returns strings.
  */
 export function encodeWrite(write: Write): object {
-  const { row, expect, key, ended } = write;
+  const { row: whole, expect, key, ended } = write;
+  const { targets, ...row } = whole;
   const { run_id, agent_name, session_id, status, owner } = row;
   return {
     run_id,
@@ -25,6 +26,8 @@ export function encodeWrite(write: Write): object {
       row: JSON.stringify(row),
       epoch: String(row.epoch),
       status,
+      status_at: score(row.status_at),
+      targets: targets ?? undefined,
       ended: score(row.finished_at),
       due: score(row.due),
       input: expect === 0 && write.input !== undefined ? JSON.stringify(write.input) : undefined,
@@ -41,7 +44,7 @@ export function encodeWrite(write: Write): object {
       run: resource.run_id ?? undefined,
       text: JSON.stringify(resource),
     })),
-    deliveries: write.deliveries?.map((one) => encodeDelivery(one, row)),
+    deliveries: write.deliveries?.map((one) => encodeDelivery(one, whole)),
     ...(key !== undefined && {
       key: {
         name: keyField(key),
@@ -60,6 +63,9 @@ export function encodeWrite(write: Write): object {
     }),
   };
 }
+
+/** Stands for `TargetsChanged`; the targets are read apart. */
+export const targetsChanged = 'c';
 
 /** The outcomes behind the letters that the commit script returns. */
 export const outcomeOfLetter: Readonly<Record<string, Outcome>> = {

@@ -4,13 +4,15 @@ import type { Redis } from 'ioredis';
 // where one script may use them.
 //
 //   version            string  version of this layout
-//   run:ID             hash    row (JSON), last, epoch, status, agent, session, owner, input (JSON)
+//   run:ID             hash    row (JSON, without its targets), last, epoch, status, agent, session, owner, input (JSON), targets
 //   log:ID             stream  an entry is a batch: its id is the number of its last event, its field `b` has the lines
 //   journal:ID         list    lines, as written
 //   made:ID            set     resources that are deleted with the run
 //   runs, agent:NAME, status:STATUS, agent-status:NAME:STATUS, of:SESSION, unfinished, unfinished:SESSION,
 //   owner:OWNER, owner-status:OWNER:STATUS
 //                      zset    ids of runs, all with the score 0: ordered by id, which is by time
+//   at:AGENT:STATUS, at-of:OWNER:AGENT:STATUS
+//                      zset    ids of runs, by the time of their status in milliseconds
 //   due, ended         zset    ids of runs, by that time in milliseconds
 //   session:ID         hash    state, urls (number of URLs ever added)
 //   history:ID         zset    URLs, in the order in which they were added
@@ -30,6 +32,8 @@ import type { Redis } from 'ioredis';
 //   deliveries:due     zset    the first delivery of each line, by the time at which it can be claimed
 //   deliveries:ended   zset    deliveries that are not pending, by age
 //   line:RUN:SHA1      list    the pending deliveries of a run to one URL, in order
+//   failing:OWNER      hash    the failures of each URL: attempts, since, last_at; the owner is empty for none
+//   failing            zset    owners and URLs of these, by last_at
 //   figures:AGENT      hash    completed, failed, tokens, seconds
 //   figures-of:OWNER   hash    the same for each agent, as completed:AGENT and so on
 //   commit:WRITER      string  number of the last commit of an open store, and a letter for each write; expires after a day
@@ -37,8 +41,8 @@ import type { Redis } from 'ioredis';
 // Applied writes are published on the channel `moved`, a line for each: epoch, last, 1 where the run is final, 2 where
 // more than `last` may have changed, or else 0, run_id.
 
-/** Version of the layout above. Version 1 was never released. */
-export const layout = 2;
+/** Version of the layout above. Versions 1 and 2 were never released. */
+export const layout = 3;
 
 /**
  * Checks the version of the stored data, and writes it where there is none.

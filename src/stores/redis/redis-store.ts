@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
-import { isFinal } from '../../core/run-state.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
+import type { RunInput } from '../../core/request.ts';
 import type {
   AgentFigures,
   Batch,
@@ -14,17 +14,21 @@ import type {
   RunNotification,
   RunRow,
   SessionRow,
+  StatusFilter,
+  StatusPosition,
   Store,
+  TargetsChanged,
   Write,
 } from '../../core/store.ts';
 import { backoff, within } from '../../core/timing.ts';
-import type { Message } from '../../schema/message.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
+import { matchesStatus, newestStatuses } from '../status-times.ts';
 import { RedisDeliveries } from './deliveries.ts';
-import { encodeWrite, keyField, outcomeOfLetter } from './encode-write.ts';
+import { encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
 import { checkLayout, durabilityWarnings } from './layout.ts';
+import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
 import { defineScripts } from './scripts.ts';
 import { subscribe } from './subscription.ts';
@@ -122,11 +126,11 @@ export class RedisStore implements Store {
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    const [row, last] = await this.#redis.hmget(this.#key('run', run_id), 'row', 'last');
-    return row == null || last == null ? undefined : parseRows([[row, last]])[0];
+    const [row, last, targets = null] = await this.#redis.hmget(this.#key('run', run_id), 'row', 'last', 'targets');
+    return row == null || last == null ? undefined : parseRows([[row, last, targets]])[0];
   }
 
-  async input(run_id: string): Promise<Message[] | undefined> {
+  async input(run_id: string): Promise<RunInput | undefined> {
     const input = await this.#redis.hget(this.#key('run', run_id), 'input');
     return input === null ? undefined : JSON.parse(input);
   }
@@ -147,6 +151,28 @@ export class RedisStore implements Store {
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
     return this.#list('ZREVRANGEBYLEX', smallestSet(filter), before === undefined ? '+' : `(${before}`, limit, filter);
+  }
+
+  async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
+    if (filter.session_id !== undefined) return newestStatuses(await this.#ofSession(filter), after, limit);
+    const until = after === undefined ? '+inf' : String(timestamp(after.status_at));
+    const range = [until, after?.run_id ?? '', String(timestamp(filter.since)), limit] as const;
+    const found = await Promise.all(
+      statusSets(filter).map((set) => this.#redis.rivuletListByStatusTime(this.#prefix, set, ...range)),
+    );
+    return newestStatuses(parseRows(found.flat()), after, limit);
+  }
+
+  async countRuns(filter: StatusFilter): Promise<number> {
+    if (filter.session_id !== undefined) return (await this.#ofSession(filter)).length;
+    const since = timestamp(filter.since);
+    const counts = statusSets(filter).map((set) => this.#redis.zcount(`${this.#prefix}${set}`, since, '+inf'));
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  }
+
+  async #ofSession(filter: StatusFilter): Promise<RunRow[]> {
+    const found = await this.#list('ZRANGEBYLEX', `of:${filter.session_id}`, '-', Number.MAX_SAFE_INTEGER);
+    return found.filter((row) => matchesStatus(row, filter));
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
@@ -181,6 +207,10 @@ export class RedisStore implements Store {
   async key(scope: string, key: string): Promise<Key | undefined> {
     const text = await this.#redis.hget(`${this.#prefix}keys`, keyField({ scope, key }));
     return text === null ? undefined : JSON.parse(text);
+  }
+
+  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
+    return (await this.#redis.rivuletSetTargets(this.#prefix, run_id, before ?? '', targets ?? '')) === 1;
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -238,6 +268,14 @@ export class RedisStore implements Store {
     return this.#deliveries.list(filter, before, limit);
   }
 
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    return this.#deliveries.pending(limit);
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    return this.#deliveries.failures(owner, url);
+  }
+
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
     return this.#deliveries.replay(delivery_id, now);
   }
@@ -282,7 +320,15 @@ export class RedisStore implements Store {
     // Events are passed beside the JSON: to escape and parse them again would take half of the time of a commit.
     const bodies = writes.map(({ lines }) => lines.join('\n'));
     const answer = await this.#redis.rivuletCommit(this.#prefix, this.#writer, number, encoded, ...bodies);
-    return Array.from(answer, (letter) => outcomeOfLetter[letter] ?? 'fenced');
+    const outcomes = Array.from(answer, (letter, index) =>
+      letter === targetsChanged ? this.#targetsOf(writes[index]) : (outcomeOfLetter[letter] ?? 'fenced'),
+    );
+    return Promise.all(outcomes);
+  }
+
+  /** Read after the commit: they may be newer than those that refused the write. */
+  async #targetsOf(write: Write | undefined): Promise<TargetsChanged> {
+    return { targets: await this.#redis.hget(this.#key('run', write?.row.run_id ?? ''), 'targets') };
   }
 
   /** Reads a sorted set of runs from an id on, until `limit` runs match the filter. */
@@ -325,27 +371,4 @@ export class RedisStore implements Store {
   #key(kind: string, id: string): string {
     return `${this.#prefix}${kind}:${id}`;
   }
-}
-
-/** The smallest sorted set with all runs that match a filter. */
-function smallestSet({ agent_name, session_id, owner, status }: RunFilter): string {
-  if (session_id !== undefined) {
-    return status === undefined || isFinal(status) ? `of:${session_id}` : `unfinished:${session_id}`;
-  }
-  if (owner !== undefined) return status === undefined ? `owner:${owner}` : `owner-status:${owner}:${status}`;
-  if (agent_name !== undefined) {
-    return status === undefined ? `agent:${agent_name}` : `agent-status:${agent_name}:${status}`;
-  }
-  return status === undefined ? 'runs' : `status:${status}`;
-}
-
-/** Parses rows. Damaged ones are left out, because an error would hide all others. */
-function parseRows(found: readonly (readonly [row: string, last: string])[]): RunRow[] {
-  return found.flatMap(([row, last]) => {
-    try {
-      return { ...JSON.parse(row), last: Number(last) };
-    } catch {
-      return [];
-    }
-  });
 }

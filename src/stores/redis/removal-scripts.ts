@@ -14,7 +14,11 @@ local function drop_run(id)
   local lists = { 'runs', 'unfinished', 'due', 'ended' }
   if agent then table.insert(lists, 'agent:' .. agent) end
   if status then table.insert(lists, 'status:' .. status) end
-  if agent and status then table.insert(lists, 'agent-status:' .. agent .. ':' .. status) end
+  if agent and status then
+    table.insert(lists, 'agent-status:' .. agent .. ':' .. status)
+    table.insert(lists, 'at:' .. agent .. ':' .. status)
+    if owner then table.insert(lists, 'at-of:' .. owner .. ':' .. agent .. ':' .. status) end
+  end
   if owner then table.insert(lists, 'owner:' .. owner) end
   if owner and status then table.insert(lists, 'owner-status:' .. owner .. ':' .. status) end
   if session then
@@ -108,12 +112,14 @@ local keys = redis.call('SRANDMEMBER', p .. 'keys-of:' .. ARGV[1], ARGV[2])
 for _, name in ipairs(keys) do drop_key(name) end
 local deliveries = redis.call('ZRANGE', p .. 'deliveries:owner:' .. ARGV[1], 0, ARGV[2] - 1)
 for _, id in ipairs(deliveries) do drop_delivery(id) end
-return #keys + #deliveries
+local urls = redis.call('HRANDFIELD', p .. 'failing:' .. ARGV[1], ARGV[2])
+for _, url in ipairs(urls) do forget_failures(ARGV[1], url) end
+return #keys + #deliveries + #urls
 `;
 
 /**
  * ARGV: the times in milliseconds before which runs, keys and sessions are old; the largest number of runs and keys to
- * delete, and of sessions to examine; the time before which deliveries are old. Returns the number of items found.
+ * delete, and of sessions to examine; the time before which deliveries and failures of URLs are old. Returns the number of items found.
  */
 export const sweep = `${dropSession}${dropKey}
 local function older(list, time, most)
@@ -137,5 +143,10 @@ for _, session in ipairs(sessions) do
 end
 local deliveries = older('deliveries:ended', ARGV[6], ARGV[4])
 for _, id in ipairs(deliveries) do drop_delivery(id) end
-return found + #runs + #keys + #sessions + #deliveries
+local failing = older('failing', ARGV[6], ARGV[4])
+for _, name in ipairs(failing) do
+  local owner, url = string.match(name, '^(%S*) (.*)$')
+  forget_failures(owner, url)
+end
+return found + #runs + #keys + #sessions + #deliveries + #failing
 `;

@@ -28,21 +28,55 @@ end
 /**
  * Reads rows of runs through a sorted set. ARGV: the command that reads the set, the set, from and to where; the
  * largest number of rows to return and of runs to examine; then an agent, a session, an owner and a status to
- * filter by, each empty for any. Returns the id at which it stopped, empty at the end of the set, and the row and `last` of each run.
+ * filter by, each empty for any. Returns the id at which it stopped, empty at the end of the set, and the row, `last` and the targets of each run.
  */
 const listRuns = `
 local p, found = KEYS[1], {}
 local wanted, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 local ids = redis.call(ARGV[1], p .. ARGV[2], ARGV[3], ARGV[4], 'LIMIT', 0, most)
 for n, id in ipairs(ids) do
-  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'owner', 'status')
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'owner', 'status', 'targets')
   local fits = run[1] and run[2]
   for i = 1, 4 do fits = fits and (ARGV[6 + i] == '' or ARGV[6 + i] == run[2 + i]) end
-  if fits then found[#found + 1] = { run[1], run[2] } end
+  if fits then found[#found + 1] = { run[1], run[2], run[7] } end
   if #found == wanted then return { id, found } end
 end
 return { #ids == most and ids[most] or '', found }
 `;
+
+/**
+ * Reads rows of runs by the time of their status, newest first. ARGV: the set; the largest time, and the id before which
+ * runs of that time are read, empty for all; the smallest time; the largest number of rows. Runs of the same millisecond
+ * as a position are read in vain.
+ */
+const listByStatusTime = `
+local p, found, at = KEYS[1], {}, 0
+local wanted = tonumber(ARGV[5])
+while true do
+  local ids = redis.call('ZREVRANGEBYSCORE', p .. ARGV[1], ARGV[2], ARGV[4], 'WITHSCORES', 'LIMIT', at, wanted)
+  for n = 1, #ids, 2 do
+    if ids[n + 1] ~= ARGV[2] or ARGV[3] == '' or ids[n] < ARGV[3] then
+      local run = redis.call('HMGET', p .. 'run:' .. ids[n], 'row', 'last', 'targets')
+      if run[1] and run[2] then found[#found + 1] = run end
+      if #found == wanted then return found end
+    end
+  end
+  if #ids < 2 * wanted then return found end
+  at = at + wanted
+end
+`;
+
+/** ARGV: a run, its targets before and after, each empty for none. Returns 0 where it has others. */
+const setTargets = `
+local run = KEYS[1] .. 'run:' .. ARGV[1]
+local stored = redis.call('HMGET', run, 'row', 'targets')
+if not stored[1] or (stored[2] or '') ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then redis.call('HDEL', run, 'targets') else redis.call('HSET', run, 'targets', ARGV[3]) end
+return 1
+`;
+
+/** What Redis returns of a run: its row, `last` and its targets. */
+export type RunValues = readonly [row: string, last: string, targets: string | null];
 
 type Range = 'ZRANGEBYLEX' | 'ZREVRANGEBYLEX' | 'ZRANGEBYSCORE';
 
@@ -64,7 +98,7 @@ declare module 'ioredis' {
       limit: number,
       bytes: number,
     ): Result<[string, string][], Context>;
-    /** The id at which it stopped, empty at the end; rows and `last` of the runs in a part of a sorted set. */
+    /** The id at which it stopped, empty at the end; the runs in a part of a sorted set. */
     rivuletList(
       prefix: string,
       range: Range,
@@ -77,7 +111,17 @@ declare module 'ioredis' {
       session_id: string,
       owner: string,
       status: string,
-    ): Result<[string, [string, string][]], Context>;
+    ): Result<[string, RunValues[]], Context>;
+    rivuletListByStatusTime(
+      prefix: string,
+      set: string,
+      until: string,
+      before: string,
+      since: string,
+      limit: number,
+    ): Result<RunValues[], Context>;
+    /** Returns 0 where the run has other targets. */
+    rivuletSetTargets(prefix: string, run_id: string, before: string, targets: string): Result<number, Context>;
     /** Returns 0 where the run is not final. */
     rivuletRemove(prefix: string, run_id: string): Result<number, Context>;
     /** Returns 0 where one of its runs is not final. */
@@ -111,6 +155,8 @@ declare module 'ioredis' {
       error: string,
       nextText: string,
       next: number,
+      attemptedText: string,
+      attempted: number,
     ): Result<number, Context>;
     /** Returns 0 where the delivery is pending or unknown. */
     rivuletReplayDelivery(prefix: string, delivery_id: string, nowText: string, now: number): Result<number, Context>;
@@ -132,6 +178,8 @@ export function defineScripts(redis: Redis): void {
     rivuletCommit: commitScript,
     rivuletPage: readPage,
     rivuletList: listRuns,
+    rivuletListByStatusTime: listByStatusTime,
+    rivuletSetTargets: setTargets,
     rivuletRemove: removeRun,
     rivuletRemoveSession: removeSession,
     rivuletRemoveOwner: removeOwner,

@@ -87,7 +87,7 @@ export class CommitLog {
   flush(): void {
     if (this.#body !== '') {
       this.#position += 1;
-      this.#sql.insertCommit.run(this.#position, this.#body);
+      this.#sql.insertCommit(this.#position, this.#body);
       this.#body = '';
     }
     for (const run of this.#pending.values()) {
@@ -98,14 +98,14 @@ export class CommitLog {
     const [first] = this.#pending.values();
     const since = first?.since ?? this.#position + 1;
     if (since - this.#oldest < trimBatch) return;
-    this.#sql.trimCommits.run(since);
+    this.#sql.trimCommits(since);
     this.#oldest = since;
   }
 
   /** Moves all events to rows of their own. */
   empty(): void {
     for (const run of this.#pending.values()) this.#moveToRow(run);
-    this.#sql.trimCommits.run(Number.MAX_SAFE_INTEGER);
+    this.#sql.trimCommits(Number.MAX_SAFE_INTEGER);
     this.#position = 0;
     this.#oldest = 1;
   }
@@ -209,9 +209,9 @@ export class CommitLog {
   #moveToRow(run: ActiveRun): void {
     const { run_id, lastStored, last, texts, journal } = run;
     this.#pending.delete(run_id);
-    this.#sql.insertEvents.run(run_id, lastStored + 1, last, texts.join('\n'));
-    if (journal.length > 0) this.#sql.insertJournal.run(run_id, journal.join('\n'));
-    this.#sql.setLast.run(last, run_id);
+    this.#sql.insertEvents(run_id, lastStored + 1, last, texts.join('\n'));
+    if (journal.length > 0) this.#sql.insertJournal(run_id, journal.join('\n'));
+    this.#sql.setLast(last, run_id);
     this.#chars -= run.chars;
     run.lastStored = last;
     run.texts = [];

@@ -4,6 +4,8 @@ import {
   type DeliveryResult,
   type NewDelivery,
   newDelivery,
+  type PendingDeliveries,
+  type UrlFailures,
 } from '../../core/outbox.ts';
 import type { RunRow } from '../../core/store.ts';
 import { deliveryColumnList, deliveryColumns } from '../delivery-columns.ts';
@@ -20,6 +22,7 @@ export const deliveriesSchema = `
     run_id TEXT NOT NULL,
     owner TEXT,
     url TEXT NOT NULL,
+    target TEXT,
     type TEXT NOT NULL,
     body TEXT NOT NULL,
     created_at TEXT NOT NULL,
@@ -41,6 +44,16 @@ export const deliveriesSchema = `
     WHERE owner IS NOT NULL AND ${rare};
   CREATE INDEX deliveries_by_state ON deliveries (state, delivery_id) WHERE ${rare};
   CREATE INDEX deliveries_ended ON deliveries (created_at) WHERE due IS NULL;
+  -- The failures of URLs since their last success. The owner is empty for deliveries without one.
+  CREATE TABLE url_failures (
+    owner TEXT NOT NULL,
+    url TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    since TEXT NOT NULL,
+    last_at TEXT NOT NULL,
+    PRIMARY KEY (owner, url)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX url_failures_by_age ON url_failures (last_at);
 `;
 
 function prepare(db: Database) {
@@ -62,16 +75,30 @@ function prepare(db: Database) {
       'UPDATE deliveries SET claimed_until = ?, due = ? WHERE delivery_id = ?',
     ),
     finish: db.prepare<Value[]>(
-      `UPDATE deliveries SET state = ?, attempt = attempt + 1, next_at = coalesce(?, next_at), claimed_until = NULL,
+      `UPDATE deliveries SET state = ?, attempt = attempt + ?, next_at = coalesce(?, next_at), claimed_until = NULL,
        last_status = ?, last_error = ?, due = ? WHERE delivery_id = ? AND claimed_until = ?`,
     ),
     delayLine: db.prepare<[due: string, run_id: string, url: string, before: string]>(
       `UPDATE deliveries INDEXED BY deliveries_in_line SET due = ?
        WHERE due IS NOT NULL AND run_id = ? AND url = ? AND due < ?`,
     ),
+    failures: db.prepare<[owner: string, url: string], UrlFailures>(
+      'SELECT attempts, since, last_at FROM url_failures WHERE owner = ? AND url = ?',
+    ),
+    addFailure: db.prepare<[owner: string, url: string, since: string, last_at: string]>(
+      `INSERT INTO url_failures (owner, url, attempts, since, last_at) VALUES (?, ?, 1, ?, ?)
+       ON CONFLICT (owner, url) DO UPDATE SET attempts = attempts + 1, last_at = max(last_at, excluded.last_at)`,
+    ),
+    forgetFailures: db.prepare<[owner: string, url: string]>('DELETE FROM url_failures WHERE owner = ? AND url = ?'),
     replay: db.prepare<[next_at: string, due: string, delivery_id: string]>(
       `UPDATE deliveries SET state = 'pending', attempt = 0, next_at = ?, due = ?,
        position = (SELECT max(position) + 1 FROM deliveries) WHERE delivery_id = ? AND due IS NULL`,
+    ),
+    pending: db.prepare<[limit: number], PendingDeliveries>(
+      `SELECT count(*) AS count, min(delivery_id) AS oldest FROM (
+         SELECT delivery_id FROM deliveries INDEXED BY deliveries_by_state WHERE state = 'pending' AND ${rare}
+         ORDER BY delivery_id LIMIT ?
+       )`,
     ),
     one: db.prepare<[string], Delivery>(`SELECT ${deliveryColumnList} FROM deliveries WHERE delivery_id = ?`),
   };
@@ -104,12 +131,15 @@ export class FileDeliveries {
     return found.map((row) => ({ ...row, claimed_until: until }));
   }
 
-  finish({ delivery_id, run_id, url, claimed_until }: Delivery, result: DeliveryResult): boolean {
-    const { state, status, error } = result;
+  finish({ delivery_id, run_id, owner, url, claimed_until }: Delivery, result: DeliveryResult): boolean {
+    const { state, status, error, attempted_at: at } = result;
     const next_at = result.state === 'pending' ? result.next_at : null;
     const text = error === null ? null : replaceNul(error);
-    const { changes } = this.#sql.finish.run(state, next_at, status, text, next_at, delivery_id, claimed_until);
-    if (changes === 0) return false;
+    const claim = [delivery_id, claimed_until] as const;
+    if (this.#sql.finish.run(state, at === null ? 0 : 1, next_at, status, text, next_at, ...claim).changes === 0)
+      return false;
+    if (state === 'delivered') this.#sql.forgetFailures.run(owner ?? '', url);
+    else if (at !== null) this.#sql.addFailure.run(owner ?? '', url, at, at);
     if (next_at !== null) this.#sql.delayLine.run(next_at, run_id, url, next_at);
     return true;
   }
@@ -129,8 +159,19 @@ export class FileDeliveries {
     return statement.all(...names.map((name) => filter[name] ?? null), before, limit);
   }
 
+  pending(limit: number): PendingDeliveries {
+    return this.#sql.pending.get(limit) ?? { count: 0, oldest: null };
+  }
+
+  failures(owner: string | null, url: string): UrlFailures | undefined {
+    return this.#sql.failures.get(owner ?? '', url);
+  }
+
   replay(delivery_id: string, now: string): boolean {
-    return this.#sql.replay.run(now, now, delivery_id).changes > 0;
+    if (this.#sql.replay.run(now, now, delivery_id).changes === 0) return false;
+    const one = this.#sql.one.get(delivery_id);
+    if (one !== undefined) this.#sql.forgetFailures.run(one.owner ?? '', one.url);
+    return true;
   }
 }
 

@@ -4,8 +4,8 @@ import type { Database } from './driver.ts';
 /** A condition that few runs meet. Queries have to repeat it to use the partial indexes. */
 export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
 
-/** Version of the files that this Rivulet writes. Versions 1 to 4 were never released. */
-export const fileVersion = 5;
+/** Version of the files that this Rivulet writes. Versions 1 to 6 were never released. */
+export const fileVersion = 7;
 
 /** Each index adds to the cost of a run, so most indexes are partial and contain few runs. */
 const schema = `
@@ -15,10 +15,11 @@ const schema = `
     session_id TEXT NOT NULL,
     owner TEXT,
     principal TEXT,
-    webhook TEXT,
+    targets TEXT,
     trace TEXT,
     epoch INTEGER NOT NULL,
     status TEXT NOT NULL,
+    status_at TEXT NOT NULL,
     title TEXT NOT NULL,
     created_at TEXT NOT NULL,
     finished_at TEXT,
@@ -42,9 +43,14 @@ const schema = `
   CREATE INDEX runs_of_owner ON runs (owner) WHERE owner IS NOT NULL;
   CREATE INDEX runs_of_owner_by_status ON runs (owner, status) WHERE owner IS NOT NULL AND ${rare};
   CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
+  CREATE INDEX runs_unfinished_of_owner ON runs (owner) WHERE owner IS NOT NULL AND finished_at IS NULL;
   -- A covering index: a count does not read the runs.
   CREATE INDEX runs_unfinished_of_session ON runs (session, run_id, finished_at) WHERE finished_at IS NULL;
   CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
+  -- Covering indexes of counts, by the time of the status.
+  CREATE INDEX runs_by_status_time ON runs (agent_name, status, status_at, run_id, session);
+  CREATE INDEX runs_of_owner_by_status_time ON runs (owner, agent_name, status, status_at, run_id, session)
+    WHERE owner IS NOT NULL;
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
   -- Tables with long rows have rowids, in the order of insertion. WITHOUT ROWID, a row of 1 KB would take a page of its
   -- own, and one between others would split their page.

@@ -39,9 +39,9 @@ export class FileSessions {
   /** Called after the run was inserted, so that a refused one leaves no session behind. */
   use({ session, idle }: NumberedSession, { session_id, owner, created_at }: RunRow): void {
     if (idle === undefined) {
-      this.#sql.insertSession.run(session, session_id, owner, created_at);
+      this.#sql.insertSession(session, session_id, owner, created_at);
       this.#newest = session;
-    } else if (idle === 1) this.#sql.useSession.run(session);
+    } else if (idle === 1) this.#sql.useSession(session);
   }
 
   /**
@@ -69,7 +69,7 @@ export class FileSessions {
   #insert({ resource_id, session_id, run_id, content_type, body }: Resource, session: number, listed: number): void {
     this.#position += 1;
     const { insertResource } = this.#sql;
-    insertResource.run(this.#position, resource_id, session_id, run_id, content_type, body, session, listed);
+    insertResource(this.#position, resource_id, session_id, run_id, content_type, body, session, listed);
   }
 
   /** A URL that a client named, which may be that of a message. */
@@ -78,14 +78,14 @@ export class FileSessions {
     if (id !== undefined && this.#sql.listedMessage.get(id, session) !== undefined) return;
     if (this.#sql.listedUrl.get(session, url) !== undefined) return;
     this.#position += 1;
-    this.#sql.insertUrl.run(this.#position, session, url);
+    this.#sql.insertUrl(this.#position, session, url);
   }
 
   /** Deletes the previous state, but no resource of another session and no message, which a client may have named. */
   #setState(session: number, session_id: string, state: string): void {
     const before = this.#sql.state.get(session)?.state ?? null;
     if (before === state) return;
-    this.#sql.setState.run(state, session);
+    this.#sql.setState(state, session);
     if (before?.startsWith(resourcePrefix))
       this.#sql.deleteState.run(before.slice(resourcePrefix.length), session, session_id);
   }

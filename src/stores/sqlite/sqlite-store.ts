@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
+import type { RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
@@ -13,10 +14,11 @@ import type {
   RunFilter,
   RunRow,
   SessionRow,
+  StatusFilter,
+  StatusPosition,
   Store,
   Write,
 } from '../../core/store.ts';
-import type { Message } from '../../schema/message.ts';
 import { everyone, figuresOfCommit } from '../figures.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import { CommitLog, type PendingEvents } from './commit-log.ts';
@@ -26,6 +28,7 @@ import { charsOf, packLines, unpackLines } from './packed-lines.ts';
 import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';
+import { StatusLists } from './status-lists.ts';
 import { removeOwned, removeRun, sweepFor } from './sweep.ts';
 
 /** SQLite's page cache: 16 MB (negative values are KiB). The default of 2 MB would evict pages during a burst. */
@@ -48,6 +51,7 @@ export class SqliteStore implements Store {
   readonly #path: string;
   readonly #db: Database;
   readonly #sql: Statements;
+  readonly #statusLists: StatusLists;
   readonly #unlock: () => void;
   readonly #log: CommitLog;
   readonly #sessions: FileSessions;
@@ -74,7 +78,8 @@ export class SqliteStore implements Store {
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
       this.#sql = prepare(db);
-      this.#sql.setOwner.run(this.#token);
+      this.#statusLists = new StatusLists(db);
+      this.#sql.setOwner(this.#token);
       db.exec('COMMIT');
       db.exec(`PRAGMA busy_timeout = ${lockTime}`);
       this.#db = db;
@@ -103,7 +108,7 @@ export class SqliteStore implements Store {
           at = writes.length;
           this.#log.flush();
           for (const { owner, agent_name, completed, failed, tokens, seconds } of figuresOfCommit(writes, outcomes)) {
-            this.#sql.addFigures.run(owner, agent_name, completed, failed, tokens, seconds);
+            this.#sql.addFigures(owner, agent_name, completed, failed, tokens, seconds);
           }
           return outcomes;
         });
@@ -121,7 +126,7 @@ export class SqliteStore implements Store {
     return row && this.#log.current(row);
   }
 
-  async input(run_id: string): Promise<Message[] | undefined> {
+  async input(run_id: string): Promise<RunInput | undefined> {
     const row = this.#sql.input.get(run_id);
     return row === undefined ? undefined : JSON.parse(row.input);
   }
@@ -153,6 +158,14 @@ export class SqliteStore implements Store {
     return this.#current(this.#sql.runs(filter, before ?? '~', limit));
   }
 
+  async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
+    return this.#current(this.#statusLists.page(filter, after, limit));
+  }
+
+  async countRuns(filter: StatusFilter): Promise<number> {
+    return this.#statusLists.count(filter);
+  }
+
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
     return this.#current(
       session_id === undefined
@@ -174,11 +187,15 @@ export class SqliteStore implements Store {
   }
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
-    return this.#sql.openRuns.all(owner ?? null, owner ?? null);
+    return owner === undefined ? this.#sql.openRuns.all() : this.#sql.openRunsOf.all(owner);
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
     return this.#sql.key.get(scope, key);
+  }
+
+  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
+    return this.#transaction(() => this.#sql.setTargets.run(targets, run_id, before).changes > 0);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -213,6 +230,14 @@ export class SqliteStore implements Store {
 
   async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
     return this.#deliveries.list(filter, before ?? '~', limit);
+  }
+
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    return this.#deliveries.pending(limit);
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    return this.#deliveries.failures(owner, url);
   }
 
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
@@ -264,7 +289,7 @@ export class SqliteStore implements Store {
       this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } finally {
       // Also after an error of the disk: the next process finds all commits in the log, and the file unlocked.
-      if (this.#db.isTransaction) this.#sql.rollback.run();
+      if (this.#db.isTransaction) this.#sql.rollback();
       this.#db.close();
       this.#unlock();
     }
@@ -273,20 +298,20 @@ export class SqliteStore implements Store {
   /** Runs `work` in a transaction. */
   #transaction<T>(work: () => T): T {
     this.#recover();
-    if (this.#db.isTransaction) this.#sql.rollback.run();
-    this.#sql.begin.run();
+    if (this.#db.isTransaction) this.#sql.rollback();
+    this.#sql.begin();
     try {
       if (this.#sql.owner.get()?.token !== this.#token) {
         throw new Error(`${this.#path} was opened by another process, so this one may not write to it any more`);
       }
       this.#failed = true;
       const result = work();
-      this.#sql.commit.run();
+      this.#sql.commit();
       this.#failed = false;
       return result;
     } catch (error) {
       // Some errors have rolled back already. Where this fails, the next transaction rolls back first.
-      if (this.#db.isTransaction) this.#sql.rollback.run();
+      if (this.#db.isTransaction) this.#sql.rollback();
       throw error;
     }
   }
@@ -313,9 +338,13 @@ export class SqliteStore implements Store {
     // Whether a run is final is always in its table; the commit log has only events.
     if (when !== undefined && sql.otherUnfinished[when].get(row.session_id, row.run_id) !== undefined)
       return 'session_busy';
-    const session = expect === 0 && write.input !== undefined ? this.#insertRun(write) : this.#updateRun(write);
+    const isFirst = expect === 0 && write.input !== undefined;
+    const stored = isFirst || write.grown === true || write.lines.length === 0 ? row : sql.targets.get(row.run_id);
+    // A write that is fenced as well is repeated, and fenced then.
+    if (stored !== undefined && stored.targets !== row.targets) return { targets: stored.targets };
+    const session = isFirst ? this.#insertRun(write) : this.#updateRun(write);
     if (session === undefined) return 'fenced';
-    if (key !== undefined) sql.insertKey.run(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
+    if (key !== undefined) sql.insertKey(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
     if (write.resources || write.history || write.state !== undefined) this.#sessions.update(write, session);
     if (write.deliveries) this.#deliveries.add(write.deliveries, row);
     return 'taken';
@@ -356,8 +385,8 @@ export class SqliteStore implements Store {
     const last = expect + lines.length;
     const texts = [...(pending?.texts ?? []), ...(lines.length > 0 ? [packLines(lines)] : [])];
     const entries = [...(pending?.journal ?? []), ...journal];
-    if (last > after) this.#sql.insertEvents.run(run_id, after + 1, last, texts.join('\n'));
-    if (entries.length > 0) this.#sql.insertJournal.run(run_id, entries.join('\n'));
+    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, texts.join('\n'));
+    if (entries.length > 0) this.#sql.insertJournal(run_id, entries.join('\n'));
   }
 }
 

@@ -31,7 +31,8 @@ export function removeRun(sql: Statements, run_id: string, session: number, fini
 export function removeOwned(sql: Statements, owner: string): boolean {
   sql.clearFigures.run(owner);
   const keys = sql.clearKeysOf.run(owner, stepRows).changes;
-  return keys + sql.clearDeliveriesOf.run(owner, stepRows).changes > 0;
+  const deliveries = sql.clearDeliveriesOf.run(owner, stepRows).changes;
+  return keys + deliveries + sql.clearUrlFailuresOf.run(owner, stepRows).changes > 0;
 }
 
 /** One step. Returns whether there was anything to delete. */
@@ -51,7 +52,8 @@ function sweepStep(sql: Statements, { runs, keys, sessions, deliveries }: Retent
     return true;
   }
   const ended = deliveries === undefined ? 0 : sql.clearDeliveries.run(deliveries, stepRows).changes;
-  return ended + sql.clearKeys.run(keys, stepRows).changes > 0;
+  const failing = deliveries === undefined ? 0 : sql.clearUrlFailures.run(deliveries, stepRows).changes;
+  return ended + failing + sql.clearKeys.run(keys, stepRows).changes > 0;
 }
 
 function clearLog(sql: Statements, run_id: string): boolean {

@@ -1,0 +1,92 @@
+import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
+import type { RunStatus } from '../../schema/run.ts';
+import { compareStatusTimes, matchesStatus, newestStatuses, rangesOf } from '../status-times.ts';
+import { Groups } from './groups.ts';
+import type { RunRecord, SessionRecord } from './records.ts';
+
+/**
+ * The runs of each agent, and of each agent for each owner, by status and its time. They are kept from the first list on:
+ * to keep them costs a run ten microseconds, and few servers are asked for lists.
+ */
+export class StatusTimes {
+  readonly #runs: ReadonlyMap<string, RunRecord>;
+  #kept: Groups<RunRecord> | undefined;
+
+  constructor(runs: ReadonlyMap<string, RunRecord>) {
+    this.#runs = runs;
+  }
+
+  add(run: RunRecord): void {
+    if (this.#kept === undefined) return;
+    for (const name of namesOf(run.row)) this.#kept.add(name, run);
+  }
+
+  /** Called before the run's row changes. */
+  delete(run: RunRecord): void {
+    if (this.#kept === undefined) return;
+    for (const name of namesOf(run.row)) this.#kept.delete(name, run);
+  }
+
+  /** The first call costs time that grows with the number of runs. */
+  get #groups(): Groups<RunRecord> {
+    if (this.#kept !== undefined) return this.#kept;
+    const groups = new Groups<RunRecord>((a, b) => compareStatusTimes(a.row, b.row));
+    for (const run of this.#runs.values()) for (const name of namesOf(run.row)) groups.add(name, run);
+    this.#kept = groups;
+    return groups;
+  }
+
+  /** `session`: that of the filter, where it names one that there is. */
+  page(
+    filter: StatusFilter,
+    session: SessionRecord | undefined,
+    after: StatusPosition | undefined,
+    limit: number,
+  ): RunRow[] {
+    if (filter.session_id !== undefined) return newestStatuses(ofSession(session, filter), after, limit);
+    const found: RunRow[] = [];
+    for (const [agent, status] of rangesOf(filter)) {
+      let left = limit;
+      for (const row of this.#newest(nameOf(filter.owner, agent, status), filter, after)) {
+        found.push(row);
+        left -= 1;
+        if (left === 0) break;
+      }
+    }
+    return newestStatuses(found, after, limit);
+  }
+
+  /** `removed`: sessions whose runs are still to be deleted. */
+  count(filter: StatusFilter, session: SessionRecord | undefined, removed: readonly SessionRecord[]): number {
+    if (filter.session_id !== undefined) return ofSession(session, filter).length;
+    const { since = '', owner } = filter;
+    const groups = rangesOf(filter).map(([agent, status]) => this.#groups.get(nameOf(owner, agent, status)));
+    const all = groups.reduce((sum, group) => sum + (group?.countFrom(({ row }) => row.status_at >= since) ?? 0), 0);
+    return removed.reduce((sum, one) => sum - ofSession(one, filter).length, all);
+  }
+
+  *#newest(
+    name: string,
+    { since = '' }: StatusFilter,
+    after: StatusPosition | undefined,
+  ): Generator<RunRow, void, undefined> {
+    const isDone = ({ row }: RunRecord): boolean => after !== undefined && compareStatusTimes(row, after) >= 0;
+    for (const { row, session } of this.#groups.get(name)?.descending(isDone) ?? []) {
+      if (row.status_at < since) return;
+      if (!session.removed) yield row;
+    }
+  }
+}
+
+/** The runs of a session, which has few. */
+const ofSession = (session: SessionRecord | undefined, filter: StatusFilter): RunRow[] =>
+  Array.from(session?.runs.ascending() ?? [], ({ row }) => row).filter((row) => matchesStatus(row, filter));
+
+/** Agents have no spaces, and neither have owners. */
+const nameOf = (owner: string | undefined, agent: string, status: RunStatus): string =>
+  owner === undefined ? `${agent} ${status}` : `${owner} ${agent} ${status}`;
+
+const namesOf = ({ owner, agent_name, status }: RunRow): string[] => {
+  const ofAgent = nameOf(undefined, agent_name, status);
+  return owner === null ? [ofAgent] : [ofAgent, nameOf(owner, agent_name, status)];
+};

@@ -1,0 +1,29 @@
+import type { Outcome, Write } from '../../core/store.ts';
+import { sessionChanges } from '../remote/session-changes.ts';
+
+/** A write as the SQL function `take` reads it. */
+export function encodeWrite(write: Write): object {
+  const { row, expect, key, ended, resources } = write;
+  const isFirst = expect === 0 && write.input !== undefined;
+  return {
+    ...row,
+    // Never changes, and is longer than most events.
+    principal: isFirst ? row.principal : undefined,
+    targets: write.grown === true ? undefined : row.targets,
+    expect,
+    grown: write.grown,
+    when: write.when,
+    from: write.from ?? row.epoch,
+    ...(isFirst && { input: JSON.stringify(write.input) }),
+    journal: write.journal?.join('\n'),
+    key,
+    resources,
+    deliveries: write.deliveries,
+    ...sessionChanges(write),
+    ...ended,
+  };
+}
+
+/** The function `take` writes other targets as JSON. */
+export const parseOutcome = (text: string): Outcome =>
+  text === 'taken' || text === 'key_used' || text === 'session_busy' || text === 'fenced' ? text : JSON.parse(text);

@@ -1,0 +1,34 @@
+import { isFinal } from '../../core/run-state.ts';
+import type { RunFilter, RunRow, StatusFilter } from '../../core/store.ts';
+import { rangesOf } from '../status-times.ts';
+import type { RunValues } from './scripts.ts';
+
+/** The smallest sorted set with all runs that match a filter. */
+export function smallestSet({ agent_name, session_id, owner, status }: RunFilter): string {
+  if (session_id !== undefined) {
+    return status === undefined || isFinal(status) ? `of:${session_id}` : `unfinished:${session_id}`;
+  }
+  if (owner !== undefined) return status === undefined ? `owner:${owner}` : `owner-status:${owner}:${status}`;
+  if (agent_name !== undefined) {
+    return status === undefined ? `agent:${agent_name}` : `agent-status:${agent_name}:${status}`;
+  }
+  return status === undefined ? 'runs' : `status:${status}`;
+}
+
+/** The sorted sets by the time of the status with all runs that match a filter without a session. */
+export const statusSets = (filter: StatusFilter): string[] =>
+  rangesOf(filter).map(([agent, status]) => {
+    const list = filter.owner === undefined ? 'at:' : `at-of:${filter.owner}:`;
+    return `${list}${agent}:${status}`;
+  });
+
+/** Parses rows. Damaged ones are left out, because an error would hide all others. */
+export function parseRows(found: readonly RunValues[]): RunRow[] {
+  return found.flatMap(([row, last, targets]) => {
+    try {
+      return { ...JSON.parse(row), targets, last: Number(last) };
+    } catch {
+      return [];
+    }
+  });
+}

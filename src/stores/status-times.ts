@@ -1,0 +1,32 @@
+import type { RunRow, StatusFilter, StatusPosition } from '../core/store.ts';
+import { RunStatus } from '../schema/run.ts';
+
+export const runStatuses: readonly RunStatus[] = RunStatus.anyOf.map(({ const: status }) => status);
+
+/** The order of lists by the time of the status, oldest first. */
+export const compareStatusTimes = (a: StatusPosition, b: StatusPosition): number =>
+  compareText(a.status_at, b.status_at) || compareText(a.run_id, b.run_id);
+
+const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+
+/** A page of rows in any order: the newest of those after a position. */
+export const newestStatuses = (rows: readonly RunRow[], after: StatusPosition | undefined, limit: number): RunRow[] =>
+  rows
+    .filter((row) => after === undefined || compareStatusTimes(row, after) < 0)
+    .sort((a, b) => compareStatusTimes(b, a))
+    .slice(0, limit);
+
+/** The ranges that a list without a session has: one for each agent and status. */
+export const rangesOf = ({ agent_names, statuses = runStatuses }: StatusFilter): [agent: string, status: RunStatus][] =>
+  agent_names.flatMap((agent) => statuses.map((status): [string, RunStatus] => [agent, status]));
+
+/** Whether a list has a run. */
+export const matchesStatus = (
+  row: RunRow,
+  { agent_names, session_id, owner, statuses = runStatuses, since = '' }: StatusFilter,
+): boolean =>
+  agent_names.includes(row.agent_name) &&
+  (session_id === undefined || row.session_id === session_id) &&
+  (owner === undefined || row.owner === owner) &&
+  statuses.includes(row.status) &&
+  row.status_at >= since;
