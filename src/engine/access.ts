@@ -4,19 +4,20 @@ import {
   hasScope,
   mayAccess,
   mayUseAgent,
-  operator,
   ownerOf,
   type Principal,
   sessionKey,
   sessionOwnerOf,
 } from '../core/principal.ts';
-import type { Resource, RunFilter } from '../core/store.ts';
+import type { PushTarget } from '../core/push-targets.ts';
+import type { AgentRequest } from '../core/request.ts';
+import type { Resource, RunFilter, StatusPosition } from '../core/store.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
-import type { Engine } from './engine.ts';
+import type { AgentStatusFilter, Engine, RunsByStatusTime } from './engine.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import type { RunStream } from './log/run-stream.ts';
 import type { AcceptedRun, RunOptions } from './runs/create.ts';
@@ -56,21 +57,32 @@ export class Access {
     return this.#engine.resume(run_id, input, { ...options, principal: this.principal });
   }
 
+  /** The run that a request with an idempotency key has made or resumed; undefined where the key is not kept. */
+  findKey(scope: string, key: string): Promise<{ readonly run_id: string; readonly after: number } | undefined> {
+    return this.#engine.findKey(scope, key, this.principal);
+  }
+
   /** @throws as `cancelRun` */
   async cancel(run_id: string): Promise<string> {
     await this.#checkRun(run_id);
     return this.#engine.cancel(run_id);
   }
 
-  /** Checks that the principal may read a run. @throws RivuletError `run_unknown`, `log_removed` */
-  async check(run_id: string): Promise<void> {
-    await this.#agentOf(run_id);
+  /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */
+  check(run_id: string): Promise<string> {
+    return this.#agentOf(run_id);
   }
 
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   async details(run_id: string): Promise<string> {
     await this.#checkRun(run_id);
     return this.#engine.details(run_id);
+  }
+
+  /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
+  async request(run_id: string): Promise<AgentRequest> {
+    await this.#checkRun(run_id);
+    return this.#engine.request(run_id);
   }
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `details` */
@@ -81,12 +93,21 @@ export class Access {
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
-    return this.#engine.runs(this.#ownFilter(filter), before, limit);
+    return this.#engine.runs({ ...filter, ...this.#ownPart(filter) }, before, limit);
+  }
+
+  /** A page of the runs that `runs` lists, by the time of their status. See `Engine.runsByStatusTime`. */
+  async runsByStatusTime(
+    filter: AgentStatusFilter,
+    after: StatusPosition | undefined,
+    limit: number,
+  ): Promise<RunsByStatusTime> {
+    return this.#engine.runsByStatusTime({ ...filter, ...this.#ownPart(filter) }, after, limit);
   }
 
   /** The feed of the runs that `runs` lists. The caller closes the reader. @throws RivuletError `store_unavailable` */
   watchRuns(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
-    return this.#engine.watchRuns(this.#ownFilter(filter), options);
+    return this.#engine.watchRuns({ ...filter, ...this.#ownPart(filter) }, options);
   }
 
   /** @throws RivuletError `run_unknown`, `not_final` */
@@ -119,10 +140,31 @@ export class Access {
     return this.#engine.manifest(name, this.#figuresOf);
   }
 
+  /** Whether the principal may see an agent, and has the scopes that the agent asks for. */
+  mayRun(name: string): boolean {
+    return mayUseAgent(this.principal, name) && this.#missingScopes(name).length === 0;
+  }
+
   /** The manifests of the agents that the principal may run, by name, with the figures of its own runs. */
   manifests(limit: number, offset: number): Promise<AgentManifest[]> {
     const mayUse = (name: string): boolean => mayUseAgent(this.principal, name);
     return this.#engine.manifests(limit, offset, mayUse, this.#figuresOf);
+  }
+
+  /** The manifests of the agents that the principal may run, by name, without figures: they cost no read of the store. */
+  tools(): AgentManifest[] {
+    return this.#engine.tools().filter(({ name }) => mayUseAgent(this.principal, name));
+  }
+
+  /** Milliseconds for which the principal's final runs of an agent are kept; Infinity for no limit. */
+  keptFor(agent_name: string): number {
+    return this.#engine.keptFor(agent_name, this.#owner);
+  }
+
+  /** The agent that is offered as a tool of this name; undefined where there is none for the principal. */
+  tool(name: string): AgentManifest | undefined {
+    const manifest = this.#engine.tool(name);
+    return manifest !== undefined && mayUseAgent(this.principal, manifest.name) ? manifest : undefined;
   }
 
   /** The principal's session; `admin` may name another owner. @throws RivuletError `session_unknown` */
@@ -171,6 +213,35 @@ export class Access {
     return webhooks.replay(await webhooks.find(delivery_id, (owner) => mayAccess(this.principal, owner)));
   }
 
+  /** Whether runs may have targets, and webhooks. */
+  get canPush(): boolean {
+    return this.#engine.webhooks.areOn;
+  }
+
+  /**
+   * The targets of a run that a protocol has added. Only an owner of the run gets their secrets; `admin` does not.
+   * @throws RivuletError `run_unknown`, `log_removed`
+   */
+  async targets(run_id: string, form: string): Promise<PushTarget[]> {
+    await this.#agentOf(run_id);
+    return this.#engine.webhooks.targets(run_id, form, this.#owner);
+  }
+
+  /**
+   * Adds a target to a run, or replaces the one with its id: it gets the changes of status after that.
+   * @throws RivuletError `run_unknown`, `log_removed`, `webhooks_off`, `validation_failed`, `conflict`
+   */
+  async putTarget(run_id: string, target: PushTarget): Promise<void> {
+    await this.#agentOf(run_id);
+    return this.#engine.webhooks.putTarget(run_id, target);
+  }
+
+  /** What waits to be sent to the target is given up. @throws RivuletError `run_unknown`, `log_removed`, `conflict` */
+  async removeTarget(run_id: string, id: string): Promise<void> {
+    await this.#agentOf(run_id);
+    return this.#engine.webhooks.removeTarget(run_id, id);
+  }
+
   /** Not what the caller itself has instead: it could not be restored. @throws RivuletError `scope_missing` */
   #checkOwner(owner: string | undefined): void {
     if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
@@ -188,15 +259,20 @@ export class Access {
 
   #checkAgent(name: string): void {
     if (!mayUseAgent(this.principal, name)) throw fail('agent_unknown', name.slice(0, 100));
-    const missing = this.#engine.scopesOf(name).filter((scope) => !hasScope(this.principal, scope));
+    const missing = this.#missingScopes(name);
     if (missing.length > 0) throw fail('scope_missing', missing.join(' '));
   }
 
-  #ownFilter({ owner, ...filter }: RunFilter): RunFilter {
+  #missingScopes(name: string): string[] {
+    return this.#engine.scopesOf(name).filter((scope) => !hasScope(this.principal, scope));
+  }
+
+  /** What a filter has to have, so that it matches only runs that the principal may see. */
+  #ownPart({ owner, session_id }: RunFilter): Pick<RunFilter, 'owner' | 'session_id'> {
     this.#checkOwner(owner);
     const asked = this.#isAdmin ? owner : (this.#owner ?? '');
-    const key = filter.session_id === undefined ? undefined : this.#sessionKey(filter.session_id, owner);
-    return { ...filter, ...(asked !== undefined && { owner: asked }), ...(key !== undefined && { session_id: key }) };
+    const key = session_id === undefined ? undefined : this.#sessionKey(session_id, owner);
+    return { ...(asked !== undefined && { owner: asked }), ...(key !== undefined && { session_id: key }) };
   }
 
   /** `admin` sees the figures of all runs. */
@@ -210,8 +286,12 @@ export class Access {
   }
 }
 
-/** The access of each principal. The one where authentication is off is made once. */
+/** The access of each principal, made once: keys and known tokens have one principal for all of their requests. */
 export function createAccess(engine: Engine): (principal: Principal) => Access {
-  const everything = new Access(engine, operator);
-  return (principal) => (principal === operator ? everything : new Access(engine, principal));
+  const known = new WeakMap<Principal, Access>();
+  return (principal) => {
+    const access = known.get(principal) ?? new Access(engine, principal);
+    known.set(principal, access);
+    return access;
+  };
 }

@@ -1,5 +1,7 @@
 import { fail } from '../core/errors.ts';
-import type { OpenRuns, Resource, RunFilter, Store } from '../core/store.ts';
+import type { Principal } from '../core/principal.ts';
+import { type AgentRequest, messagesOf, requestOf } from '../core/request.ts';
+import type { Key, OpenRuns, Resource, RunFilter, StatusFilter, StatusPosition, Store } from '../core/store.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
@@ -7,7 +9,7 @@ import type { Session } from '../schema/session.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import { RunChanges } from './changes/run-changes.ts';
 import { Sync } from './cluster/sync.ts';
-import { defaultLimits } from './limits.ts';
+import { defaultLimits, type RunTtlByOwner } from './limits.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import { RunStream } from './log/run-stream.ts';
 import { summaryOf } from './log/stored-run.ts';
@@ -22,6 +24,7 @@ import { eraseOwner } from './runs/erase.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns, sweeper } from './runs/expiry.ts';
 import { type EngineLoad, measureLoad } from './runs/load.ts';
+import { ReaderNodes } from './runs/reader-nodes.ts';
 import { resumeRun } from './runs/resume.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { Sessions } from './sessions.ts';
@@ -29,6 +32,17 @@ import { storeForRequests } from './store-access.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 
 export type { EngineOptions } from './parts.ts';
+
+/** As `StatusFilter`, with one agent or any. */
+export type AgentStatusFilter = Omit<StatusFilter, 'agent_names'> & { readonly agent_name?: string };
+
+/** A page of runs by the time of their status. */
+export interface RunsByStatusTime {
+  readonly runs: string[];
+  readonly total: number;
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: StatusPosition;
+}
 
 /**
  * The interface to runs, sessions and agents for the server and its protocols. The JSON that it returns is durable: no
@@ -45,6 +59,7 @@ export class Engine {
   readonly #tasks: readonly PeriodicTask[];
   readonly webhooks: Webhooks;
   readonly #worker: boolean;
+  readonly #runTtlByOwner: RunTtlByOwner;
 
   constructor(options: EngineOptions) {
     const { dispatcher, fetchResource, publicUrl, onFailure } = options;
@@ -64,18 +79,23 @@ export class Engine {
         this.#changes.onCommitted(writes, outcomes);
         this.webhooks.onCommitted(writes, outcomes);
       },
-      checkWebhook: (url) => this.webhooks.check(url),
+      checkWebhook: (url, field) => this.webhooks.check(url, field),
     });
     this.webhooks = new Webhooks(this.#store, options.webhooks, {
       firstPause: limits.webhookRetry,
+      offAfter: limits.webhookOffAfter,
       observers: this.#services.observers,
       onFailure,
     });
     this.#executor = new Executor(this.#services);
     this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
-    this.#connectedReaders = new ConnectedReaders((run_id) => void this.cancel(run_id).catch(() => undefined));
-    const sweep = sweeper(this.#services, options.runTtlByOwner ?? {});
+    this.#connectedReaders = new ConnectedReaders(
+      dispatcher.shared ? new ReaderNodes(this.#store) : undefined,
+      (run_id) => void this.cancel(run_id).catch(() => undefined),
+    );
+    this.#runTtlByOwner = options.runTtlByOwner ?? {};
+    const sweep = sweeper(this.#services, this.#runTtlByOwner);
     const sweeps: PeriodicTask = new PeriodicTask(limits.sweepInterval, () => sweep(() => sweeps.running), onFailure);
     this.#tasks = [
       new PeriodicTask(limits.sweepInterval, () => this.#expireAndRetry(), onFailure),
@@ -130,6 +150,11 @@ export class Engine {
     return resumeRun(this.#services, run_id, input, options);
   }
 
+  /** What a request with an idempotency key has made: its run, and the cursor before the events that it caused. */
+  findKey(scope: string, key: string, principal: Principal): Promise<Pick<Key, 'run_id' | 'after'> | undefined> {
+    return this.#services.idempotency.find(scope, principal, key);
+  }
+
   /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun` for its errors. */
   cancel(run_id: string): Promise<string> {
     return cancelRun(this.#services, run_id);
@@ -146,7 +171,14 @@ export class Engine {
     const input = await this.#store.input(run_id);
     // Removed meanwhile.
     if (input === undefined) throw fail('run_unknown', run_id);
-    return `{"input":${JSON.stringify(input)},${run.slice(1)}`;
+    return `{"input":${JSON.stringify(messagesOf(input))},${run.slice(1)}`;
+  }
+
+  /** What the request of a run said beside its messages. @throws RivuletError `run_unknown` */
+  async request(run_id: string): Promise<AgentRequest> {
+    const input = await this.#store.input(run_id);
+    if (input === undefined) throw fail('run_unknown', run_id);
+    return requestOf(input);
   }
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `run` */
@@ -166,6 +198,30 @@ export class Engine {
     }
     const last = rows[limit - 1];
     return { runs, ...(rows.length > limit && last !== undefined && { next: last.run_id }) };
+  }
+
+  /**
+   * Runs of an agent, or of all agents that there are, by the time of their status, newest first: as `runs`, with
+   * `status_at`. `total` counts all runs that match, and costs as much as to read an index of them.
+   */
+  async runsByStatusTime(
+    { agent_name, ...rest }: AgentStatusFilter,
+    after: StatusPosition | undefined,
+    limit: number,
+  ): Promise<RunsByStatusTime> {
+    const { registry } = this.#services.executions;
+    const agent_names = agent_name === undefined ? registry.list().map(({ manifest }) => manifest.name) : [agent_name];
+    const filter: StatusFilter = { ...rest, agent_names };
+    const [rows, total] = await Promise.all([
+      this.#store.runsByStatusTime(filter, after, limit + 1),
+      this.#store.countRuns(filter),
+    ]);
+    const runs: string[] = [];
+    for (const row of rows.slice(0, limit)) {
+      runs.push(JSON.stringify({ ...(await summaryOf(this.#store, row)), status_at: row.status_at }));
+    }
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    return { runs, total, ...(last && { next: { status_at: last.status_at, run_id: last.run_id } }) };
   }
 
   /**
@@ -204,7 +260,7 @@ export class Engine {
    */
   async stream(run_id: string, options: CursorOptions = {}): Promise<RunStream> {
     const { active } = this.#services;
-    const source = await active.find(run_id, options.after);
+    const source = await active.find(run_id, options.seen ?? options.after);
     return new RunStream(() => active.cursor(source, options));
   }
 
@@ -251,6 +307,24 @@ export class Engine {
     return manifestsOf(this.#store, agents.slice(offset, offset + limit), owner);
   }
 
+  /** The manifest of the agent that is offered as a tool of this name; undefined where there is none. */
+  tool(name: string): AgentManifest | undefined {
+    return this.#services.executions.registry.findTool(name)?.manifest;
+  }
+
+  /** The manifests of all agents, by name, without figures. */
+  tools(): AgentManifest[] {
+    return this.#services.executions.registry.list().map(({ manifest }) => manifest);
+  }
+
+  /** Milliseconds for which an owner's final runs of an agent are kept; Infinity for no limit. */
+  keptFor(agent_name: string, owner: string | null): number {
+    const { registry, limits } = this.#services.executions;
+    const ofOwner = owner === null ? undefined : this.#runTtlByOwner[owner];
+    const all = [limits.runTtl || undefined, registry.find(agent_name)?.options.run_ttl, ofOwner];
+    return Math.min(...all.filter((time) => time !== undefined));
+  }
+
   /** A session by its key. @throws RivuletError `session_unknown` */
   session(session_key: string): Promise<Session> {
     return this.#sessions.describe(session_key);
@@ -266,8 +340,8 @@ export class Engine {
   /** Stops all runs and ends all streams; the store stays open. See `ActiveRuns.stop`. */
   async stop(): Promise<void> {
     const { dispatcher, active } = this.#services;
-    this.#connectedReaders.clear();
-    await Promise.all([...this.#tasks.map((task) => task.stop()), dispatcher.pause()]);
+    const tasks = this.#tasks.map((task) => task.stop());
+    await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.clear()]);
     await active.stop();
     await this.webhooks.stop();
     await this.#changes.stop();

@@ -1,4 +1,5 @@
-import { randomFillSync } from 'node:crypto';
+import { createHash, randomFillSync } from 'node:crypto';
+import { isUuid } from '../schema/formats.ts';
 
 const perMillisecond = 0x1000;
 /** Where an id has digits that count, and random ones. The digit before those has two bits of the variant. */
@@ -66,4 +67,16 @@ export function firstIdAt(milliseconds: number): string {
 /** When a UUID of version 7 was made, in milliseconds since 1970; now, for any other id. */
 export function madeAt(id: string): number {
   return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Date.now();
+}
+
+/** The namespace of ids that are derived from texts; chosen once, at random. */
+const namespace = Buffer.from('5f0c2a3be7d54b0f9c1e6a84d2f7b913', 'hex');
+
+/** The id of a session that a client calls by a text of its own: a UUID is itself, any other text has one of version 5. */
+export function sessionIdFor(text: string): string {
+  if (isUuid(text)) return text.toLowerCase();
+  const hash = createHash('sha1').update(namespace).update(text).digest();
+  hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
+  hash[8] = ((hash[8] ?? 0) & 0x3f) | 0x80;
+  return hash.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }

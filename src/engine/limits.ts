@@ -42,6 +42,10 @@ export const Limits = Type.Object(
     attempts: number(3, 'Times that a durable run may be re-entered without progress.'),
     runTtl: time(30 * 24 * hour, 'Time that a final run is kept.'),
     webhookRetry: interval(5_000, 'Time before the second attempt of a webhook; the ten attempts then take 76 hours.'),
+    webhookOffAfter: time(
+      5 * 24 * hour,
+      'Time after which a URL of webhooks is switched off, if all attempts in it have failed.',
+    ),
     deliveryTtl: time(30 * 24 * hour, 'Time that a webhook is kept after it was sent.'),
     idempotencyTtl: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
     shutdownGrace: timer(10_000, 'Time that runs get to end when the server stops, unless they are durable.'),

@@ -1,4 +1,6 @@
+import type { UrlFailures } from '../core/outbox.ts';
 import type { RunRow } from '../core/store.ts';
+import type { SpanIds } from '../core/traces.ts';
 import type { ErrorBody } from '../schema/error.ts';
 
 /** What the execution of a run has measured. Times are seconds. */
@@ -9,25 +11,33 @@ export interface RunWork {
   /** Tokens that the agent reported; otherwise its parts. */
   readonly tokens: number;
   /** From the creation of the run to its start. Undefined where an earlier execution started it. */
-  readonly queued?: number;
+  readonly queued?: number | undefined;
   /** From the creation of the run to its first part. Undefined as above, and for a run without parts. */
-  readonly firstPart?: number;
+  readonly firstPart?: number | undefined;
   /** The mean time between two parts. Undefined as above, and for a run that awaited or has one part. */
-  readonly perPart?: number;
+  readonly perPart?: number | undefined;
 }
 
 /** A run that is final. */
 export interface EndedRun {
   readonly row: RunRow;
-  readonly error?: ErrorBody;
+  readonly error?: ErrorBody | undefined;
   /** The stack of what the agent threw, or the error's message. For the server's log, never for clients. */
-  readonly failure?: string;
+  readonly failure?: string | undefined;
   /** Undefined where the run had no execution in this process: it was ended in the store. */
   readonly work?: RunWork;
+  /** The last span of the run. Undefined without traces, and as above. */
+  readonly span?: SpanIds | undefined;
 }
 
 /** `retried`: another attempt follows. `failed`: none does. */
 export type DeliveryOutcome = 'delivered' | 'retried' | 'failed';
+
+/** A URL that gets no more webhooks of an owner, because all attempts since a time have failed. */
+export interface SwitchedOffUrl extends UrlFailures {
+  readonly owner: string | null;
+  readonly url: string;
+}
 
 /** Is told what happens at most once for a run, a reply or a commit. Never throws. */
 export interface EngineObserver {
@@ -37,6 +47,10 @@ export interface EngineObserver {
   onReply?(agent_name: string, seconds: number): void;
   /** An attempt to deliver a webhook has ended, these seconds after the change that it reports. */
   onDelivery?(outcome: DeliveryOutcome, seconds: number): void;
+  /** A webhook was given up without an attempt, because its URL is switched off. */
+  onDeliveryRefused?(): void;
+  /** A failed attempt has switched off a URL. May come twice, where two attempts fail at the same time. */
+  onUrlSwitchedOff?(url: SwitchedOffUrl): void;
   /** The store has taken a commit of some writes, after these seconds. */
   onCommit?(seconds: number, writes: number): void;
 }
@@ -65,6 +79,14 @@ export class Observers {
 
   onDelivery(outcome: DeliveryOutcome, seconds: number): void {
     for (const one of this.#all) one.onDelivery?.(outcome, seconds);
+  }
+
+  onDeliveryRefused(): void {
+    for (const one of this.#all) one.onDeliveryRefused?.();
+  }
+
+  onUrlSwitchedOff(url: SwitchedOffUrl): void {
+    for (const one of this.#all) one.onUrlSwitchedOff?.(url);
   }
 
   onCommit(seconds: number, writes: number): void {

@@ -46,7 +46,7 @@ export interface EngineOptions {
 interface Later {
   readonly executor: () => Executor;
   readonly onCommitted: OnCommitted;
-  readonly checkWebhook: (url: string) => void;
+  readonly checkWebhook: (url: string, field: string) => void;
 }
 
 /** Makes the parts of an engine that need each other. */
@@ -61,7 +61,7 @@ export function servicesOf(
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const observers = new Observers();
   const counts = new EngineCounts((name) => registry.find(name) !== undefined);
-  const counted = withDeliveries(countedCommits(options.store, observers, counts), now);
+  const counted = withDeliveries(countedCommits(options.store, observers, counts), now, options.webhooks?.forms);
   const commits = new GroupCommit(counted, {
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,

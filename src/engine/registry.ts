@@ -1,7 +1,8 @@
 import { type Agent, isAgent, nameProblem } from '../core/agent.ts';
-import { fail } from '../core/errors.ts';
+import { errorOf, fail } from '../core/errors.ts';
 import type { AgentFigures, Store } from '../core/store.ts';
 import type { AgentManifest, AgentStatus } from '../schema/agent.ts';
+import { checkSchema } from './json-schema.ts';
 
 /** An agent and its source for error messages: a file, or a name for the code that passed it in. */
 export interface Hosted {
@@ -11,16 +12,19 @@ export interface Hosted {
 
 /** The agents of a server, by name. */
 export class Registry {
-  #agents: ReadonlyMap<string, Hosted>;
+  #agents: ReadonlyMap<string, Hosted> = new Map();
+  #tools: ReadonlyMap<string, Hosted> = new Map();
 
-  /** @throws Error that names agent and source where a name is invalid or used twice */
+  /** @throws Error that names agent and source where a name is invalid or used twice, or a schema of a tool is invalid */
   constructor(hosted: Iterable<Hosted>) {
-    this.#agents = byName(hosted);
+    this.replace(hosted);
   }
 
   /** Replaces all agents. A run that has begun keeps its agent. @throws as the constructor */
   replace(hosted: Iterable<Hosted>): void {
-    this.#agents = byName(hosted);
+    const agents = byName(hosted);
+    this.#tools = byToolName(agents.values());
+    this.#agents = agents;
   }
 
   /** @throws RivuletError `agent_unknown` */
@@ -32,6 +36,11 @@ export class Registry {
 
   find(name: string): Agent | undefined {
     return this.#agents.get(name)?.agent;
+  }
+
+  /** The agent that is offered as a tool of this name. */
+  findTool(name: string): Agent | undefined {
+    return this.#tools.get(name)?.agent;
   }
 
   /** Sorted by name, so that pages of a list never overlap. */
@@ -52,6 +61,40 @@ function byName(hosted: Iterable<Hosted>): Map<string, Hosted> {
     agents.set(name, one);
   }
   return agents;
+}
+
+/** What an agent is called where agents are tools. */
+export const toolName = ({ name, metadata }: AgentManifest): string => metadata?.tool?.name ?? name;
+
+function byToolName(hosted: Iterable<Hosted>): Map<string, Hosted> {
+  const tools = new Map<string, Hosted>();
+  for (const one of hosted) {
+    const { manifest } = one.agent;
+    const name = toolName(manifest);
+    const other = tools.get(name);
+    if (other !== undefined) {
+      throw new Error(
+        `${one.source}: tool name "${name}" of agent "${manifest.name}" is already that of agent "${other.agent.manifest.name}" in ${other.source}; rename one in metadata.tool.name`,
+      );
+    }
+    tools.set(name, one);
+    checkToolSchemas(one);
+  }
+  return tools;
+}
+
+/** At the start, so that no client meets an invalid schema. */
+function checkToolSchemas({ agent, source }: Hosted): void {
+  const { name, metadata } = agent.manifest;
+  for (const field of ['input_schema', 'output_schema'] as const) {
+    const schema = metadata?.tool?.[field];
+    try {
+      if (schema !== undefined) checkSchema(schema);
+    } catch (error) {
+      const problem = errorOf(error).message;
+      throw new Error(`${source}: agent "${name}": metadata.tool.${field} is no JSON Schema: ${problem}`);
+    }
+  }
 }
 
 /** The manifests of agents, with the figures of their ended runs, all or those of an owner, if there are any. */

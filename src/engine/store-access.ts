@@ -1,5 +1,5 @@
 import { fail, RivuletError } from '../core/errors.ts';
-import type { Outcome, Store, Write } from '../core/store.ts';
+import type { Outcome, Store, TargetsChanged, Write } from '../core/store.ts';
 import { within as inTime, retry } from '../core/timing.ts';
 import type { EngineCounts } from './counts.ts';
 import type { Observers } from './observers.ts';
@@ -83,14 +83,24 @@ export const createCommitOne =
   (store: Pick<Store, 'commit'>, requestTimeout: number, onCommitted: OnCommitted): CommitOne =>
   (write, onTaken) => {
     const commit = async (): Promise<Outcome> => {
-      const outcomes = await store.commit([write]);
-      const [outcome = 'fenced'] = outcomes;
-      onCommitted([write], outcomes);
-      if (outcome === 'taken') onTaken();
-      return outcome;
+      for (let next = write; ; ) {
+        const outcomes = await store.commit([next]);
+        const [outcome = 'fenced'] = outcomes;
+        onCommitted([next], outcomes);
+        if (outcome === 'taken') onTaken();
+        if (typeof outcome !== 'object' || 'rejected' in outcome) return outcome;
+        // Each further attempt means that another request has changed them meanwhile.
+        next = withTargets(next, outcome);
+      }
     };
     return orUnavailable(commit(), requestTimeout);
   };
+
+/** A write that was refused for its targets, with those that the run has. */
+export const withTargets = (write: Write, { targets }: TargetsChanged): Write => ({
+  ...write,
+  row: { ...write.row, targets },
+});
 
 /** Rejects with `store_unavailable` where a promise takes too long, or rejects with an error of the store. */
 export const orUnavailable = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>

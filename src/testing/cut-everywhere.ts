@@ -61,7 +61,7 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
   const session_id = await openSession(engine, options);
   const before = store.commits.length;
   const begun = performance.now();
-  const run_id = await begin(engine, agent, input, session_id);
+  const run_id = await begin(engine, agent, input, session_id, options);
   const first = await follow(engine, run_id, answers).finally(() => engine.stop());
   // A life that waits for a step which the log does not have would take the ten minutes of the default.
   const idleTimeout = Math.ceil(1_000 + 2 * (performance.now() - begun));

@@ -1,6 +1,7 @@
 import { type Input, type Reply, toMessages, toReply } from '../client/input.ts';
 import { type Agent, type AgentFunction, type AgentLog, defineAgent } from '../core/agent.ts';
 import { RivuletError } from '../core/errors.ts';
+import type { AgentRequest } from '../core/request.ts';
 import type { Store } from '../core/store.ts';
 import { LocalDispatcher } from '../dispatchers/local.ts';
 import { Engine } from '../engine/engine.ts';
@@ -18,6 +19,8 @@ export interface Scene {
   readonly history?: readonly (Message | MessageInput)[];
   /** The session's state before the run. */
   readonly state?: unknown;
+  /** What the agent sees as `context.request`. Default: that of a run of this server's own API. */
+  readonly request?: AgentRequest;
   /** The agents that this one may call, by name: agents, their functions, or the text that each answers with. */
   readonly calls?: Readonly<Record<string, Agent | AgentFunction | string>>;
   readonly limits?: Partial<Limits>;
@@ -111,8 +114,15 @@ export async function stateOf(store: Store, session_id: string): Promise<unknown
   return kept && JSON.parse(kept.body);
 }
 
-export async function begin(engine: Engine, agent: Agent, input: Input, session_id: string): Promise<string> {
-  const { run_id } = await engine.create({ agent_name: agent.manifest.name, session_id, input: toMessages(input) });
+export async function begin(
+  engine: Engine,
+  agent: Agent,
+  input: Input,
+  session_id: string,
+  { request }: Scene = {},
+): Promise<string> {
+  const created = { agent_name: agent.manifest.name, session_id, input: toMessages(input) };
+  const { run_id } = await engine.create(created, request && { request });
   return run_id;
 }
 

@@ -46,7 +46,7 @@ export async function runAgent(agent: Agent, input: Input, options: RunAgentOpti
   signal?.addEventListener('abort', cancel);
   try {
     const session_id = await openSession(engine, options);
-    run_id = await begin(engine, agent, input, session_id);
+    run_id = await begin(engine, agent, input, session_id, options);
     if (signal?.aborted) cancel();
     const followed = await follow(engine, run_id, answers);
     const { output, status } = followed.run;

@@ -1,4 +1,5 @@
 import type * as Otel from '@opentelemetry/api';
+import type { SpanIds } from '../core/traces.ts';
 
 /**
  * What the next span of a run belongs to. `parent`, `state` and `links` are a traceparent, its tracestate, and further
@@ -37,6 +38,10 @@ export const formatKept = (kept: KeptTrace): string | null =>
 export function traceparentOf({ traceId, spanId, traceFlags }: Otel.SpanContext): string {
   return `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, '0')}`;
 }
+
+/** The ids of a span for log lines; undefined for the span of an API without an SDK, whose ids are zeros. */
+export const idsOf = ({ traceId, spanId }: Otel.SpanContext): SpanIds | undefined =>
+  /[^0]/.test(traceId) ? { trace_id: traceId, span_id: spanId } : undefined;
 
 /** The tracestate, if it is short enough to be kept. */
 export function stateOf({ traceState }: Otel.SpanContext): string | undefined {

@@ -1,9 +1,9 @@
 import type * as Otel from '@opentelemetry/api';
 import { within } from '../core/timing.ts';
-import type { ExecutionSpan, TracedExecution, TraceHeaders, Traces } from '../core/traces.ts';
+import type { ExecutionSpan, SpanIds, TracedExecution, TraceHeaders, Traces } from '../core/traces.ts';
 import { capturesContent } from './content.ts';
 import { genAi } from './conventions.ts';
-import { formatKept, type KeptTrace, parseKept, stateOf, traceparentOf } from './kept-trace.ts';
+import { formatKept, idsOf, type KeptTrace, parseKept, stateOf, traceparentOf } from './kept-trace.ts';
 import { InvokedRun, type SpanTools } from './spans.ts';
 
 export interface TraceOptions {
@@ -68,6 +68,12 @@ class OpenTelemetryTraces implements Traces {
     const { links = [] } = parseKept(kept);
     const { parent, state, links: more = [] } = this.#request(headers);
     return formatKept({ ...(parent && { parent }), ...(state && { state }), links: [...more, ...links] });
+  }
+
+  active(): SpanIds | undefined {
+    const { trace, context } = this.#api;
+    const active = trace.getSpanContext(context.active());
+    return active && idsOf(active);
   }
 
   begin(execution: TracedExecution): ExecutionSpan {

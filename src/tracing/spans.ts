@@ -4,6 +4,7 @@ import type {
   CallSpan,
   ExecutionEnd,
   ExecutionSpan,
+  SpanIds,
   TracedExecution,
   WorkEnd,
   WorkSpan,
@@ -13,7 +14,7 @@ import type { ErrorBody } from '../schema/error.ts';
 import { contentOf } from './content.ts';
 import { errorType, genAi, rivulet } from './conventions.ts';
 import { CurrentSpan } from './current-span.ts';
-import { formatKept, type KeptTrace, parseKept, spanContextOf, traceparentOf } from './kept-trace.ts';
+import { formatKept, idsOf, type KeptTrace, parseKept, spanContextOf, traceparentOf } from './kept-trace.ts';
 
 /** What all spans share. */
 export interface SpanTools {
@@ -188,6 +189,10 @@ export class InvokedRun extends InvokedAgent implements ExecutionSpan {
 
   get kept(): string | null {
     return formatKept({ links: [traceparentOf(this.current.spanContext())] });
+  }
+
+  get ids(): SpanIds | undefined {
+    return idsOf(this.current.spanContext());
   }
 
   suspend(end: ExecutionEnd): void {

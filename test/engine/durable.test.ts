@@ -1,4 +1,4 @@
-import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, timer, toArray } from 'rxjs';
+import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
   type Agent,
@@ -49,6 +49,25 @@ const after = (store: RecordingStore, text: string, value: string): Observable<s
   );
 
 describe('a step', () => {
+  it('may wait until its values are durable, before work that must not be repeated', async () => {
+    const store = new RecordingStore();
+    const journaled = (): boolean => store.commits.flat().some(({ journal = [] }) => journal.join().includes('"sure"'));
+    const seen: boolean[] = [];
+    const agent = durable('sure', (_, context) => {
+      const work = new Subject<string>();
+      const begin = async (): Promise<void> => {
+        seen.push(journaled());
+        await context.committed();
+        seen.push(journaled());
+        work.complete();
+      };
+      return context.step('work', () => concat(of('sure'), work)).pipe(tap(() => void begin()));
+    });
+    const { run } = await crashed(agent, 'go', 0, store);
+    expect(run.status).toBe('completed');
+    expect(seen).toEqual([false, true]);
+  });
+
   it('does its work once, and emits the same values after a crash', async () => {
     let works = 0;
     const agent = durable('worker', (_, context) =>

@@ -1,13 +1,16 @@
+import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 
 // A separate copy of the module: other tests of this process may have passed ids of a node whose clock is years ahead.
 let newId: () => string;
+let sessionIdFor: (text: string) => string;
+
+beforeAll(async () => {
+  vi.resetModules();
+  ({ newId, sessionIdFor } = await import('../../src/engine/ids.ts'));
+});
 
 describe('an id', () => {
-  beforeAll(async () => {
-    vi.resetModules();
-    ({ newId } = await import('../../src/engine/ids.ts'));
-  });
   afterEach(() => vi.useRealTimers());
 
   it('is a UUID of version 7, with the time of its creation', () => {
@@ -29,5 +32,21 @@ describe('an id', () => {
     const before = newId();
     vi.useFakeTimers({ now: Date.now() - 60_000 });
     expect(newId() > before).toBe(true);
+  });
+});
+
+describe('the session of a client that has an id of its own for it', () => {
+  it('is that id where it is a UUID, in lower case', () => {
+    const id = newId();
+    expect(sessionIdFor(id.toUpperCase())).toBe(id);
+  });
+
+  it('is a UUID of version 5 for any other text: the same each time, another one for another text', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (a, b) => {
+        expect(sessionIdFor(a)).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+        expect(sessionIdFor(a) === sessionIdFor(b)).toBe(a === b);
+      }),
+    );
   });
 });

@@ -27,6 +27,18 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect(state.runs).toBe(2);
   });
 
+  it('takes any text as the key of a request of another protocol', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serve([counted], { store });
+    const send = async (messageId: string) => {
+      const message = { messageId, role: 'ROLE_USER', parts: [{ text: 'hi' }] };
+      const answer = await served.post('/a2a/counted/message:send', { message }, { 'a2a-version': '1.0' });
+      return (await answer.json()).task.id;
+    };
+    for (const id of ['a\0b', '\ud800', '\ud801', '"quoted"']) expect(await send(id)).toBe(await send(id));
+    expect(state.runs).toBe(4);
+  });
+
   it('creates one run if two arrive at once', async () => {
     const { agent: counted, state } = counting();
     const served = await serve([counted], { store });

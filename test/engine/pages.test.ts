@@ -17,7 +17,7 @@ async function longRun(store: Store): Promise<RunRow> {
   const fixed = {
     owner: null,
     principal: null,
-    webhook: null,
+    targets: null,
     trace: null,
     epoch: 1,
     tier: 'pinned',
@@ -27,7 +27,14 @@ async function longRun(store: Store): Promise<RunRow> {
     due: null,
     snapshot: 1,
   } as const;
-  const ids = { run_id: newId(), agent_name: 'a', session_id: newId(), on_disconnect: 'continue', created_at: now };
+  const ids = {
+    run_id: newId(),
+    agent_name: 'a',
+    session_id: newId(),
+    on_disconnect: 'continue',
+    created_at: now,
+    status_at: now,
+  };
   const row: RunRow = { ...ids, ...fixed, status: 'in-progress', finished_at: null, last: 0 };
   let last = 0;
   for (let n = 0; n < 100; n += 1) {

@@ -2,8 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
 import { GroupCommit } from '../../src/engine/log/group-commit.ts';
 import { RunLog } from '../../src/engine/log/run-log.ts';
+import { endingWrite } from '../../src/engine/log/stored-run.ts';
+import { createCommitOne } from '../../src/engine/store-access.ts';
+import { withDeliveries } from '../../src/engine/webhooks/deliveries.ts';
+import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { fresh } from '../stores/writes.ts';
+import { append, fresh } from '../stores/writes.ts';
 
 const newRow = (): RunRow => fresh({ status: 'in-progress' });
 
@@ -26,7 +30,12 @@ function setUp() {
   return { store, commits, failures, begin, linesOf };
 }
 
-const final = { status: 'completed', finished_at: '2026-01-01T00:00:01.000Z', due: null } as const;
+const final = {
+  status: 'completed',
+  status_at: '2026-01-01T00:00:01.000Z',
+  finished_at: '2026-01-01T00:00:01.000Z',
+  due: null,
+} as const;
 
 describe('the end of a log', () => {
   it('is set once, and writes in the same turn after the final event are ignored', async () => {
@@ -35,7 +44,7 @@ describe('the end of a log', () => {
     log.append('{"end":true}', final);
     log.append('{"late":true}');
     log.attach({ history: ['/late'], journal: ['{}'] });
-    log.change({ status: 'cancelling' });
+    log.change({ status: 'cancelling', status_at: '2026-01-01T00:00:01.000Z' });
     log.release();
     await log.flushed();
     expect([log.outcome, log.final]).toEqual(['final', true]);
@@ -66,7 +75,7 @@ describe('the end of a log', () => {
     await log.flushed();
     const before = await store.run(log.run_id);
     if (before === undefined) throw new Error('it was kept');
-    log.change({ status: 'cancelling' });
+    log.change({ status: 'cancelling', status_at: '2026-01-01T00:00:01.000Z' });
     log.append('{"n":2}');
     await log.flushed();
     expect(await store.run(log.run_id)).toMatchObject({ epoch: 2, status: 'cancelling', last: 2 });
@@ -99,6 +108,45 @@ describe('a reply whose key is used meanwhile', () => {
     await log.flushed();
     expect(await linesOf(log)).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
     expect(await store.key('resume', 'k')).toMatchObject({ run_id: other.run_id });
+  });
+});
+
+describe('targets that change beside a log', () => {
+  it('are found by its next change of status, and the log goes on without loss', async () => {
+    const { store, begin, linesOf } = setUp();
+    const log = begin();
+    await log.flushed();
+    const targets = '[{"url":"https://example.com/"}]';
+    log.append('{"n":2}');
+    expect(await store.setTargets(log.run_id, null, targets)).toBe(true);
+    await log.flushed();
+    expect(log.row.targets).toBeNull();
+    const asks = { status: 'awaiting', status_at: final.status_at, finished_at: null, due: null } as const;
+    log.append('{"n":3}', asks);
+    log.append('{"n":4}', { ...asks, status: 'in-progress' });
+    const kept = log.flushed();
+    log.append('{"n":5}', final);
+    await kept;
+    await log.flushed();
+    expect(await linesOf(log)).toEqual([1, 2, 3, 4, 5].map((n) => `{"n":${n}}`));
+    expect(await store.run(log.run_id)).toMatchObject({ targets, status: 'completed', last: 5 });
+    expect([log.final, log.row.targets]).toEqual([true, targets]);
+  });
+
+  it('are found by a write of a run without an execution', async () => {
+    const store = new MemoryStore();
+    const first = append(fresh(), ['{}']);
+    await store.commit([first]);
+    const { run_id } = first.row;
+    await store.setTargets(run_id, null, '[{"url":"https://example.com/"}]');
+    const reported = withDeliveries(store, () => final.status_at);
+    const commitOne = createCommitOne(reported, 5_000, () => {});
+    const taken: string[] = [];
+    const run: Run = { run_id, agent_name: 'echo', status: 'created', output: [], created_at: first.row.created_at };
+    const end = endingWrite(first.row, run, final.finished_at);
+    expect(await commitOne(end, () => void taken.push(run_id))).toBe('taken');
+    expect(taken).toEqual([run_id]);
+    expect(await store.deliveries({ run_id }, undefined, 5)).toMatchObject([{ type: 'run.cancelled' }]);
   });
 });
 

@@ -5,6 +5,7 @@ import { AgentError, type AgentFunction, createRuntime, createServer, defineAgen
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { agent, Tap } from '../support/agents.ts';
+import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, finished, type Served, serve } from '../support/serve.ts';
 import { idOf, linksOf, Sdk } from '../support/tracing.ts';
@@ -39,6 +40,45 @@ const outer = agent('outer', async (_, own) => {
   const said = await own.call('inner', 'hi');
   request('chat again');
   return [said.parts[0]?.content ?? '', 'outer.'];
+});
+
+describe('the log lines of a request and of an ended run', () => {
+  const logged = async () => {
+    const lines = new Lines();
+    const served = await serve([outer, inner], { logger: { level: 'info', stream: lines.stream } });
+    return { served, lines };
+  };
+
+  it('name the last span of the run, and the span that was active when the request came', async () => {
+    const { served, lines } = await logged();
+    const active = trace.getTracer('http').startSpan('POST /runs');
+    // As the instrumentation of `http` does it.
+    const listener = served.app.server.listeners('request')[0];
+    if (listener === undefined) throw new Error('the server has no listener');
+    served.app.server.removeAllListeners('request').on('request', (...args) => {
+      context.with(trace.setSpan(context.active(), active), () => void listener.apply(served.app.server, args));
+    });
+    const { run_id } = await post(served, '/runs', ask('outer'));
+    active.end();
+    const root = await sdk.one('invoke_agent outer');
+    const { traceId: trace_id, spanId: span_id } = active.spanContext();
+    expect(await lines.find(({ msg }) => msg === 'request')).toMatchObject({ run_id, trace_id, span_id });
+    expect(await lines.find(({ msg }) => msg === 'run completed')).toMatchObject({
+      run_id,
+      trace_id,
+      span_id: idOf(root),
+    });
+  });
+
+  it('name no span where none is active, and none that was only in headers', async () => {
+    const { served, lines } = await logged();
+    await post(served, '/runs', ask('inner'), { traceparent });
+    const request = await lines.find(({ msg }) => msg === 'request');
+    expect(request).not.toHaveProperty('trace_id');
+    expect(request).not.toHaveProperty('span_id');
+    const root = await sdk.one('invoke_agent inner');
+    expect((await lines.find(({ msg }) => msg === 'run completed')).trace_id).toBe(root.spanContext().traceId);
+  });
 });
 
 describe('a run with steps and calls', () => {

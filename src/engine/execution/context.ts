@@ -6,11 +6,12 @@ import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts'
 import { checkContentTypes } from '../../core/messages.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { AgentRequest } from '../../core/request.ts';
 import { toMessage } from '../../core/to-events.ts';
 import type { AgentSpan } from '../../core/traces.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
-import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
+import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
@@ -34,6 +35,7 @@ export interface ContextHost {
   readonly reorderBuffer: ReorderBuffer | undefined;
   readonly unstarted: Unstarted;
   readonly now: () => string;
+  readonly request: AgentRequest;
   /** Returns the same object each time. */
   session(): AgentSession;
   /** Returns the same object each time. */
@@ -41,8 +43,11 @@ export interface ContextHost {
   ask(request: AwaitRequest): Observable<AwaitResume>;
   /** Records an event of the run beside the agent's output. */
   record(event: GenericEvent): void;
-  use(tokens: number): void;
+  use(used: RunUsage): void;
+  committed(): Promise<void>;
 }
+
+const usageFields = ['tokens', 'input_tokens', 'output_tokens'] as const;
 
 /** The calls of a context, for an agent or one that it called. What few agents use is made on demand. */
 class ContextCalls {
@@ -116,7 +121,7 @@ class ContextCalls {
       const messages = checkCall(this.agent_name, input, host.now());
       checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
       const runSignal = new RunSignal(this.report);
-      const cascade = (): void => runSignal.abort(caller.reason ?? 'its caller is over');
+      const cascade = (): void => runSignal.abort(caller.reason ?? 'its caller is over', caller.continues);
       const parent = caller.signal;
       parent.addEventListener('abort', cascade);
       const path = this.#pathOf(name);
@@ -138,7 +143,7 @@ class ContextCalls {
           unsubscribe: () => record('cancelled'),
           finalize: () => {
             parent.removeEventListener('abort', cascade);
-            runSignal.abort(`the call of ${name} is over`);
+            runSignal.abort(caller.reason ?? `the call of ${name} is over`, caller.continues);
           },
         }),
       );
@@ -156,11 +161,16 @@ class ContextCalls {
     return [...this.path, `${name}/${count}`];
   }
 
-  usage({ tokens }: { tokens: number }): void {
-    if (!Number.isFinite(tokens) || tokens < 0)
-      throw new RangeError(`usage: tokens has to be 0 or more, got ${tokens}`);
+  usage(used: Partial<RunUsage>): void {
+    for (const name of usageFields) {
+      const count = used[name] ?? 0;
+      if (!Number.isFinite(count) || count < 0)
+        throw new RangeError(`usage: ${name} has to be 0 or more, got ${count}`);
+    }
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
-    if (this.runSignal.reason === undefined) this.host.use(tokens);
+    if (this.runSignal.reason !== undefined) return;
+    const { input_tokens, output_tokens, tokens = (input_tokens ?? 0) + (output_tokens ?? 0) } = used;
+    this.host.use({ ...used, tokens });
   }
 
   trace(): Record<string, string> {
@@ -222,6 +232,12 @@ const lazy: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls }>
       return this[calls].host.principal();
     },
   },
+  request: {
+    enumerable: true,
+    get() {
+      return this[calls].host.request;
+    },
+  },
   log: {
     enumerable: true,
     get() {
@@ -238,9 +254,11 @@ class Context implements AgentContext {
   declare readonly signal: AbortSignal;
   declare readonly session: AgentSession;
   declare readonly principal: Principal | undefined;
+  declare readonly request: AgentRequest;
   declare readonly log: AgentLog;
   readonly await: AgentContext['await'];
   readonly step: AgentContext['step'];
+  readonly committed: AgentContext['committed'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
   readonly trace: AgentContext['trace'];
@@ -251,6 +269,7 @@ class Context implements AgentContext {
     this.agent_name = own.agent_name;
     this.await = own.await.bind(own);
     this.step = own.step.bind(own);
+    this.committed = own.host.committed;
     this.call = own.call.bind(own);
     this.usage = own.usage.bind(own);
     this.trace = own.trace.bind(own);

@@ -1,14 +1,14 @@
 import type { Observer } from 'rxjs';
-import type { Agent, AgentLog, AgentOutput } from '../../core/agent.ts';
+import type { Agent, AgentLog, AgentOutput, Continues } from '../../core/agent.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
-import { isFinal, transcriptOf } from '../../core/run-state.ts';
+import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
+import { addUsage, isFinal, transcriptOf } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Message } from '../../schema/message.ts';
-import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
+import type { AwaitResume, Run, RunStatus, RunUsage } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
 import type { EndedRun } from '../observers.ts';
@@ -50,7 +50,7 @@ export class Execution implements Observer<AgentOutput> {
   readonly log: RunLog;
   readonly durable: boolean;
   readonly #agent: Agent;
-  readonly #input: Message[];
+  readonly #input: RunInput;
   readonly #services: ExecutionServices;
   readonly #recorder: Recorder;
   /** Of a durable run. */
@@ -64,13 +64,13 @@ export class Execution implements Observer<AgentOutput> {
   readonly #runSignal = new RunSignal((error) => this.#warn('a listener of the signal failed', error));
   #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
-  #tokens: number | undefined;
+  #usage: RunUsage | undefined;
   #failure: string | undefined;
   readonly #times: RunTimes;
   #trace: RunTrace | undefined;
 
   /** With a recording, the agent replays it before the run goes on. */
-  constructor(agent: Agent, run: Run, input: Message[], log: RunLog, shared: ExecutionServices, recording?: Recording) {
+  constructor(agent: Agent, run: Run, input: RunInput, log: RunLog, shared: ExecutionServices, recording?: Recording) {
     this.#agent = agent;
     this.#input = input;
     this.log = log;
@@ -126,7 +126,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** What observers learn of the run when it is final. */
   get ended(): EndedRun {
-    return this.#times.ended(this.#tokens, this.#failure);
+    return this.#times.ended(this.#usage?.tokens, this.#failure, this.#trace?.span.ids);
   }
 
   /** Resolves when the replay is over. */
@@ -158,7 +158,7 @@ export class Execution implements Observer<AgentOutput> {
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
-    this.#trace = RunTrace.begin(this.#services.traces, this.#agent.manifest, this.#input, this.#recorder);
+    this.#trace = RunTrace.begin(this.#services.traces, this.#agent.manifest, messagesOf(this.#input), this.#recorder);
     if (this.run.status === 'created') this.#guard(() => this.#changeStatus('in-progress'));
     // The run may have been cancelled, or released by a stopping server, while its creation was committed.
     if (this.run.status !== 'in-progress') return;
@@ -180,8 +180,9 @@ export class Execution implements Observer<AgentOutput> {
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
       record: (event) => this.next(event),
-      use: (tokens) => {
-        this.#tokens = (this.#tokens ?? 0) + tokens;
+      request: requestOf(this.#input),
+      use: (used) => {
+        this.#usage = addUsage(this.#usage, used);
       },
     });
     this.#steps = host.steps;
@@ -189,7 +190,7 @@ export class Execution implements Observer<AgentOutput> {
     try {
       // A copy: a replay, the history and other readers get the input as the client sent it.
       const context = createContext(host, agent_name, this.#runSignal, this.#trace?.span);
-      const output = this.#agent.run(this.#input.map(copyMessage), context);
+      const output = this.#agent.run(messagesOf(this.#input).map(copyMessage), context);
       outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
       subscriber?.error(error);
@@ -219,7 +220,7 @@ export class Execution implements Observer<AgentOutput> {
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
       for (const event of this.#recorder.closing()) this.#emit(event);
-      const messages = [...this.#input, ...transcriptOf(this.run)];
+      const messages = [...messagesOf(this.#input), ...transcriptOf(this.run)];
       this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
       this.#finish('completed');
     });
@@ -267,16 +268,16 @@ export class Execution implements Observer<AgentOutput> {
   release(): void {
     // A clean hand-over does not count as a recovery attempt.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
-    this.#close('released', 'the run leaves this process');
+    this.#close('released', 'the run leaves this process', true);
     this.log.release();
   }
 
   /** Stops the agent: the store failed or the execution is fenced, so nothing can be written any more. */
-  abandon(error: Error): void {
+  abandon(error: Error, continues: Continues): void {
     const fenced = this.log.outcome === 'fenced';
     if (fenced) this.#log().info('this process no longer owns the run');
     else this.#log().error(`stopped: ${error.message}`);
-    this.#close('abandoned', fenced ? 'this process no longer owns the run' : 'the store failed');
+    this.#close('abandoned', fenced ? 'this process no longer owns the run' : 'the store failed', continues);
   }
 
   // Made for the first question: most agents ask none.
@@ -354,7 +355,7 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#state !== 'cancelling') return;
     this.#state = 'final';
     this.#changeStatus('cancelled');
-    this.#trace?.end(this.#tokens);
+    this.#trace?.end(this.#usage?.tokens);
   }
 
   #end(error: ErrorBody, thrown?: unknown): void {
@@ -364,25 +365,25 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
-    const tokens = this.#tokens;
-    this.log.attach({ ended: { tokens: tokens ?? this.#recorder.parts, seconds: this.#times.worked / 1000 } });
-    this.#changeStatus(status, { ...(error && { error }), ...(tokens !== undefined && { usage: { tokens } }) });
+    const usage = this.#usage;
+    this.log.attach({ ended: { tokens: usage?.tokens ?? this.#recorder.parts, seconds: this.#times.worked / 1000 } });
+    this.#changeStatus(status, { ...(error && { error }), ...(usage && { usage }) });
     this.#close('final', 'the run is over');
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }
 
   /** Every end of an execution comes here. From now on the agent's output is ignored, and it can start no work. */
-  #close(state: Exclude<State, 'open'>, reason: string): void {
+  #close(state: Exclude<State, 'open'>, reason: string, continues: Continues = false): void {
     const before = this.#state;
     // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
     if (before !== 'final') this.#state = state;
-    if (before === 'open') this.#stopAgent(reason);
+    if (before === 'open') this.#stopAgent(reason, continues);
     // The agent of a cancelled run may still work.
-    if (state !== 'cancelling') this.#trace?.end(this.#tokens);
+    if (state !== 'cancelling') this.#trace?.end(this.#usage?.tokens);
   }
 
-  #stopAgent(reason: string): void {
-    this.#runSignal.close(reason);
+  #stopAgent(reason: string, continues: Continues): void {
+    this.#runSignal.close(reason, continues);
     this.#feed?.close();
     this.#awaits?.close();
     // Before the signal, so that errors caused by the abort are ignored.

@@ -34,7 +34,7 @@ export interface ExecutionServices {
 }
 
 /** What one execution has. */
-interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'reorderBuffer'> {
+interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'request' | 'reorderBuffer'> {
   readonly recorder: Recorder;
   readonly runSignal: RunSignal;
   readonly pending: PendingWork;
@@ -50,7 +50,7 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'reorderBuf
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: ExecutionServices,
-  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, reorderBuffer }: Owner,
+  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, request, reorderBuffer }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -81,18 +81,25 @@ export function createHost(
       if (log.row.principal !== null) principal ??= JSON.parse(log.row.principal);
       return principal;
     },
+    request,
     ask,
     use: limited(limits.tokens, use, fail),
     record,
+    committed: () => {
+      const durable = log.flushed();
+      // Where the agent does not await it, its rejection must not end the process.
+      durable.catch(() => undefined);
+      return durable;
+    },
   };
 }
 
 /** Counts tokens, and fails the run that reports more than the limit; 0 for none. */
-function limited(limit: number, use: (tokens: number) => void, fail: (error: unknown) => void) {
+function limited(limit: number, use: ContextHost['use'], fail: (error: unknown) => void): ContextHost['use'] {
   let used = 0;
-  return (tokens: number): void => {
-    use(tokens);
-    used += tokens;
+  return (usage) => {
+    use(usage);
+    used += usage.tokens;
     if (limit > 0 && used > limit) fail(failure('token_limit', limit, used));
   };
 }

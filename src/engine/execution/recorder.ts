@@ -107,7 +107,7 @@ export class Recorder {
     if (status === 'cancelling') {
       const { await_request: _, ...rest } = this.#run;
       this.#run = { ...rest, status };
-      this.log.change({ status });
+      this.log.change({ status, status_at: this.#now() });
       return;
     }
     const event = this.statusEvent(status, change);
@@ -159,7 +159,9 @@ export class Recorder {
   #append(event: RunEvent): string {
     const { status, finished_at, await_request } = event.run;
     const line = encode(event);
-    this.log.append(line, { status, finished_at: finished_at ?? null, due: await_request?.expires_at ?? null });
+    const status_at = finished_at ?? this.#now();
+    const due = await_request?.expires_at ?? null;
+    this.log.append(line, { status, status_at, finished_at: finished_at ?? null, due });
     return line;
   }
 }

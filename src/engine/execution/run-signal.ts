@@ -1,3 +1,5 @@
+import { type Continues, EndOfWork } from '../../core/agent.ts';
+
 /**
  * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it ends. The signal is made
  * when the agent first reads it: making one, and aborting it at the end, costs as much as a short run.
@@ -6,6 +8,7 @@ export class RunSignal {
   readonly #report: (error: unknown) => void;
   #controller: AbortController | undefined;
   #reason: string | undefined;
+  #continues: Continues = false;
   #fired = false;
   /** Created with the first entry. */
   #listeners: Set<() => void> | undefined;
@@ -19,7 +22,7 @@ export class RunSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       guardListeners(this.#controller.signal, this.#report);
-      if (this.#fired) this.#controller.abort(new Error(this.#reason));
+      if (this.#fired) this.#controller.abort(this.#error());
     }
     return this.#controller.signal;
   }
@@ -29,9 +32,16 @@ export class RunSignal {
     return this.#reason;
   }
 
+  /** Whether the run goes on in another process, or later in this one. */
+  get continues(): Continues {
+    return this.#continues;
+  }
+
   /** From now on no new work may begin. The first reason is kept. */
-  close(reason: string): void {
-    this.#reason ??= reason;
+  close(reason: string, continues: Continues = false): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#continues = continues;
   }
 
   /** Calls back when the signal fires, and makes no signal for that. Returns a function that removes the listener. */
@@ -42,13 +52,17 @@ export class RunSignal {
   }
 
   /** Closes, and fires the signal. */
-  abort(reason: string): void {
-    this.close(reason);
+  abort(reason: string, continues: Continues = false): void {
+    this.close(reason, continues);
     if (this.#fired) return;
     this.#fired = true;
     for (const listener of this.#listeners ?? []) listener();
     this.#listeners = undefined;
-    this.#controller?.abort(new Error(this.#reason));
+    this.#controller?.abort(this.#error());
+  }
+
+  #error(): EndOfWork {
+    return new EndOfWork(this.#reason ?? '', this.#continues);
   }
 }
 

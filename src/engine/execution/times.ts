@@ -1,4 +1,5 @@
 import { fail } from '../../core/errors.ts';
+import type { SpanIds } from '../../core/traces.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { madeAt } from '../ids.ts';
@@ -67,24 +68,26 @@ export class RunTimes {
   }
 
   /** What observers learn of the run when it is final. */
-  ended(tokens: number | undefined, failure: string | undefined): EndedRun {
+  ended(tokens: number | undefined, failure: string | undefined, span: SpanIds | undefined): EndedRun {
     const { run, log } = this.#recorder;
-    const { error } = run;
-    const work = this.#work(tokens);
-    return { row: log.row, work, ...(error && { error }), ...(failure !== undefined && { failure }) };
+    return { row: log.row, error: run.error, work: this.#work(tokens), failure, span };
   }
 
   #work(tokens: number | undefined): RunWork {
     const { run, parts, firstPartAt } = this.#recorder;
-    const work = { seconds: this.worked / 1000, parts, tokens: tokens ?? parts };
-    const startedAt = this.#startedAt;
-    if (!this.#first || startedAt === undefined) return work;
+    const startedAt = this.#first ? this.#startedAt : undefined;
     const now = performance.now();
     // The run may have been created in another process, so its age comes from its id and the wall clock.
-    const queued = Math.max(0, (Date.now() - madeAt(run.run_id) - (now - startedAt)) / 1000);
-    if (firstPartAt === undefined) return { ...work, queued };
-    const firstPart = queued + (firstPartAt - startedAt) / 1000;
-    if (this.#awaited || parts < 2) return { ...work, queued, firstPart };
-    return { ...work, queued, firstPart, perPart: (now - firstPartAt) / 1000 / (parts - 1) };
+    const queued =
+      startedAt === undefined ? undefined : Math.max(0, (Date.now() - madeAt(run.run_id) - (now - startedAt)) / 1000);
+    const started = startedAt !== undefined && firstPartAt !== undefined && queued !== undefined;
+    return {
+      seconds: this.worked / 1000,
+      parts,
+      tokens: tokens ?? parts,
+      queued,
+      firstPart: started ? queued + (firstPartAt - startedAt) / 1000 : undefined,
+      perPart: started && !this.#awaited && parts > 1 ? (now - firstPartAt) / 1000 / (parts - 1) : undefined,
+    };
   }
 }

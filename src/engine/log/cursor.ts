@@ -11,6 +11,10 @@ export interface CursorOptions {
   /** The id of the last event that the reader has. Default 0: from the beginning. */
   readonly after?: number;
   /**
+   * The id of an event that the log is known to have. A node whose copy ends before it reads the store. Default: `after`.
+   */
+  readonly seen?: number;
+  /**
    * Where to stop: at the last event that is durable now, at the next event that settles the run, or at the final event
    * (default).
    */
@@ -38,8 +42,8 @@ const noBatches: readonly Batch[] = [];
  * frame.
  */
 export class Cursor implements Reader {
-  /** The run was final when the cursor was made, and the log has no event after it. */
-  readonly exhausted: boolean;
+  /** Whether the run was final when the cursor was made. */
+  readonly final: boolean;
   /** The events between its position and the end of the log, when it was made. */
   readonly behind: number;
   readonly #pages: PageCache;
@@ -70,13 +74,23 @@ export class Cursor implements Reader {
     this.#end = until === 'now' ? last : Number.POSITIVE_INFINITY;
     this.#untilSettled = until === 'settled';
     this.behind = last - after;
-    this.exhausted = source.final && after === last;
+    this.final = source.final;
     // Registered here, not at the first read: by then the tail may have dropped the events of a short run.
     if (until !== 'now') this.#setSource(source);
   }
 
   get seen(): number {
     return this.#after;
+  }
+
+  /** The run was final when the cursor was made, and the log had no event after it. */
+  get exhausted(): boolean {
+    return this.final && this.behind === 0;
+  }
+
+  /** Whether the reader has all events that are durable, as far as this process knows. */
+  get caughtUp(): boolean {
+    return this.#after >= this.#source.durable;
   }
 
   /** Sets the callback for when there may be more, after a read that returned `later`. */

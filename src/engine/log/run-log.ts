@@ -1,7 +1,8 @@
 import { append } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
-import type { Batch, Extras, Outcome, RunRow, Write } from '../../core/store.ts';
+import type { Batch, Extras, Outcome, RunRow, TargetsChanged, Write } from '../../core/store.ts';
+import { withTargets } from '../store-access.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
 import { Tail } from './tail.ts';
@@ -18,7 +19,7 @@ type PendingWrite = Mutable<Omit<Write, 'lines' | Lists>> & {
 } & { [List in Lists]?: NonNullable<Write[List]>[number][] };
 
 /** The columns of a run's row that may change without an event. */
-export type RowChange = Partial<Pick<RunRow, 'status' | 'attempts' | 'trace'>>;
+export type RowChange = Pick<RunRow, 'status' | 'status_at'> | Partial<Pick<RunRow, 'attempts' | 'trace'>>;
 
 /**
  * How a log ends in this process; set once. `final`: its final event is appended. `released`: the run is handed back to
@@ -115,8 +116,8 @@ export class RunLog implements UncommittedLog, Source {
     return this.#pendingChars;
   }
 
-  /** Appends the JSON of the next event. With a run event comes the row's new status and times. */
-  append(line: string, run?: Pick<RunRow, 'status' | 'finished_at' | 'due'>): void {
+  /** Appends the JSON of the next event. With a run event comes the row's new status and its times. */
+  append(line: string, run?: Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'>): void {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite();
     const row = this.#row;
@@ -129,6 +130,7 @@ export class RunLog implements UncommittedLog, Source {
     this.#changed = true;
     row.snapshot = row.last;
     row.status = run.status;
+    row.status_at = run.status_at;
     row.finished_at = run.finished_at;
     row.due = run.due;
     draft.complete = isSettled(run.status);
@@ -142,11 +144,12 @@ export class RunLog implements UncommittedLog, Source {
    */
   change(row: RowChange): void {
     if (this.#outcome !== undefined) return;
-    if (row.status !== undefined) this.#raiseEpoch();
+    const isStatus = 'status' in row;
+    if (isStatus) this.#raiseEpoch();
     else this.#openWrite();
     this.#changed = true;
     // A run that is no longer awaiting has no due time.
-    Object.assign(this.#row, row, row.status !== undefined && { due: null });
+    Object.assign(this.#row, row, isStatus && { due: null });
     callAll(this.#statusListeners);
   }
 
@@ -243,15 +246,24 @@ export class RunLog implements UncommittedLog, Source {
     this.#endWithFailure('fenced', fail('conflict', this.#row.run_id));
   }
 
-  #onRefused(outcome: Outcome, [first, ...rest]: readonly Write[]): void {
-    if (typeof outcome === 'object') this.onCommitFailed(outcome.rejected);
+  #onRefused(outcome: Outcome, refused: readonly Write[]): void {
+    const [first, ...rest] = refused;
+    if (typeof outcome === 'object' && 'rejected' in outcome) this.onCommitFailed(outcome.rejected);
+    else if (typeof outcome === 'object') this.#retarget(outcome, refused);
     // An earlier request of this run has used the reply's key and keeps it. The run goes on.
-    else if (outcome === 'key_used' && first !== undefined && first.expect > 0) this.#commitAgain(first, rest);
-    else this.fence();
+    else if (outcome === 'key_used' && first !== undefined && first.expect > 0) {
+      const { key: _, ...keyless } = first;
+      this.#commitAgain([keyless, ...rest]);
+    } else this.fence();
   }
 
-  #commitAgain({ key: _, ...first }: Write, rest: readonly Write[]): void {
-    this.#toRecommit = [first, ...rest];
+  #retarget(changed: TargetsChanged, refused: readonly Write[]): void {
+    this.#row.targets = changed.targets;
+    this.#commitAgain(refused.map((write) => withTargets(write, changed)));
+  }
+
+  #commitAgain(writes: Write[]): void {
+    this.#toRecommit = writes;
     this.#inFlight = [];
     this.#flushWaiters = [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters];
     if (this.#pending.length === 0) this.#commits.schedule(this);

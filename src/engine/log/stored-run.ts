@@ -105,6 +105,7 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
       ...row,
       epoch: row.epoch + 1,
       status: ended.status,
+      status_at: finished_at,
       finished_at,
       last,
       snapshot: last,

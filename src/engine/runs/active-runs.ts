@@ -2,6 +2,7 @@ import { EventEmitter } from 'eventemitter3';
 import { BoxedMap } from '../../core/collections.ts';
 import type { Lease } from '../../core/dispatcher.ts';
 import { fail, type RivuletError } from '../../core/errors.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { RunNotification, RunRow, Store } from '../../core/store.ts';
 import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -90,7 +91,7 @@ export class ActiveRuns implements RunFinder {
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_unavailable`
    */
   async openCursor(run_id: string, options: CursorOptions): Promise<Cursor> {
-    return this.cursor(await this.find(run_id, options.after), options);
+    return this.cursor(await this.find(run_id, options.seen ?? options.after), options);
   }
 
   /** @throws RivuletError `cursor_invalid` */
@@ -238,10 +239,22 @@ export class ActiveRuns implements RunFinder {
   #onLogClosed(execution: Execution): void {
     const { run_id, failure, outcome } = execution.log;
     this.#remove(execution);
-    if (failure !== undefined) execution.abandon(failure);
+    if (failure !== undefined) {
+      execution.abandon(failure, outcome === 'fenced' ? () => this.#isOpen(run_id) : execution.durable);
+    }
     if (outcome === 'failed') this.#options.onFailed(run_id);
     if (outcome === 'final') this.#options.onFinal(execution);
     else this.#notify(run_id);
+  }
+
+  /** Whether a run that another process has written to goes on there; it may also have been cancelled. */
+  async #isOpen(run_id: string): Promise<boolean> {
+    try {
+      const row = await this.#store.run(run_id);
+      return row !== undefined && !isFinal(row.status);
+    } catch {
+      return true;
+    }
   }
 
   #updateStatus(execution: Execution): void {

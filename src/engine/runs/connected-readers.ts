@@ -1,16 +1,26 @@
 import type { OnDisconnect } from '../../core/agent.ts';
+import type { ReaderNodes } from './reader-nodes.ts';
 
 interface RunReaders {
   count: number;
   timer: NodeJS.Timeout | undefined;
+  /** Whether the other nodes know of readers at this one, once `told` has resolved. */
+  isTold: boolean;
+  told: Promise<unknown>;
 }
 
-/** Counts the connected readers of runs whose disconnect policy cancels them after the last reader. */
+/** What `connect` returns where the policy does nothing, so that the caller need not watch the connection. */
+export const unwatched = (): void => {};
+
+/** Counts the connected readers of runs whose disconnect policy cancels them after the last reader, on all nodes. */
 export class ConnectedReaders {
   readonly #byRun = new Map<string, RunReaders>();
+  readonly #nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined;
   readonly #cancel: (run_id: string) => void;
 
-  constructor(cancel: (run_id: string) => void) {
+  /** `nodes` where several nodes share the store. */
+  constructor(nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined, cancel: (run_id: string) => void) {
+    this.#nodes = nodes;
     this.#cancel = cancel;
   }
 
@@ -19,30 +29,56 @@ export class ConnectedReaders {
    * the end of the response. Only then does the policy apply.
    */
   connect(run_id: string, policy: string): (disconnected: boolean) => void {
-    if (policy === 'continue') return () => {};
-    const readers = this.#byRun.get(run_id) ?? { count: 0, timer: undefined };
+    if (policy === 'continue') return unwatched;
+    const known = this.#byRun.get(run_id);
+    const readers = known ?? { count: 0, timer: undefined, isTold: false, told: Promise.resolve() };
     this.#byRun.set(run_id, readers);
     clearTimeout(readers.timer);
     readers.count += 1;
+    this.#enter(run_id, readers);
     let connected = true;
     return (disconnected) => {
       if (!connected) return;
       connected = false;
       readers.count -= 1;
       if (readers.count > 0) return;
-      const leave = (): void => {
-        this.#byRun.delete(run_id);
-        if (disconnected) this.#cancel(run_id);
-      };
+      const leave = (): void => void this.#leave(run_id, readers, disconnected);
       if (disconnected) readers.timer = setTimeout(leave, graceOf(policy));
       else leave();
     };
   }
 
-  /** Removes all readers: the server stops. */
-  clear(): void {
-    for (const { timer } of this.#byRun.values()) clearTimeout(timer);
-    this.#byRun.clear();
+  /** Removes all readers: the server stops. Resolves when the other nodes know it. */
+  async clear(): Promise<void> {
+    await Promise.all(
+      [...this.#byRun].map(([run_id, readers]) => {
+        clearTimeout(readers.timer);
+        return this.#leave(run_id, readers, false);
+      }),
+    );
+  }
+
+  #enter(run_id: string, readers: RunReaders): void {
+    if (readers.isTold) return;
+    readers.isTold = true;
+    // Where the store fails, the readers of this node do not count for others.
+    readers.told = readers.told.then(() => this.#nodes?.enter(run_id)).catch(() => undefined);
+  }
+
+  /** Cancels the run where its client has disconnected, and no reader is left at any node. */
+  async #leave(run_id: string, readers: RunReaders, disconnected: boolean): Promise<void> {
+    readers.isTold = false;
+    if (this.#nodes !== undefined) {
+      // A store that fails cannot cancel a run either.
+      const left = readers.told.then(() => this.#nodes?.leave(run_id)).catch(() => false);
+      readers.told = left;
+      const isLast = (await left) === true;
+      // A reader has come meanwhile.
+      if (readers.told !== left) return;
+      if (!isLast) disconnected = false;
+    }
+    this.#byRun.delete(run_id);
+    if (disconnected) this.#cancel(run_id);
   }
 }
 

@@ -3,13 +3,14 @@ import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.ts';
 import { operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
+import { encodeTargets, type PushTarget } from '../../core/push-targets.ts';
+import type { AgentRequest, RunInput } from '../../core/request.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { TraceHeaders } from '../../core/traces.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import type { SessionInput } from '../../schema/session.ts';
-import type { Webhook } from '../../schema/webhook.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
@@ -24,14 +25,25 @@ const maxAttempts = 10;
 /** The options of a request for a run, from its headers. */
 export interface RunOptions {
   readonly idempotency_key?: string;
+  /**
+   * What the key names. Default: a creation of a run, or a reply to the run. A protocol that has one kind of request for
+   * both has a scope of its own, in which it also finds the run again.
+   */
+  readonly key_scope?: string;
   readonly if_busy?: IfBusy;
   readonly on_disconnect?: OnDisconnect;
   /** The channel of a reply, which its run records. Default `api`. */
   readonly channel?: string;
   /** The caller, which owns the run. Default: the server itself. */
   readonly principal?: Principal;
+  /** What the request says beside its messages. Default: nothing. */
+  readonly request?: AgentRequest;
+  /** What gets the run's changes of status, beside the webhook of the request. */
+  readonly targets?: readonly PushTarget[];
   /** The trace context of the request. */
   readonly trace?: TraceHeaders;
+  /** Done before a run is stored, when its request is good and its session admits it; not again for a repeated request. */
+  readonly prepare?: () => Promise<void>;
 }
 
 /** The engine's result for a request that creates or resumes a run. */
@@ -53,7 +65,7 @@ interface Plan {
   readonly if_busy: IfBusy;
   readonly now: string;
   readonly key: IdempotentRequest | undefined;
-  readonly webhook: Webhook | undefined;
+  readonly targets: string | null;
   /** The request's session, if it has one, in which URLs of this server's resources are paths. */
   readonly descriptor: SessionInput | undefined;
   readonly runOptions: RunOptions;
@@ -71,9 +83,11 @@ export async function createRun(
   request: RunCreateRequest,
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
-  const { idempotency_key, principal } = runOptions;
+  const { idempotency_key, key_scope = 'runs', principal } = runOptions;
   const key =
-    idempotency_key === undefined ? undefined : idempotentRequest('runs', principal, idempotency_key, request);
+    idempotency_key === undefined
+      ? undefined
+      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request });
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
@@ -99,7 +113,8 @@ function planOf(
     throw fail('too_busy', `${running} runs are at work, which is the limit of this server`);
   }
   commits.checkAvailable();
-  if (request.webhook !== undefined) checkWebhook(request.webhook.url);
+  if (request.webhook !== undefined) checkWebhook(request.webhook.url, 'webhook.url');
+  for (const { url } of runOptions.targets ?? []) checkWebhook(url, 'url');
   const agent = executions.registry.get(request.agent_name);
   const now = executions.now();
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
@@ -108,14 +123,16 @@ function planOf(
   const owner = ownerOf(runOptions.principal ?? operator);
   const session_id = sessionKey(owner, requestedSession(request));
   const webhook = request.webhook ?? agent.options.webhook;
+  const targets = encodeTargets([...(webhook === undefined ? [] : [webhook]), ...(runOptions.targets ?? [])]);
   const trace = executions.traces?.requested(runOptions.trace, null) ?? null;
-  return { agent, input, owner, session_id, if_busy, now, key, webhook, descriptor: undefined, runOptions, trace };
+  return { agent, input, owner, session_id, if_busy, now, key, targets, descriptor: undefined, runOptions, trace };
 }
 
 async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
   for (let attempt = 1; ; attempt += 1) {
     const admission = await services.queue.admit(plan.session_id, plan.if_busy);
-    if (attempt > 1) await passNewest(services, plan.session_id);
+    if (attempt === 1) await plan.runOptions.prepare?.();
+    else await passNewest(services, plan.session_id);
     try {
       return await storeRun(services, plan, admission);
     } catch (error) {
@@ -133,7 +150,9 @@ async function passNewest({ store }: RunServices, session_id: string): Promise<v
 
 async function storeRun(services: RunServices, plan: Plan, { queued, when }: Admission): Promise<AcceptedRun> {
   const { commits, executions, active, dispatcher } = services;
-  const { agent, input, now, key, descriptor } = plan;
+  const { agent, now, key, descriptor } = plan;
+  const { request } = plan.runOptions;
+  const input: RunInput = request === undefined ? plan.input : { messages: plan.input, request };
   const row = newRow(plan, queued);
   const log = new RunLog(commits, row, when === undefined ? { input } : { input, when });
   if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
@@ -141,7 +160,12 @@ async function storeRun(services: RunServices, plan: Plan, { queued, when }: Adm
   const run = newRun(row);
   if (dispatcher.shared || queued) {
     // The process that executes the run later reads it from the store.
-    log.append(encode({ type: 'run.created', run }), { status: 'created', finished_at: null, due: null });
+    log.append(encode({ type: 'run.created', run }), {
+      status: 'created',
+      status_at: now,
+      finished_at: null,
+      due: null,
+    });
     await startWhenDurable(services, plan, row, log.flushed());
     return { run_id: row.run_id, run: JSON.stringify(run), after: 0 };
   }
@@ -206,7 +230,7 @@ function requestedSession({ session_id, session }: RunCreateRequest): string {
 }
 
 const newRow = (
-  { agent: { manifest, options }, input, owner, session_id, now, webhook, runOptions, trace }: Plan,
+  { agent: { manifest, options }, input, owner, session_id, now, targets, runOptions, trace }: Plan,
   queued: boolean,
 ): RunRow => ({
   run_id: newId(),
@@ -214,10 +238,11 @@ const newRow = (
   session_id,
   owner,
   principal: storedPrincipal(runOptions.principal),
-  webhook: webhook === undefined ? null : JSON.stringify(webhook),
+  targets,
   trace,
   epoch: 1,
   status: 'created',
+  status_at: now,
   title: titleOf(input),
   created_at: now,
   finished_at: null,

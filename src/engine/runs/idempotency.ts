@@ -25,8 +25,11 @@ export function idempotentRequest(
   const { mode: _, ...rest } = { mode: undefined, ...body };
   const owner = ownerOf(principal ?? operator);
   const scope = owner === null ? what : `${owner} ${what}`;
-  return { scope, key, hash: hashOf(JSON.stringify(sorted(rest))) };
+  return { scope, key: storable(key), hash: hashOf(JSON.stringify(sorted(rest))) };
 }
+
+/** PostgreSQL and SQLite refuse or change NUL and half a surrogate pair, which a key in a body may have. */
+const storable = (key: string): string => (/[\p{Cc}\p{Cs}]/u.test(key) ? hashOf(JSON.stringify(key)) : key);
 
 /**
  * The same value, with each object as its sorted names and their values. One `JSON.stringify` of that costs a quarter
@@ -58,12 +61,15 @@ export class Idempotency {
    * one has to find the run of the first one, not a session that this run keeps busy.
    * @throws RivuletError `idempotency_key_reused`, and any error of the work
    */
-  async deduplicate<T>(
+  deduplicate<T>(
     request: IdempotentRequest | undefined,
     repeat: (key: Key) => Promise<T>,
     work: () => Promise<T>,
   ): Promise<T> {
-    if (request === undefined) return work();
+    return request === undefined ? work() : this.#oneByOne(request, repeat, work);
+  }
+
+  async #oneByOne<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {
     const name = `${request.scope} ${request.key}`;
     const before = this.#inProgress.get(name);
     const result = (async () => {
@@ -76,6 +82,13 @@ export class Idempotency {
     } finally {
       if (this.#inProgress.get(name) === result) this.#inProgress.delete(name);
     }
+  }
+
+  /** The result of an earlier request with this key, whatever its body was. */
+  async find(what: string, principal: Principal | undefined, key: string): Promise<Key | undefined> {
+    const request = idempotentRequest(what, principal, key, {});
+    const known = await this.#store.key(request.scope, request.key);
+    return known !== undefined && known.created_at >= this.#oldest() ? known : undefined;
   }
 
   async #findOrDo<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {

@@ -24,7 +24,7 @@ export async function resumeRun(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { idempotency_key, channel = 'api', principal, trace }: RunOptions,
+  { idempotency_key, key_scope, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
@@ -32,7 +32,10 @@ export async function resumeRun(
   const key =
     idempotency_key === undefined
       ? undefined
-      : idempotentRequest(`resume ${run_id}`, principal, idempotency_key, { input });
+      : idempotentRequest(key_scope ?? `resume ${run_id}`, principal, idempotency_key, {
+          input,
+          ...(key_scope !== undefined && { run_id }),
+        });
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
@@ -128,6 +131,7 @@ async function resumeStored(
   const next: RunRow = {
     ...row,
     status: event.run.status,
+    status_at: executions.now(),
     due: null,
     last: last + 1,
     snapshot: last + 1,

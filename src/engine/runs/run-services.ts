@@ -24,7 +24,7 @@ export interface RunServices {
   /** Offers a run to the dispatcher; see `Executor.offer`. */
   readonly offer: (run_id: string) => void;
   /** @throws RivuletError `webhooks_off`, `validation_failed` */
-  readonly checkWebhook: (url: string) => void;
+  readonly checkWebhook: (url: string, field: string) => void;
   /** Cancels a run of any process; see `cancelRun`. */
   readonly cancel: (run_id: string) => Promise<string>;
 }

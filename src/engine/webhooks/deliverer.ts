@@ -1,4 +1,5 @@
-import type { Delivery, DeliveryResult } from '../../core/outbox.ts';
+import type { Delivery, DeliveryResult, UrlFailures } from '../../core/outbox.ts';
+import { type PushForms, targetsOf } from '../../core/push-targets.ts';
 import type { Store } from '../../core/store.ts';
 import type { Observers } from '../observers.ts';
 import { PeriodicTask } from '../periodic.ts';
@@ -12,8 +13,12 @@ export interface Attempt {
   readonly retryAfter?: number;
 }
 
-/** Makes one attempt, within `attemptTimeout`; never rejects. */
-export type SendWebhook = (delivery: Delivery, signal: AbortSignal) => Promise<Attempt>;
+/** Makes one attempt, within `attemptTimeout`, with some headers beside those of every webhook; never rejects. */
+export type SendWebhook = (
+  delivery: Delivery,
+  signal: AbortSignal,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Attempt>;
 
 /** Milliseconds that one attempt may take. */
 export const attemptTimeout = 15_000;
@@ -30,6 +35,8 @@ const checkInterval = 1_000;
 const pauses = [1, 60, 360, 1_440, 3_600, 7_200, 10_080, 14_400, 17_280];
 /** The random part of a pause, so that the webhooks of an outage do not come back all at once. */
 const jitter = 0.2;
+/** Failed attempts that switch a URL off at the earliest: those of one delivery, so that few webhooks in days do not. */
+const leastFailures = pauses.length + 1;
 /** Milliseconds: the most that a receiver may ask for. */
 const longestPause = 86_400_000;
 
@@ -42,8 +49,11 @@ interface Lane {
 export interface DelivererOptions {
   readonly store: Store;
   readonly send: SendWebhook;
+  readonly forms: PushForms;
   /** Milliseconds before the second attempt. */
   readonly firstPause: number;
+  /** Milliseconds of failures that switch off a URL; 0 for never. */
+  readonly offAfter: number;
   readonly observers: Observers;
   /** Receives errors of the store. */
   readonly onFailure: (error: unknown) => void;
@@ -115,12 +125,13 @@ export class Deliverer {
   }
 
   async #attempt(delivery: Delivery): Promise<void> {
-    const { store, send, firstPause, observers, onFailure } = this.#options;
+    const { store, onFailure } = this.#options;
     try {
-      const result = resultOf(delivery, await send(delivery, this.#stopped.signal), firstPause);
-      await store.finishDelivery(delivery, result);
-      const outcome = result.state === 'pending' ? 'retried' : result.state;
-      observers.onDelivery(outcome, (Date.now() - Date.parse(delivery.created_at)) / 1000);
+      const failures = await store.urlFailures(delivery.owner, delivery.url);
+      const headers = await this.#headersOf(delivery);
+      if (failures !== undefined && this.#isOff(failures)) await this.#refuse(delivery, switchedOff(failures));
+      else if (headers === undefined) await this.#refuse(delivery, 'its target was removed');
+      else await this.#send(delivery, headers);
       // The next one of its line may be due, or more than could be claimed.
       this.wake();
     } catch (error) {
@@ -128,7 +139,46 @@ export class Deliverer {
       onFailure(error);
     }
   }
+
+  /**
+   * The headers for the target of a delivery; undefined where the run does not have it any more. One that was replaced
+   * with another URL is another receiver: the old one must not get the secrets of the new one.
+   */
+  async #headersOf({ run_id, target: id, url }: Delivery): Promise<Readonly<Record<string, string>> | undefined> {
+    if (id === null) return {};
+    const { store, forms } = this.#options;
+    const row = await store.run(run_id);
+    const target = row && targetsOf(row).find((one) => one.id === id && one.url === url);
+    return target && (forms[target.form ?? '']?.headersOf(target) ?? {});
+  }
+
+  async #send(delivery: Delivery, headers: Readonly<Record<string, string>>): Promise<void> {
+    const { store, send, firstPause, observers } = this.#options;
+    const result = resultOf(delivery, await send(delivery, this.#stopped.signal, headers), firstPause);
+    await store.finishDelivery(delivery, result);
+    const outcome = result.state === 'pending' ? 'retried' : result.state;
+    observers.onDelivery(outcome, (Date.now() - Date.parse(delivery.created_at)) / 1000);
+    if (outcome === 'delivered') return;
+    const { owner, url } = delivery;
+    const failures = await store.urlFailures(owner, url);
+    if (failures !== undefined && this.#isOff(failures)) observers.onUrlSwitchedOff({ owner, url, ...failures });
+  }
+
+  /** Gives a webhook up without an attempt. */
+  async #refuse(delivery: Delivery, error: string): Promise<void> {
+    const refused: DeliveryResult = { state: 'failed', attempted_at: null, status: null, error };
+    if (await this.#options.store.finishDelivery(delivery, refused)) this.#options.observers.onDeliveryRefused();
+  }
+
+  /** By the failures alone: a URL without traffic for days gets the next attempt. */
+  #isOff({ attempts, since, last_at }: UrlFailures): boolean {
+    const { offAfter } = this.#options;
+    return offAfter > 0 && attempts >= leastFailures && Date.parse(last_at) - Date.parse(since) >= offAfter;
+  }
 }
+
+const switchedOff = ({ attempts, since }: UrlFailures): string =>
+  `its URL is switched off: all ${attempts} attempts since ${since} have failed; replay a webhook to switch it on`;
 
 /** 2xx ends a delivery, and so does 410, by which a receiver says that it wants no more. */
 function resultOf(
@@ -136,12 +186,14 @@ function resultOf(
   { status, error, retryAfter = 0 }: Attempt,
   firstPause: number,
 ): DeliveryResult {
-  if (status !== null && status >= 200 && status < 300) return { state: 'delivered', status, error: null };
+  const attempted_at = iso(Date.now());
+  if (status !== null && status >= 200 && status < 300)
+    return { state: 'delivered', attempted_at, status, error: null };
   const pause = pauses[attempt];
-  if (status === 410 || pause === undefined) return { state: 'failed', status, error };
+  if (status === 410 || pause === undefined) return { state: 'failed', attempted_at, status, error };
   const own = firstPause * pause * (1 - jitter + 2 * jitter * Math.random());
   const wait = Math.max(own, Math.min(retryAfter * 1_000, longestPause));
-  return { state: 'pending', status, error, next_at: iso(Date.now() + wait) };
+  return { state: 'pending', attempted_at, status, error, next_at: iso(Date.now() + wait) };
 }
 
 /** That of an agent that was reloaded since the start may be no URL: sending it fails. */

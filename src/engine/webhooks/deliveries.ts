@@ -2,9 +2,9 @@ import { runEventOf, runInside } from '../../core/encode.ts';
 import { cut } from '../../core/json.ts';
 import type { NewDelivery } from '../../core/outbox.ts';
 import { sessionIdOf } from '../../core/principal.ts';
+import { type PushForms, type PushTarget, type ReportedChange, targetsOf } from '../../core/push-targets.ts';
 import type { Store, Write } from '../../core/store.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Webhook } from '../../schema/webhook.ts';
 import { newId } from '../ids.ts';
 
 const defaultEvents: readonly string[] = ['run.awaiting', 'run.completed', 'run.failed', 'run.cancelled'];
@@ -13,33 +13,54 @@ const maxMessage = 2_000;
 
 /**
  * Commits that add webhooks to the outbox, in the same write as the change of status that they report: so a crash loses
- * none. Costs a run without a webhook one comparison for each write.
+ * none. Costs a run without a target one comparison for each write.
  */
-export const withDeliveries = (commits: Pick<Store, 'commit'>, now: () => string): Pick<Store, 'commit'> => ({
+export const withDeliveries = (
+  commits: Pick<Store, 'commit'>,
+  now: () => string,
+  forms: PushForms = {},
+): Pick<Store, 'commit'> => ({
   commit: (writes) =>
     commits.commit(
       writes.some(isReported)
-        ? writes.map((write) => (isReported(write) ? { ...write, deliveries: deliveriesOf(write, now()) } : write))
+        ? writes.map((write) =>
+            isReported(write) ? { ...write, deliveries: deliveriesOf(write, now(), forms) } : write,
+          )
         : writes,
     ),
 });
 
-/** Whether a write may change the status of a run that has a webhook. */
+/** Whether a write may change the status of a run that has a target. */
 export const isReported = ({ row, grown, lines }: Write): boolean =>
-  row.webhook !== null && grown !== true && lines.length > 0;
+  row.targets !== null && grown !== true && lines.length > 0;
 
-function deliveriesOf({ row, lines }: Write, now: string): NewDelivery[] {
-  // Written by this or another node: see `RunRow.webhook`.
-  const { url, events }: Webhook = JSON.parse(row.webhook ?? '{}');
-  const wanted: readonly string[] = events ?? defaultEvents;
-  const { run_id, agent_name, session_id } = row;
+function deliveriesOf({ row, lines }: Write, now: string, forms: PushForms): NewDelivery[] {
+  const targets = targetsOf(row);
   return lines.flatMap((line) => {
     const status = runEventOf(line);
+    if (status === undefined) return [];
     const type = `run.${status}`;
-    if (status === undefined || !wanted.includes(type)) return [];
-    const data = { run_id, agent_name, session_id: sessionIdOf(session_id), status, ...errorIn(status, line) };
-    return [{ delivery_id: newId(), url, type, body: JSON.stringify({ type, timestamp: now, data }), created_at: now }];
+    const change: ReportedChange = { status, line, row, now };
+    return targets.flatMap((target) => {
+      const body = isWanted(target, type) ? bodyFor(target, change, forms) : undefined;
+      if (body === undefined) return [];
+      const { id = null, url } = target;
+      return { delivery_id: newId(), url, target: id, type, body, created_at: now };
+    });
   });
+}
+
+const isWanted = ({ events, form }: PushTarget, type: string): boolean =>
+  events === undefined ? form !== undefined || defaultEvents.includes(type) : events.includes(type);
+
+/** Undefined for a form of another node, which this one does not serve. */
+const bodyFor = (target: PushTarget, change: ReportedChange, forms: PushForms): string | undefined =>
+  target.form === undefined ? bodyOf(change) : forms[target.form]?.bodyOf(change, target);
+
+/** The body of a webhook. */
+function bodyOf({ status, line, row: { run_id, agent_name, session_id }, now }: ReportedChange): string {
+  const data = { run_id, agent_name, session_id: sessionIdOf(session_id), status, ...errorIn(status, line) };
+  return JSON.stringify({ type: `run.${status}`, timestamp: now, data });
 }
 
 function errorIn(status: string, line: string): Pick<Run, 'error'> {

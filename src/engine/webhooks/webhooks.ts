@@ -1,6 +1,8 @@
 import { fail } from '../../core/errors.ts';
-import type { Delivery, DeliveryFilter } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, PendingDeliveries } from '../../core/outbox.ts';
+import { type PushForms, type PushTarget, targetsOf } from '../../core/push-targets.ts';
 import type { Outcome, Store, Write } from '../../core/store.ts';
+import { changeTargets } from '../targets.ts';
 import { Deliverer, type DelivererOptions, type SendWebhook } from './deliverer.ts';
 import { isReported } from './deliveries.ts';
 
@@ -9,10 +11,14 @@ export interface WebhookOptions {
   readonly send: SendWebhook;
   /** What is wrong with the URL of a webhook; undefined if nothing is. */
   readonly problemOf: (url: string) => string | undefined;
+  /** How other protocols write to their targets. */
+  readonly forms?: PushForms;
 }
 
 /** Webhooks of a run that one call lists: each has six changes of status, and an await each two more. */
 const maxOfRun = 1_000;
+/** Pending webhooks that are counted: some ten milliseconds in PostgreSQL, less in the other stores. */
+const maxCounted = 10_000;
 
 /** The webhooks of an engine: its outbox, and their delivery where that is configured. */
 export class Webhooks {
@@ -20,10 +26,14 @@ export class Webhooks {
   readonly #options: WebhookOptions | undefined;
   readonly #deliverer: Deliverer | undefined;
 
-  constructor(store: Store, options: WebhookOptions | undefined, more: Omit<DelivererOptions, 'store' | 'send'>) {
+  constructor(
+    store: Store,
+    options: WebhookOptions | undefined,
+    more: Omit<DelivererOptions, 'store' | 'send' | 'forms'>,
+  ) {
     this.#store = store;
     this.#options = options;
-    this.#deliverer = options && new Deliverer({ ...more, store, send: options.send });
+    this.#deliverer = options && new Deliverer({ ...more, store, send: options.send, forms: options.forms ?? {} });
   }
 
   start(): void {
@@ -39,16 +49,44 @@ export class Webhooks {
     if (writes.some((write, index) => isReported(write) && outcomes[index] === 'taken')) this.#deliverer?.wake();
   }
 
+  /** Whether this server sends any. */
+  get areOn(): boolean {
+    return this.#options !== undefined;
+  }
+
   /** @throws RivuletError `webhooks_off`, `validation_failed` */
-  check(url: string): void {
+  check(url: string, field: string): void {
     if (this.#options === undefined) throw fail('webhooks_off');
     const problem = this.#options.problemOf(url);
-    if (problem !== undefined) throw fail('validation_failed', 'webhook.url', problem);
+    if (problem !== undefined) throw fail('validation_failed', field, problem);
+  }
+
+  /** The targets of a run that were added in a form, with their secrets for its owner; none of an unknown run. */
+  async targets(run_id: string, form: string, reader: string | null): Promise<PushTarget[]> {
+    const row = await this.#store.run(run_id);
+    const found = row === undefined ? [] : targetsOf(row).filter((target) => target.form === form);
+    return row?.owner === reader ? found : found.map(({ token: _, authentication: __, ...target }) => target);
+  }
+
+  /** @throws RivuletError `webhooks_off`, `validation_failed`, and as `changeTargets` */
+  async putTarget(run_id: string, target: PushTarget): Promise<void> {
+    this.check(target.url, 'url');
+    await changeTargets(this.#store, run_id, (before) => [...before.filter(({ id }) => id !== target.id), target]);
+  }
+
+  /** @throws as `changeTargets` */
+  removeTarget(run_id: string, id: string): Promise<void> {
+    return changeTargets(this.#store, run_id, (before) => before.filter((target) => target.id !== id));
   }
 
   /** Newest first; only those before the delivery `before`, if it is given. */
   list(filter: DeliveryFilter, before: string | undefined, limit = maxOfRun): Promise<Delivery[]> {
     return this.#store.deliveries(filter, before, limit);
+  }
+
+  /** The webhooks that wait for an attempt, of all nodes; counted up to ten thousand. */
+  pending(): Promise<PendingDeliveries> {
+    return this.#store.pendingDeliveries(maxCounted);
   }
 
   /** @throws RivuletError `delivery_unknown`, also where its owner does not pass */

@@ -1,8 +1,9 @@
-import { type AgentContext, defineAgent, textOf } from 'rivulet';
+import { defineAgent, textOf } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 
+// In JavaScript, for the build: tsx would take a second to compile the sources.
 // Prints how the runs end. Each leaves a promise behind that no code handles; Node would end the process.
-const ask = async (context: AgentContext, question: string) => textOf((await context.await(question)).message);
+const ask = async (context, question) => textOf((await context.await(question)).message);
 
 for (const durable of [false, true]) {
   const leaves = defineAgent(
@@ -24,12 +25,14 @@ for (const durable of [false, true]) {
   );
   const { run: left } = await runAgent(leaves, 'go');
   const cancel = new AbortController();
-  const answers = (): undefined => void setImmediate(() => cancel.abort());
+  const answers = () => void setImmediate(() => cancel.abort());
   const { run: cancelled } = await runAgent(asksTwice, 'go', { answers, signal: cancel.signal });
   await new Promise(setImmediate);
   console.log(left.status, cancelled.status);
 }
-// Not of a run: as without Rivulet, the process ends.
-if (process.argv.includes('--stray')) void Promise.reject(new Error('stray'));
 await new Promise((resolve) => setTimeout(resolve, 20));
 console.log('alive');
+// Not of a run: as without Rivulet, the process ends.
+void Promise.reject(new Error('stray'));
+await new Promise((resolve) => setTimeout(resolve, 20));
+console.log('alive after another rejection');

@@ -1,0 +1,256 @@
+import type { ModelMessage, TextStreamPart, ToolSet } from 'ai';
+import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
+import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
+import { errorOf } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { citation, trajectory } from '../core/parts.ts';
+import type { Message } from '../schema/message.ts';
+import {
+  type Call,
+  callsCutOff,
+  continued,
+  cutAfter,
+  endsInApproved,
+  isComplete,
+  isResult,
+  type Piece,
+  pendingApprovals,
+  settledIn,
+} from './ai-sdk-pieces.ts';
+import { askApproval } from './approval.ts';
+import { contentsOf, conversation, endOfMessage, toolStep } from './conversation.ts';
+
+/** What `streamText` and `agent.stream` return, as far as the adapter reads it. */
+export interface AiSdkStream {
+  readonly fullStream: AsyncIterable<{ readonly type: string }>;
+}
+
+/** A `ToolLoopAgent`, or another agent of the AI SDK. */
+export interface AiSdkAgent {
+  readonly tools?: object;
+  stream(call: { messages: ModelMessage[]; abortSignal: AbortSignal }): PromiseLike<AiSdkStream>;
+}
+
+/** Calls `streamText` with the messages; `context.signal` belongs into its `abortSignal`. */
+export type AiSdkFunction = (messages: ModelMessage[], context: AgentContext) => AiSdkStream | PromiseLike<AiSdkStream>;
+
+/**
+ * The function of an agent that the AI SDK executes, version 6 or 7. The model gets the session's history and the input.
+ * Each model call is one message of the output; a tool that needs an approval is a question with a boolean reply.
+ * In a durable run the stream is journaled. After a crash the model gets what the journal has, with the results of tools,
+ * and continues from there.
+ */
+export function aiSdkAgent(agent: AiSdkAgent | AiSdkFunction): AgentFunction {
+  return (input, context) => {
+    const stream: Stream = (messages) =>
+      typeof agent === 'function' ? agent(messages, context) : agent.stream({ messages, abortSignal: context.signal });
+    const library = { stream, tools: typeof agent === 'function' ? {} : (agent.tools ?? {}) };
+    return conversation(input, context).pipe(
+      switchMap((messages) => turn(messages.flatMap(toModelMessage), library, context)),
+    );
+  };
+}
+
+type Stream = (messages: ModelMessage[]) => AiSdkStream | PromiseLike<AiSdkStream>;
+
+interface Library {
+  readonly stream: Stream;
+  readonly tools: object;
+}
+
+/** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. */
+function turn(messages: ModelMessage[], library: Library, context: AgentContext): Observable<AgentOutput> {
+  const { stream, tools } = library;
+  const pieces: Piece[] = [];
+  async function* goOn(before: readonly Piece[]): AsyncGenerator<Piece> {
+    const known = [...before];
+    for (const call of callsCutOff(before)) {
+      const result = await executeAgain(call, tools, continued(messages, before), context.signal);
+      if (result === undefined) continue;
+      known.push(result);
+      yield result;
+    }
+    const cut = cutAfter(known);
+    yield cut;
+    if (isComplete(known)) return;
+    const settled = settledIn(known);
+    const answer = await stream(continued(messages, [...known, cut]));
+    // Version 7 reports a denied call each time.
+    for await (const piece of piecesOf(answer, endsInApproved(known)))
+      if (!isResult(piece) || !settled.has(piece.toolCallId)) yield piece;
+  }
+  async function* begin(): AsyncGenerator<Piece> {
+    yield* piecesOf(await stream(messages));
+  }
+  const collect = (piece: Piece): void => {
+    pieces.push(piece);
+    if (piece.type === 'step-end') context.usage({ tokens: piece.tokens });
+  };
+  const next = defer(() => {
+    const pending = pendingApprovals(pieces);
+    if (pending.length === 0) return [];
+    return from(pending).pipe(
+      concatMap(({ approvalId, toolName, toolInput }) =>
+        askApproval(context, toolName, toolInput).pipe(
+          map((approved) => ({ type: 'tool-approval-response' as const, approvalId, approved })),
+        ),
+      ),
+      toArray(),
+      switchMap((content) => turn([...continued(messages, pieces), { role: 'tool', content }], library, context)),
+    );
+  });
+  return concat(context.step('ai-sdk', begin, goOn).pipe(tap(collect), concatMap(outputsOf)), next);
+}
+
+/**
+ * Executes a tool that a crash cut off. Undefined where the adapter cannot do it as the SDK does, or the tool fails: the
+ * model is then asked again.
+ */
+async function executeAgain(
+  { toolCallId, toolName, toolInput }: Call,
+  tools: object,
+  messages: ModelMessage[],
+  abortSignal: AbortSignal,
+): Promise<Piece | undefined> {
+  const tool: unknown = Reflect.get(tools, toolName);
+  if (!isObject(tool) || typeof tool.execute !== 'function' || tool.contextSchema !== undefined) return undefined;
+  try {
+    const executed: unknown = await tool.execute(toolInput, { toolCallId, messages, abortSignal });
+    const output = isAsyncIterable(executed) ? await lastOf(executed) : executed;
+    return { type: 'result', toolCallId, toolName, toolInput, ofProvider: false, output: output ?? null };
+  } catch {
+    return undefined;
+  }
+}
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  isObject(value) && Symbol.asyncIterator in value;
+
+/** The last value is the result; those before are preliminary. */
+async function lastOf(values: AsyncIterable<unknown>): Promise<unknown> {
+  let last: unknown;
+  for await (const value of values) last = value;
+  return last;
+}
+
+/**
+ * Reads a stream; what neither the reader nor the model needs is left out. Results of approved tools come before the first
+ * model call, and are a message of their own; `executed`: there were some before a crash.
+ */
+async function* piecesOf({ fullStream }: AiSdkStream, executed = false): AsyncGenerator<Piece> {
+  let hasResults = executed;
+  let asked = false;
+  const reasoning = new Map<string, string>();
+  // The parts of the stream depend on the tools of the agent only in their inputs and outputs.
+  for await (const part of fullStream as AsyncIterable<TextStreamPart<ToolSet>>) {
+    switch (part.type) {
+      case 'text-delta':
+        if (part.text !== '') yield { type: 'text', text: part.text };
+        break;
+      case 'reasoning-delta':
+        reasoning.set(part.id, `${reasoning.get(part.id) ?? ''}${part.text}`);
+        break;
+      case 'reasoning-end': {
+        const { id, providerMetadata } = part;
+        const text = reasoning.get(id) ?? '';
+        yield { type: 'reasoning', text, ...(providerMetadata && { providerOptions: providerMetadata }) };
+        break;
+      }
+      case 'abort':
+        throw new Error(`The AI SDK aborted the stream: ${part.reason ?? 'no reason was given'}.`);
+      case 'error':
+        throw part.error;
+      case 'start-step':
+        if (!asked && hasResults) yield { type: 'step-end', tokens: 0 };
+        asked = true;
+        break;
+      case 'finish':
+        yield { type: 'end' };
+        break;
+      default: {
+        const piece = wholePiece(part);
+        if (piece === undefined) break;
+        hasResults ||= isResult(piece);
+        yield piece;
+      }
+    }
+  }
+}
+
+function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
+  switch (part.type) {
+    case 'file':
+      return { type: 'file', base64: part.file.base64, mediaType: part.file.mediaType };
+    case 'source':
+      return part.sourceType === 'url'
+        ? { type: 'source', url: part.url, ...(part.title && { title: part.title }) }
+        : { type: 'source', title: part.title };
+    case 'tool-call': {
+      const { providerMetadata, ...call } = part;
+      return { type: 'call', ...callOf(call), ...(providerMetadata && { providerOptions: providerMetadata }) };
+    }
+    case 'tool-result':
+      return part.preliminary === true ? undefined : { type: 'result', ...callOf(part), output: part.output ?? null };
+    case 'tool-error':
+      return { type: 'tool-error', ...callOf(part), error: errorOf(part.error).message };
+    case 'tool-output-denied':
+      return { type: 'denied', toolCallId: part.toolCallId, toolName: part.toolName };
+    case 'tool-approval-request': {
+      const { approvalId, signature } = part;
+      return { type: 'approval', ...callOf(part.toolCall), approvalId, ...(signature && { signature }) };
+    }
+    case 'finish-step': {
+      const { totalTokens, inputTokens = 0, outputTokens = 0 } = part.usage;
+      return { type: 'step-end', tokens: totalTokens ?? inputTokens + outputTokens };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const callOf = (call: {
+  toolCallId: string;
+  toolName: string;
+  input: unknown;
+  providerExecuted?: boolean | undefined;
+}) => ({
+  toolCallId: call.toolCallId,
+  toolName: call.toolName,
+  toolInput: call.input ?? null,
+  ofProvider: call.providerExecuted === true,
+});
+
+function outputsOf(piece: Piece): AgentOutput[] {
+  switch (piece.type) {
+    case 'text':
+      return [piece.text];
+    case 'reasoning':
+      return piece.text === '' ? [] : [trajectory({ message: piece.text })];
+    case 'source':
+      return [citation({ ...(piece.url && { url: piece.url }), ...(piece.title && { title: piece.title }) })];
+    case 'file':
+      return [{ content_type: piece.mediaType, content_encoding: 'base64', content: piece.base64 }];
+    case 'result':
+      return [toolStep(piece.toolName, piece.toolInput, piece.output)];
+    case 'tool-error':
+      return [toolStep(piece.toolName, piece.toolInput, { error: piece.error })];
+    case 'denied':
+      return [toolStep(piece.toolName, {}, { denied: true })];
+    case 'step-end':
+      return [endOfMessage];
+    case 'cut':
+      return piece.messageEnds ? [endOfMessage] : [];
+    default:
+      return [];
+  }
+}
+
+function toModelMessage(message: Message): ModelMessage[] {
+  const content = contentsOf(message).map((one) => {
+    if ('text' in one) return { type: 'text' as const, text: one.text };
+    const data = 'url' in one ? new URL(one.url) : one.base64;
+    return { type: 'file' as const, data, mediaType: one.type, ...(one.name !== undefined && { filename: one.name }) };
+  });
+  if (content.length === 0) return [];
+  return [message.role === 'user' ? { role: 'user', content } : { role: 'assistant', content }];
+}

@@ -1,0 +1,26 @@
+import { map, type Observable } from 'rxjs';
+import type { AgentContext } from '../core/agent.ts';
+import { json, textOf } from '../core/parts.ts';
+import type { AwaitResume } from '../schema/run.ts';
+import { parsed } from './conversation.ts';
+
+/** Asks whether a tool may run; emits the answer. The question has the call as its JSON part. */
+export const askApproval = (context: AgentContext, tool_name: string, tool_input: unknown): Observable<boolean> =>
+  context
+    .await(
+      {
+        role: 'agent',
+        parts: [
+          { content_type: 'text/plain', content: `May the tool ${tool_name} run?` },
+          json({ tool_name, tool_input }),
+        ],
+      },
+      { schema: { type: 'boolean', title: `Run ${tool_name}` } },
+    )
+    .pipe(map((reply) => replyValue(reply) === true));
+
+/** The value of a reply: its JSON part, or else its text, which is parsed where it is JSON. */
+export function replyValue({ message }: AwaitResume): unknown {
+  const part = message.parts.find(({ content_type = '' }) => /^application\/json\b/i.test(content_type));
+  return parsed(part?.content ?? textOf(message));
+}

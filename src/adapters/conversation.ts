@@ -1,0 +1,57 @@
+import { Buffer } from 'node:buffer';
+import { concatWith, type Observable, toArray } from 'rxjs';
+import type { AgentContext, AgentOutput } from '../core/agent.ts';
+import { isObject } from '../core/json.ts';
+import { textOf, trajectory } from '../core/parts.ts';
+import type { Message, MessagePart } from '../schema/message.ts';
+
+/** The messages of the session's completed runs, and then the run's input. */
+export const conversation = (input: readonly Message[], { session }: AgentContext): Observable<Message[]> =>
+  session.history.pipe(concatWith(input), toArray());
+
+/** Completes the open message: a library's next message becomes a message of its own. */
+export const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
+
+/** Asks a model to continue an answer that a crash cut off. */
+export const goOn = 'You were cut off. Go on exactly where you stopped, and repeat nothing.';
+
+/** A part's content as libraries take it: text, or a file by its bytes or its address. */
+export type Content =
+  | { readonly text: string }
+  | { readonly base64: string; readonly type: string; readonly name: string | undefined }
+  | { readonly url: string; readonly type: string; readonly name: string | undefined };
+
+/** The contents of a message for a model. Steps and citations are left out, and so are empty parts. */
+export const contentsOf = ({ parts }: Message): Content[] => parts.flatMap((part) => contentOf(part) ?? []);
+
+function contentOf(part: MessagePart): Content | undefined {
+  const { content = '', content_type: type = 'text/plain', content_encoding, content_url: url, metadata, name } = part;
+  if (metadata !== undefined) return undefined;
+  if (url !== undefined) return { url, type, name };
+  if (content === '') return undefined;
+  if (/^(text\/|application\/json\b)/i.test(type)) {
+    const text = content_encoding === 'base64' ? textOf({ ...part, content_type: 'text/plain' }) : content;
+    return { text: name === undefined ? text : `${name}:\n${text}\n` };
+  }
+  const base64 = content_encoding === 'base64' ? content : Buffer.from(content).toString('base64');
+  return { base64, type, name };
+}
+
+/** The content's address, or its bytes as one. */
+export const urlOf = (file: Exclude<Content, { text: string }>): string =>
+  'url' in file ? file.url : `data:${file.type};base64,${file.base64}`;
+
+/** A call of a tool with its result, as a step. What is no object is in the field `value`. */
+export const toolStep = (tool_name: string, input: unknown, output: unknown): MessagePart =>
+  trajectory({ tool_name, tool_input: asObject(input), tool_output: asObject(output) });
+
+const asObject = (value: unknown): Record<string, unknown> => (isObject(value) ? value : { value: value ?? null });
+
+/** A JSON text's value; a text that is not JSON is its own value. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,232 @@
+import { isObject } from '../core/json.ts';
+import { citation, trajectory } from '../core/parts.ts';
+import type { MessagePart } from '../schema/message.ts';
+import { parsed, toolStep } from './conversation.ts';
+
+/** A message of LangChain, or a chunk of one, as far as the adapter reads it. */
+export interface GraphMessage {
+  readonly id?: string | undefined;
+  readonly type: string;
+  readonly content: unknown;
+  readonly contentBlocks?: readonly Block[];
+  readonly additional_kwargs?: Record<string, unknown>;
+  readonly usage_metadata?: { readonly total_tokens: number } | undefined;
+  readonly tool_calls?: readonly { readonly id?: string; readonly name: string; readonly args: unknown }[];
+  readonly tool_call_chunks?: readonly ToolCallChunk[];
+  readonly tool_call_id?: string;
+  readonly name?: string | undefined;
+}
+
+interface ToolCallChunk {
+  readonly id?: string | undefined;
+  readonly index?: number | undefined;
+  readonly name?: string | undefined;
+  readonly args?: string | undefined;
+}
+
+type Block = Record<string, unknown> & { readonly type: string };
+
+export interface Interrupt {
+  readonly id: string;
+  readonly value: unknown;
+}
+
+/** What a graph has streamed, as the journal of a durable run has it. `id` is that of the library's message. */
+export type Piece =
+  | { readonly type: 'text'; readonly id: string; readonly text: string }
+  | { readonly type: 'part'; readonly id: string; readonly part: MessagePart }
+  | { readonly type: 'usage'; readonly id: string; readonly tokens: number }
+  | { readonly type: 'message-end' }
+  | { readonly type: 'interrupts'; readonly interrupts: readonly Interrupt[] };
+
+interface Call {
+  readonly name: string;
+  args: string;
+}
+
+/**
+ * Makes pieces of the messages that a graph streams: chunks, and whole messages. It knows the pieces of the run so far.
+ * A model call that was cut off is made again by its node: text that is the same as before is left out, and an answer
+ * that differs becomes a message of its own.
+ */
+export class MessageReader {
+  /** By message, the text that the readers have of it. */
+  readonly #texts = new Map<string, string>();
+  /** Messages of which a part or the usage was emitted. Tool messages have the ids of their calls. */
+  readonly #seen = new Set<string>();
+  readonly #calls = new Map<string, Call>();
+  /** The calls whose arguments are streaming, by their index. */
+  readonly #open = new Map<number | undefined, Call>();
+  #current: string | undefined;
+  #reasoning = '';
+  /** The current message was cut off: the next one takes its place, and leaves out the text that it repeats. */
+  #cutOff = false;
+  #owed = '';
+  #repeated = '';
+
+  constructor(before: readonly Piece[]) {
+    let text = '';
+    for (const piece of before) {
+      if ('id' in piece) this.#seen.add(piece.id);
+      if (piece.type === 'text') {
+        text += piece.text;
+        this.#texts.set(piece.id, text);
+        this.#current = piece.id;
+      }
+      if (piece.type === 'message-end' || piece.type === 'interrupts') [text, this.#current] = ['', undefined];
+    }
+  }
+
+  /**
+   * Reads the messages of a state: what readers do not have of them is emitted. These are the messages that no model has
+   * streamed, and after a crash those that the checkpoint has and the journal has not.
+   */
+  *readState(messages: readonly GraphMessage[]): Generator<Piece> {
+    for (const message of messages) {
+      const { id = '', tool_call_id, type } = message;
+      const text = this.#texts.get(id);
+      if (type === 'ai' && text !== undefined) {
+        const whole = blocksOf(message).map(textOfBlock).join('');
+        if (whole.length > text.length && whole.startsWith(text)) yield* this.#emit(id, whole.slice(text.length));
+      } else if (!this.#seen.has(tool_call_id ?? id)) yield* this.read(message);
+    }
+  }
+
+  /** Remembers the calls of tools in the state. */
+  learn(messages: readonly GraphMessage[]): void {
+    for (const message of messages) this.#note(message);
+  }
+
+  /** After a crash: a message that is not in the state is made again. */
+  resume(messages: readonly GraphMessage[]): void {
+    this.#cutOff = this.#current !== undefined && !messages.some(({ id }) => id === this.#current);
+    if (this.#cutOff) this.#owed = this.#texts.get(this.#current ?? '') ?? '';
+  }
+
+  *read(message: GraphMessage): Generator<Piece> {
+    if (message.type === 'tool') yield* this.#tool(message);
+    if (message.type !== 'ai') return;
+    const { id = '', usage_metadata } = message;
+    yield* this.#turnTo(id);
+    this.#seen.add(id);
+    this.#note(message);
+    const { reasoning_content } = message.additional_kwargs ?? {};
+    if (typeof reasoning_content === 'string') this.#reasoning += reasoning_content;
+    for (const block of blocksOf(message)) {
+      if (block.type === 'reasoning') this.#reasoning += String(block.reasoning ?? '');
+      const parts = partsOfBlock(block);
+      const text = textOfBlock(block);
+      if (text !== '' || parts.length > 0) yield* this.end();
+      yield* this.#text(id, text);
+      for (const part of parts) yield { type: 'part', id, part };
+    }
+    if (usage_metadata !== undefined) yield { type: 'usage', id, tokens: usage_metadata.total_tokens };
+  }
+
+  /** The reasoning so far, as one step. */
+  *end(): Generator<Piece> {
+    const message = this.#reasoning;
+    this.#reasoning = '';
+    if (message !== '') yield { type: 'part', id: this.#current ?? '', part: trajectory({ message }) };
+  }
+
+  *#turnTo(id: string): Generator<Piece> {
+    if (this.#current === id) return;
+    yield* this.end();
+    if (!this.#cutOff) {
+      [this.#owed, this.#repeated] = ['', ''];
+      if (this.#current !== undefined) yield { type: 'message-end' };
+    }
+    this.#cutOff = false;
+    this.#current = id;
+  }
+
+  *#text(id: string, text: string): Generator<Piece> {
+    if (text !== '' && this.#owed.startsWith(text)) {
+      this.#owed = this.#owed.slice(text.length);
+      this.#repeated += text;
+      this.#texts.set(id, this.#repeated);
+      return;
+    }
+    let rest = text;
+    if (this.#owed !== '' && text !== '') {
+      if (text.startsWith(this.#owed)) {
+        rest = text.slice(this.#owed.length);
+        this.#texts.set(id, this.#repeated + this.#owed);
+      } else {
+        rest = this.#repeated + text;
+        this.#texts.delete(id);
+        yield { type: 'message-end' };
+      }
+      [this.#owed, this.#repeated] = ['', ''];
+    }
+    yield* this.#emit(id, rest);
+  }
+
+  *#emit(id: string, text: string): Generator<Piece> {
+    if (text === '') return;
+    this.#texts.set(id, `${this.#texts.get(id) ?? ''}${text}`);
+    yield { type: 'text', id, text };
+  }
+
+  *#tool({ tool_call_id = '', name, content }: GraphMessage): Generator<Piece> {
+    if (this.#seen.has(tool_call_id)) return;
+    this.#seen.add(tool_call_id);
+    this.#current ??= tool_call_id;
+    yield* this.end();
+    const call = this.#calls.get(tool_call_id);
+    const output = typeof content === 'string' ? parsed(content) : content;
+    yield {
+      type: 'part',
+      id: tool_call_id,
+      part: toolStep(name ?? call?.name ?? 'tool', parsed(call?.args ?? '{}'), output),
+    };
+  }
+
+  /** Remembers the calls of tools, whose results come in other messages. */
+  #note({ type, tool_calls = [], tool_call_chunks = [] }: GraphMessage): void {
+    if (type !== 'ai') return;
+    for (const { id, index, name, args = '' } of tool_call_chunks) {
+      const known = this.#open.get(index);
+      if (id === undefined || this.#calls.get(id) !== undefined) {
+        if (known !== undefined) known.args += args;
+        continue;
+      }
+      const call = { name: name ?? '', args };
+      this.#open.set(index, call);
+      this.#calls.set(id, call);
+    }
+    if (tool_call_chunks.length > 0) return;
+    for (const { id = '', name, args } of tool_calls) this.#calls.set(id, { name, args: JSON.stringify(args ?? {}) });
+  }
+}
+
+const blocksOf = ({ content, contentBlocks }: GraphMessage): readonly Block[] => {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  return contentBlocks ?? (Array.isArray(content) ? content : []);
+};
+
+const textOfBlock = ({ type, text }: Block): string => (type === 'text' && typeof text === 'string' ? text : '');
+
+function partsOfBlock(block: Block): MessagePart[] {
+  const { type, annotations, data, url, mimeType } = block;
+  if (type === 'text') return Array.isArray(annotations) ? annotations.flatMap(citationOf) : [];
+  if (!['image', 'file', 'audio', 'video'].includes(type)) return [];
+  const content_type = typeof mimeType === 'string' ? mimeType : 'application/octet-stream';
+  if (typeof data === 'string') return [{ content_type, content_encoding: 'base64', content: data }];
+  return typeof url === 'string' ? [{ content_type, content_url: url }] : [];
+}
+
+function citationOf(annotation: unknown): MessagePart[] {
+  if (!isObject(annotation) || annotation.type !== 'citation') return [];
+  const { url, title, startIndex, endIndex, citedText } = annotation;
+  return [
+    citation({
+      ...(typeof url === 'string' && { url }),
+      ...(typeof title === 'string' && { title }),
+      ...(typeof citedText === 'string' && { description: citedText }),
+      ...(typeof startIndex === 'number' && { start_index: startIndex }),
+      ...(typeof endIndex === 'number' && { end_index: endIndex }),
+    }),
+  ];
+}

@@ -1,0 +1,235 @@
+import { Command } from '@langchain/langgraph';
+import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
+import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
+import { AgentError } from '../core/errors.ts';
+import { isObject } from '../core/json.ts';
+import { json } from '../core/parts.ts';
+import type { Message } from '../schema/message.ts';
+import { replyValue } from './approval.ts';
+import { contentsOf, conversation, endOfMessage, urlOf } from './conversation.ts';
+import { type GraphMessage, type Interrupt, MessageReader, type Piece } from './langgraph-messages.ts';
+
+/** A compiled graph of LangGraph, as far as the adapter uses it. */
+export interface LangGraph {
+  readonly checkpointer?: unknown;
+  stream(input: unknown, options: object): PromiseLike<AsyncIterable<unknown>>;
+  getState(config: object, options: object): PromiseLike<unknown>;
+}
+
+/** A message of the graph's input. */
+export interface LangGraphInputMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly content: readonly Record<string, unknown>[];
+}
+
+export interface LangGraphOptions {
+  /** The graph's input. Default: `{ messages }`. */
+  readonly input?: (messages: LangGraphInputMessage[], context: AgentContext) => unknown;
+  /** The thread of the run. Default: the id of the session. Only a graph with a checkpointer has threads. */
+  readonly thread?: (context: AgentContext) => string;
+  /** Further `configurable` values of the graph. */
+  readonly configurable?: (context: AgentContext) => Record<string, unknown>;
+}
+
+/**
+ * The function of an agent that is a graph of LangGraph 1. Each message of a model is one message of the output; an
+ * `interrupt()` is a question, and the value of its reply resumes the graph.
+ * With a checkpointer, the session is a thread and the graph gets the new messages only; a durable run continues from
+ * the last checkpoint after a crash. Without one, the graph gets the session's history, and a durable run that was cut
+ * off fails with `checkpointer_missing`.
+ */
+export function langGraphAgent(graph: LangGraph, options: LangGraphOptions = {}): AgentFunction {
+  return (input, context) => {
+    const messages = saverOf(graph) === undefined ? conversation(input, context) : from([input]);
+    return messages.pipe(
+      map((all) => all.flatMap((message, index) => toGraphMessage(message, `${context.run_id}:${index}`))),
+      switchMap((all) => turn(options.input?.(all, context) ?? { messages: all }, new Thread(graph, options, context))),
+    );
+  };
+}
+
+/** The part of a checkpointer that tells how far a thread is. */
+interface Saver {
+  getTuple(config: object): PromiseLike<Tuple | undefined>;
+}
+
+interface Tuple {
+  readonly checkpoint: { readonly id: string };
+  readonly pendingWrites?: readonly (readonly [task: string, channel: string, value: unknown])[];
+}
+
+interface Snapshot {
+  readonly values: unknown;
+  readonly next: readonly string[];
+  readonly tasks: readonly { readonly interrupts: readonly Interrupt[]; readonly state?: unknown }[];
+}
+
+const saverOf = ({ checkpointer }: LangGraph): Saver | undefined =>
+  isObject(checkpointer) && typeof checkpointer.getTuple === 'function'
+    ? (checkpointer as unknown as Saver)
+    : undefined;
+
+/** A graph in the thread of a run. */
+class Thread {
+  readonly context: AgentContext;
+  /** What the run has got of the graph, also in earlier executions. */
+  readonly delivered: Piece[] = [];
+  readonly #graph: LangGraph;
+  readonly #config: { readonly configurable: Record<string, unknown> };
+
+  constructor(graph: LangGraph, { thread, configurable }: LangGraphOptions, context: AgentContext) {
+    this.context = context;
+    this.#graph = graph;
+    const thread_id = thread?.(context) ?? context.session.id;
+    this.#config = { configurable: { ...configurable?.(context), thread_id } };
+  }
+
+  /**
+   * How far the thread is: its checkpoint, and the replies that its tasks have taken since. Replies that were only sent
+   * are stored under the ids of their questions. Undefined without a checkpointer.
+   */
+  async position(): Promise<string | undefined> {
+    const saver = saverOf(this.#graph);
+    if (saver === undefined) return undefined;
+    const { checkpoint, pendingWrites = [] } = (await saver.getTuple(this.#config)) ?? {};
+    const taken = pendingWrites.filter(([task, channel]) => channel === '__resume__' && task.includes('-'));
+    return `${checkpoint?.id ?? 'new'} ${taken.flatMap(([, , value]) => value).length}`;
+  }
+
+  /**
+   * Streams from `input`. If the thread is not at `start` any more, or has the input's messages, a crash came between: it
+   * continues.
+   */
+  async *pieces(input: unknown, start: string | undefined, wasCut: boolean): AsyncGenerator<Piece> {
+    const reader = new MessageReader(this.delivered);
+    if (start === undefined) {
+      if (wasCut) {
+        const message = 'The run was cut off, and its graph has no checkpointer to continue from: compile it with one.';
+        throw new AgentError('checkpointer_missing', message);
+      }
+      yield* this.#stream(input, reader);
+      return;
+    }
+    const state = await this.#state();
+    const messages = messagesIn(state);
+    reader.learn(messages);
+    if (
+      start === (await this.position()) &&
+      (input instanceof Command || !messages.some(({ id }) => this.#isInput(id)))
+    )
+      yield* this.#stream(input, reader);
+    else {
+      reader.resume(messages);
+      yield* reader.readState(this.#own(messages));
+      if (state.next.length > 0) yield* this.#stream(null, reader);
+    }
+    const interrupts = (await this.#state()).tasks.flatMap((task) => task.interrupts);
+    if (interrupts.length > 0)
+      yield { type: 'interrupts', interrupts: interrupts.map(({ id, value }) => ({ id, value })) };
+  }
+
+  async *#stream(input: unknown, reader: MessageReader): AsyncGenerator<Piece> {
+    const { signal } = this.context;
+    const streamMode = ['messages', 'values'];
+    const options = { ...this.#config, streamMode, subgraphs: true, durability: 'sync', signal };
+    let values: unknown;
+    for await (const chunk of await this.#graph.stream(input, options)) {
+      // With `subgraphs` and several modes: the names of the graphs around it, the mode, and what the mode streams.
+      const [path, mode, data] = chunk as [string[], string, unknown];
+      if (mode === 'messages' && Array.isArray(data)) yield* reader.read(data[0]);
+      else if (path.length === 0) values = data;
+    }
+    yield* reader.readState(this.#own(messagesOf(values)));
+    yield* reader.end();
+  }
+
+  /** The messages after the run's input: earlier ones belong to other runs. */
+  #own(messages: readonly GraphMessage[]): GraphMessage[] {
+    const last = messages.findLastIndex(({ id }) => this.#isInput(id));
+    return last < 0 ? [] : messages.slice(last + 1);
+  }
+
+  #isInput(id: string | undefined): boolean {
+    return id?.startsWith(`${this.context.run_id}:`) === true;
+  }
+
+  async #state(): Promise<Snapshot> {
+    return (await this.#graph.getState(this.#config, { subgraphs: true })) as Snapshot;
+  }
+}
+
+/** The graph until it ends or is interrupted; then again with the replies. */
+function turn(input: unknown, thread: Thread): Observable<AgentOutput> {
+  const { context } = thread;
+  let interrupts: readonly Interrupt[] = [];
+  const collect = (piece: Piece): void => {
+    thread.delivered.push(piece);
+    if (piece.type === 'interrupts') interrupts = piece.interrupts;
+    if (piece.type === 'usage') context.usage({ tokens: piece.tokens });
+  };
+  const graph = context
+    .step('langgraph-position', () => thread.position())
+    .pipe(
+      switchMap((start) =>
+        context.step<Piece>(
+          'langgraph',
+          () => thread.pieces(input, start, false),
+          () => thread.pieces(input, start, true),
+        ),
+      ),
+    );
+  const next = defer(() =>
+    interrupts.length === 0
+      ? []
+      : from(interrupts).pipe(
+          concatMap(({ id, value }) => context.await(questionOf(value)).pipe(map((reply) => [id, replyValue(reply)]))),
+          toArray(),
+          switchMap((replies) => turn(new Command({ resume: Object.fromEntries(replies) }), thread)),
+        ),
+  );
+  return concat(graph.pipe(tap(collect), concatMap(outputsOf)), next);
+}
+
+function outputsOf(piece: Piece): AgentOutput[] {
+  switch (piece.type) {
+    case 'text':
+      return [piece.text];
+    case 'part':
+      return [piece.part];
+    case 'message-end':
+      return [endOfMessage];
+    default:
+      return [];
+  }
+}
+
+/** The value of an interrupt as a question: its text, and all of it as a JSON part. */
+function questionOf(value: unknown): Message {
+  if (typeof value === 'string') return { role: 'agent', parts: [{ content_type: 'text/plain', content: value }] };
+  const { question, message, description } = isObject(value) ? value : {};
+  const text = [question, message, description].find((one) => typeof one === 'string') ?? 'The graph needs a reply.';
+  return { role: 'agent', parts: [{ content_type: 'text/plain', content: text }, json(value ?? null)] };
+}
+
+const messagesOf = (values: unknown): GraphMessage[] =>
+  isObject(values) && Array.isArray(values.messages) ? values.messages : [];
+
+/** The messages in the state of a graph and of its subgraphs. */
+function messagesIn({ values, tasks }: Snapshot): GraphMessage[] {
+  const inner = tasks.flatMap(({ state }) =>
+    isObject(state) && 'tasks' in state ? [state as unknown as Snapshot] : [],
+  );
+  return [...messagesOf(values), ...inner.flatMap(messagesIn)];
+}
+
+function toGraphMessage(message: Message, id: string): LangGraphInputMessage[] {
+  const content = contentsOf(message).map((one) => {
+    if ('text' in one) return { type: 'text', text: one.text };
+    if (/^image\//i.test(one.type)) return { type: 'image_url', image_url: { url: urlOf(one) } };
+    const where = 'url' in one ? { url: one.url } : { data: one.base64 };
+    return { type: 'file', mimeType: one.type, ...where, ...(one.name && { metadata: { filename: one.name } }) };
+  });
+  if (content.length === 0) return [];
+  return [{ id, role: message.role === 'user' ? 'user' : 'assistant', content }];
+}

@@ -1,0 +1,173 @@
+import {
+  type AgentInputItem,
+  type Runner,
+  RunState,
+  type RunStreamEvent,
+  run,
+  type StreamRunOptions,
+} from '@openai/agents';
+import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
+import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
+import type { Message } from '../schema/message.ts';
+import { askApproval } from './approval.ts';
+import { contentsOf, conversation, parsed, urlOf } from './conversation.ts';
+import { assistantText, continued, isComplete, OutputOfPieces, type Piece } from './openai-agents-items.ts';
+
+/** An `Agent` of the SDK, with any context and output. */
+export type OpenAiAgent = Parameters<typeof run>[0];
+
+export interface OpenAiAgentOptions {
+  /** Default: the SDK's default runner. */
+  readonly runner?: Runner;
+  /** Further options of each run of the SDK, such as `maxTurns` or a `context`, which has to be JSON. */
+  readonly options?: (context: AgentContext) => Omit<StreamRunOptions<unknown>, 'stream' | 'signal'>;
+}
+
+/**
+ * The function of an agent that the OpenAI Agents SDK executes. The model gets the session's history and the input. Each
+ * answer of a model is one message of the output; a tool that needs an approval is a question with a boolean reply.
+ * In a durable run the stream is journaled, and the SDK's RunState while approvals are open. After a crash the model gets
+ * what the journal has, with the results of tools, and continues from there.
+ */
+export function openAiAgent(agent: OpenAiAgent, options: OpenAiAgentOptions = {}): AgentFunction {
+  return (input, context) =>
+    conversation(input, context).pipe(
+      switchMap((messages) => new Conversation(agent, options, context).turn({ items: messages.flatMap(toItem) })),
+    );
+}
+
+/** Where a turn begins: with a list of items, or with the state in which the SDK asked for approvals. */
+type Start = { readonly items: AgentInputItem[] } | { readonly state: string; readonly approved: readonly boolean[] };
+
+/** One run of an agent. */
+class Conversation {
+  readonly #agent: OpenAiAgent;
+  readonly #options: OpenAiAgentOptions;
+  readonly #context: AgentContext;
+  readonly #output = new OutputOfPieces();
+  /** The agent that works now, after handoffs. */
+  #active: string;
+
+  constructor(agent: OpenAiAgent, options: OpenAiAgentOptions, context: AgentContext) {
+    this.#agent = agent;
+    this.#options = options;
+    this.#context = context;
+    this.#active = agent.name;
+  }
+
+  /** The SDK until it ends or asks for approvals; then again with the replies. */
+  turn(start: Start): Observable<AgentOutput> {
+    const context = this.#context;
+    let interrupted: Extract<Piece, { type: 'interrupted' }> | undefined;
+    const collect = (piece: Piece): void => {
+      if (piece.type === 'interrupted') interrupted = piece;
+      if (piece.type === 'agent') this.#active = piece.name;
+      if (piece.type === 'response') context.usage({ tokens: piece.tokens });
+    };
+    const step = context.step<Piece>(
+      'openai-agents',
+      () => this.#begin(start),
+      (before) => this.#goOn(start, before),
+    );
+    const next = defer(() => {
+      if (interrupted === undefined) return [];
+      const { state, approvals } = interrupted;
+      return from(approvals).pipe(
+        concatMap(({ name, input }) => askApproval(context, name, input)),
+        toArray(),
+        switchMap((approved) => this.turn({ state, approved })),
+      );
+    });
+    return concat(
+      step.pipe(
+        tap(collect),
+        concatMap((piece) => this.#output.of(piece)),
+      ),
+      next,
+    );
+  }
+
+  async *#begin(start: Start): AsyncGenerator<Piece> {
+    if ('items' in start) {
+      yield* this.#pieces(this.#agent, start.items);
+      return;
+    }
+    const state = await RunState.fromString(this.#agent, start.state);
+    for (const [index, item] of state.getInterruptions().entries()) {
+      if (start.approved[index] === true) state.approve(item);
+      else state.reject(item);
+    }
+    yield* this.#pieces(this.#agent, state);
+  }
+
+  /** After a crash: the model continues with the items of the journal, and of the state before. */
+  async *#goOn(start: Start, before: readonly Piece[]): AsyncGenerator<Piece> {
+    yield { type: 'cut' };
+    if (isComplete(before)) return;
+    if (!before.some((piece) => 'items' in piece || piece.type === 'text')) {
+      yield* this.#begin(start);
+      return;
+    }
+    const items = 'items' in start ? start.items : (await RunState.fromString(this.#agent, start.state)).history;
+    yield* this.#pieces(agentNamed(this.#active, this.#agent) ?? this.#agent, continued(items, before));
+  }
+
+  async *#pieces(agent: OpenAiAgent, input: AgentInputItem[] | RunState<unknown, OpenAiAgent>): AsyncGenerator<Piece> {
+    const { runner, options } = this.#options;
+    const given = { ...options?.(this.#context), stream: true as const, signal: this.#context.signal };
+    const result = await (runner === undefined ? run(agent, input, given) : runner.run(agent, input, given));
+    for await (const event of result) {
+      const piece = pieceOf(event);
+      if (piece !== undefined) yield piece;
+    }
+    await result.completed;
+    const approvals = (result.interruptions ?? []).map((item) => ({
+      name: item.name ?? 'tool',
+      input: parsed(item.arguments ?? '{}'),
+    }));
+    if (approvals.length === 0) yield { type: 'end' };
+    else yield { type: 'interrupted', state: result.state.toString(), approvals };
+  }
+}
+
+function pieceOf(event: RunStreamEvent): Piece | undefined {
+  if (event.type === 'agent_updated_stream_event') return { type: 'agent', name: event.agent.name };
+  if (event.type === 'raw_model_stream_event') {
+    const { data } = event;
+    if (data.type === 'output_text_delta' && data.delta !== '') return { type: 'text', text: data.delta };
+    if (data.type !== 'response_done') return undefined;
+    const { output, usage } = data.response;
+    return { type: 'response', items: output, tokens: usage.totalTokens };
+  }
+  // Everything else is in the response.
+  const { name, item } = event;
+  if ((name !== 'tool_output' && name !== 'handoff_occurred') || item.rawItem === undefined) return undefined;
+  return { type: 'result', items: [item.rawItem] };
+}
+
+/** The agent of that name among those that an agent can hand off to. */
+function agentNamed(name: string, agent: OpenAiAgent, seen = new Set<OpenAiAgent>()): OpenAiAgent | undefined {
+  if (agent.name === name) return agent;
+  if (seen.has(agent)) return undefined;
+  seen.add(agent);
+  for (const target of agent.handoffs) {
+    const found = agentNamed(name, 'agent' in target ? target.agent : target, seen);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function toItem(message: Message): AgentInputItem[] {
+  const contents = contentsOf(message);
+  if (message.role !== 'user') {
+    const text = contents.map((one) => ('text' in one ? one.text : '')).join('');
+    return text === '' ? [] : [assistantText(text)];
+  }
+  const content = contents.map((one) => {
+    if ('text' in one) return { type: 'input_text' as const, text: one.text };
+    if (/^image\//i.test(one.type)) return { type: 'input_image' as const, image: urlOf(one) };
+    const file = 'url' in one ? { url: one.url } : urlOf(one);
+    return { type: 'input_file' as const, file, ...(one.name !== undefined && { filename: one.name }) };
+  });
+  return content.length === 0 ? [] : [{ type: 'message', role: 'user', content }];
+}

@@ -1,0 +1,148 @@
+import { createContext, runInContext } from 'node:vm';
+import { Ajv, type ErrorObject, type Options } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' };
+import AjvDraft4 from 'ajv-draft-04';
+import addFormats from 'ajv-formats';
+import { LRUCache } from 'lru-cache';
+import { fail } from '../core/errors.ts';
+import { cut } from '../core/json.ts';
+
+/** Returns the errors of a value. */
+type Check = (value: unknown) => readonly ErrorObject[];
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Characters of a value all of whose problems are found; of a longer one only the first, because each costs memory. */
+const maxFormChars = 16 * 1024;
+/** Problems of a value that the refusal lists. */
+const maxProblems = 100;
+/** Characters of a schema's JSON. Compiling one of this size takes about 100 ms. */
+const maxSchemaChars = 64 * 1024;
+/** Milliseconds that the check of a value may take: a pattern may backtrack without end. */
+const maxCheckTime = 250;
+
+// `strict` and `logger` off: schemas come from other programs, which may use keywords of their own. `ownProperties`: a
+// value without `constructor` or `toString` does not have them, although each object inherits them.
+const options: Options = { strict: false, logger: false, addUsedSchema: false, ownProperties: true };
+
+const ajvMakers: Record<string, (options: Options) => Ajv> = {
+  '//json-schema.org/draft-04/schema': (options) => new AjvDraft4.default(options),
+  '//json-schema.org/draft-06/schema': (options) => new Ajv(options).addMetaSchema(draft6),
+  '//json-schema.org/draft/2019-09/schema': (options) => new Ajv2019(options),
+  '//json-schema.org/draft/2020-12/schema': (options) => new Ajv2020(options),
+};
+const ajvs = { first: new Map<string, Ajv>(), all: new Map<string, Ajv>() };
+
+/** Whether a check stops at the first error. */
+type Extent = keyof typeof ajvs;
+
+/** The Ajv for the dialect of a schema; without `$schema`, draft 7. One for each dialect: making one takes 10 ms. */
+function ajvFor({ $schema }: Schema, extent: Extent): Ajv {
+  const named = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : '';
+  const dialect = named in ajvMakers ? named : '';
+  const known = ajvs[extent].get(dialect);
+  if (known !== undefined) return known;
+  const make = ajvMakers[dialect] ?? ((given: Options) => new Ajv(given));
+  const ajv = make({ ...options, allErrors: extent === 'all' });
+  addFormats.default(ajv);
+  ajvs[extent].set(dialect, ajv);
+  return ajv;
+}
+
+/** Compiled schemas. Bounded, because an agent may make a new schema for each run. */
+const compiled = new LRUCache<string, Check>({
+  max: 100,
+  maxSize: 1024 * 1024,
+  sizeCalculation: (_, key) => key.length,
+});
+
+/**
+ * Compiles a JSON Schema: draft 4 to 2020-12, with the formats of ajv-formats.
+ * @throws Error that says what is wrong with the schema
+ */
+function compileSchema(schema: Schema, extent: Extent): Check {
+  const text = JSON.stringify(schema);
+  const key = `${extent} ${text}`;
+  const known = compiled.get(key);
+  if (known !== undefined) return known;
+  if (text.length > maxSchemaChars) throw new Error(`is longer than ${maxSchemaChars} characters of JSON`);
+  if (schema.$async !== undefined) throw new Error('has $async, which is not supported');
+  const ajv = ajvFor(schema, extent);
+  const validate = ajv.compile(schema);
+  // The cache is above; and another schema may have the same id.
+  ajv.removeSchema(schema);
+  const check: Check = (value) => (validate(value) === true ? [] : (validate.errors ?? []));
+  compiled.set(key, check);
+  return check;
+}
+
+/**
+ * Called where a schema is stated, so that an invalid one is an error of its author, and not of the client whose value it
+ * checks. @throws Error that says what is wrong with the schema
+ */
+export const checkSchema = (schema: Schema): void => void compileSchema(schema, 'first');
+
+/** A value of a client, and where its request has it. */
+export interface Checked {
+  readonly path: string;
+  readonly value: unknown;
+  /** Characters of the value's text. */
+  readonly chars: number;
+}
+
+/**
+ * Checks a value against a schema that `checkSchema` has accepted, in limited time.
+ * @throws RivuletError `validation_failed` that names the first problem, and lists all of them
+ */
+export function checkAgainst(schema: Schema, { path, value, chars }: Checked): void {
+  const first = errorsOf(schema, 'first', path, value)[0];
+  if (first === undefined) return;
+  // Most values are valid, and need no second compilation.
+  const errors = chars > maxFormChars ? [first] : errorsOf(schema, 'all', path, value);
+  const refused = fail(
+    'validation_failed',
+    `${path}${first.instancePath}`,
+    first.message ?? 'does not fit the schema that was asked for',
+  );
+  throw refused.with({ problems: errors.slice(0, maxProblems).map(problemOf) });
+}
+
+function errorsOf(schema: Schema, extent: Extent, path: string, value: unknown): readonly ErrorObject[] {
+  const check = compileSchema(schema, extent);
+  const errors = runWithVmTimeout(() => check(value));
+  if (errors !== undefined) return errors;
+  throw fail('validation_failed', path, `takes more than ${maxCheckTime} ms to check; send something shorter`);
+}
+
+/** A problem for the form's field that `path`, a JSON Pointer into the reply, names. */
+function problemOf({ instancePath, keyword, params, message = 'does not fit' }: ErrorObject) {
+  if (keyword === 'required') {
+    const name = String(params.missingProperty).replaceAll('~', '~0').replaceAll('/', '~1');
+    return { path: `${instancePath}/${name}`, text: 'is required' };
+  }
+  const allowed: unknown = params.allowedValues;
+  const text =
+    keyword === 'enum' && Array.isArray(allowed) ? `must be one of ${cut(allowed.join(', '), 200)}` : message;
+  return { path: instancePath, text };
+}
+
+const context = createContext({ work: (): void => {} });
+
+/**
+ * Runs work for at most `maxCheckTime`; undefined after that. Node's watchdog stops even a RegExp, and costs about 50
+ * µs.
+ */
+function runWithVmTimeout<T>(work: () => T): T | undefined {
+  let result: T | undefined;
+  context.work = () => {
+    result = work();
+  };
+  try {
+    runInContext('work()', context, { timeout: maxCheckTime });
+  } catch (error) {
+    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+    if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+  }
+  return result;
+}

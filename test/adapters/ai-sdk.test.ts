@@ -1,0 +1,354 @@
+import { setImmediate } from 'node:timers/promises';
+import { jsonSchema, Output, stepCountIs, streamText, ToolLoopAgent, tool } from 'ai';
+import { MockLanguageModelV3 } from 'ai/test';
+import { type AgentFunction, type AgentOptions, defineAgent, type Message, type Run } from 'rivulet';
+import { aiSdkAgent } from 'rivulet/adapters/ai-sdk';
+import { cutEverywhere, runAgent } from 'rivulet/testing';
+import { firstValueFrom, Subject } from 'rxjs';
+import { describe, expect, expectTypeOf, it, vi } from 'vitest';
+import { crash } from './crash.ts';
+
+type DoStream = MockLanguageModelV3['doStream'];
+type Prompt = Parameters<DoStream>[0]['prompt'];
+type Part = Awaited<ReturnType<DoStream>>['stream'] extends ReadableStream<infer P> ? P : never;
+
+const usage = (input: number, output: number) => ({
+  inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: output, text: undefined, reasoning: undefined },
+});
+const finish = (unified: 'stop' | 'tool-calls'): Part => ({
+  type: 'finish',
+  finishReason: { unified, raw: undefined },
+  usage: usage(10, 5),
+});
+const text = (...tokens: string[]): Part[] => [
+  { type: 'text-start', id: 't' },
+  ...tokens.map((delta) => ({ type: 'text-delta' as const, id: 't', delta })),
+  { type: 'text-end', id: 't' },
+];
+const call = (city: string, toolCallId = `call-${city}`): Part => ({
+  type: 'tool-call',
+  toolCallId,
+  toolName: 'weather',
+  input: JSON.stringify({ city }),
+});
+
+/** Each part comes in a turn of its own, so that it is committed before the next one. */
+const paced = (parts: readonly Part[]): ReadableStream<Part> => {
+  const left = [...parts];
+  return new ReadableStream<Part>({
+    async pull(controller) {
+      for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+      const part = left.shift();
+      if (part === undefined) controller.close();
+      else controller.enqueue(part);
+    },
+  });
+};
+
+const modelOf = (answer: (prompt: Prompt, signal: AbortSignal | undefined) => readonly Part[] | ReadableStream<Part>) =>
+  new MockLanguageModelV3({
+    doStream: async ({ prompt, abortSignal }) => {
+      const parts = answer(prompt, abortSignal);
+      return { stream: parts instanceof ReadableStream ? parts : paced(parts) };
+    },
+  });
+
+/** The text that a model was cut off after, or undefined. */
+function cutText(prompt: Prompt): string | undefined {
+  const [before, last] = prompt.slice(-2);
+  if (last?.role !== 'user' || before?.role !== 'assistant' || !JSON.stringify(last.content).includes('cut off'))
+    return;
+  return before.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+const words = (all: string): string[] => all.match(/\S+\s*/g) ?? [];
+/** Says a text word by word; cut off, it says the rest. */
+const say = (prompt: Prompt, all: string): Part[] => text(...words(all.slice(cutText(prompt)?.length ?? 0)));
+
+const weather = (execute: (city: string) => unknown, needsApproval = false) =>
+  tool({
+    description: 'The weather of a city.',
+    inputSchema: jsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } }),
+    needsApproval,
+    execute: async ({ city }) => execute(city),
+  });
+
+const serve = (run: AgentFunction, options?: AgentOptions) =>
+  defineAgent({ name: 'chat', description: 'Talks.' }, run, options);
+const tokensOf = (events: readonly { type: string }[]): unknown[] =>
+  events.flatMap((event) => ('part' in event ? [(event.part as { content?: string }).content] : []));
+
+/** Asks for the weather of the cities that it has no results of, and then tells it. */
+const forecaster = (...cities: string[]) =>
+  modelOf((prompt) => {
+    const known = JSON.stringify(prompt.filter(({ role }) => role === 'tool'));
+    const missing = cities.filter((city) => !known.includes(`"call-${city}"`));
+    if (missing.length === 0) return [...say(prompt, '20 degrees.'), finish('stop')];
+    const asked = missing.map((city) => call(city));
+    return [...(missing.length === cities.length ? say(prompt, 'Looking. ') : []), ...asked, finish('tool-calls')];
+  });
+
+describe('an agent of the AI SDK', () => {
+  it('streams the text token by token, and reports its usage', async () => {
+    const model = modelOf(() => [...text('Hel', 'lo, ', 'Ada'), finish('stop')]);
+    const { events, run } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model }))), 'Hi');
+    expect(tokensOf(events)).toEqual(['Hel', 'lo, ', 'Ada']);
+    expect(run.usage).toEqual({ tokens: 15 });
+    expect(run.output).toHaveLength(1);
+  });
+
+  it('shows reasoning, sources and files as parts', async () => {
+    const model = modelOf(() => [
+      { type: 'reasoning-start', id: 'r' },
+      { type: 'reasoning-delta', id: 'r', delta: 'I think' },
+      { type: 'reasoning-delta', id: 'r', delta: ' hard.' },
+      { type: 'reasoning-end', id: 'r' },
+      ...text('Done.'),
+      { type: 'source', sourceType: 'url', id: 's', url: 'https://example.com/', title: 'Example' },
+      { type: 'file', mediaType: 'image/png', data: 'AAAA' },
+      finish('stop'),
+    ]);
+    const { parts } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model }))), 'Hi');
+    expect(parts).toEqual([
+      { content_type: 'text/plain', metadata: { kind: 'trajectory', message: 'I think hard.' } },
+      { content_type: 'text/plain', content: 'Done.' },
+      { content_type: 'text/plain', metadata: { kind: 'citation', url: 'https://example.com/', title: 'Example' } },
+      { content_type: 'image/png', content_encoding: 'base64', content: 'AAAA' },
+    ]);
+  });
+
+  it('shows a tool call with its result as a step; each model call is a message', async () => {
+    const agent = new ToolLoopAgent({
+      model: forecaster('Oslo'),
+      tools: { weather: weather(() => ({ degrees: 20 })) },
+    });
+    const { run } = await runAgent(serve(aiSdkAgent(agent)), 'Oslo?');
+    const [first, second, ...rest] = run.output;
+    expect(first?.parts).toEqual([
+      { content_type: 'text/plain', content: 'Looking. ' },
+      {
+        content_type: 'text/plain',
+        metadata: {
+          kind: 'trajectory',
+          tool_name: 'weather',
+          tool_input: { city: 'Oslo' },
+          tool_output: { degrees: 20 },
+        },
+      },
+    ]);
+    expect(second?.parts).toEqual([{ content_type: 'text/plain', content: '20 degrees.' }]);
+    expect(rest).toEqual([]);
+    expect(run.usage).toEqual({ tokens: 30 });
+  });
+
+  it('shows the error of a tool, which the model gets as well', async () => {
+    const tools = {
+      weather: weather(() => {
+        throw new Error('no such city');
+      }),
+    };
+    const { run, parts } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model: forecaster('X'), tools }))), '?');
+    expect(run.status).toBe('completed');
+    expect(parts[1]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { error: 'no such city' } });
+  });
+
+  it('gives the model the session, with images and files', async () => {
+    const model = modelOf(() => [...text('Nice.'), finish('stop')]);
+    const history: Message[] = [
+      { role: 'user', parts: [{ content: 'Hi' }] },
+      { role: 'agent/chat', parts: [{ content: 'Hello.' }, { metadata: { kind: 'trajectory', message: 'Hm.' } }] },
+    ];
+    await runAgent(
+      serve(aiSdkAgent(new ToolLoopAgent({ model, instructions: 'Be kind.' }))),
+      [
+        'Look: ',
+        { content_type: 'image/png', content_encoding: 'base64', content: 'AAAA' },
+        { content_type: 'text/csv', name: 'a.csv', content: '1,2' },
+      ],
+      { history },
+    );
+    expect(model.doStreamCalls[0]?.prompt).toMatchObject([
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+      { role: 'assistant', content: [{ type: 'text', text: 'Hello.' }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look: ' },
+          { type: 'file', mediaType: 'image/png', data: 'AAAA' },
+          { type: 'text', text: 'a.csv:\n1,2\n' },
+        ],
+      },
+    ]);
+  });
+
+  it('fails the run with the error of the model, after the text so far', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const model = modelOf(() => [
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: 'So f' },
+      { type: 'error', error: new Error('The model is overloaded.') },
+    ]);
+    const { run, text: said } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model }))), 'Hi');
+    log.mockRestore();
+    expect(run.status).toBe('failed');
+    expect(run.error).toMatchObject({ code: 'server_error', message: 'The model is overloaded.' });
+    expect(said).toBe('So f');
+  });
+
+  it('aborts the model when the run is cancelled', async () => {
+    const stop = new AbortController();
+    const aborted = new Subject<void>();
+    const whenAborted = firstValueFrom(aborted);
+    const model = modelOf(
+      (_, signal) =>
+        new ReadableStream<Part>({
+          start(controller) {
+            for (const part of text('Wait').slice(0, 2)) controller.enqueue(part);
+            signal?.addEventListener('abort', () => aborted.next());
+            stop.abort();
+          },
+        }),
+    );
+    const { run } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model }))), 'Hi', { signal: stop.signal });
+    expect(run.status).toBe('cancelled');
+    await whenAborted;
+  });
+
+  it('takes a function that calls streamText', async () => {
+    const model = modelOf((prompt) => [...text(`${prompt.length}`), finish('stop')]);
+    const run = aiSdkAgent((messages, { signal }) => streamText({ model, messages, abortSignal: signal }));
+    expect((await runAgent(serve(run), 'Hi')).text).toBe('1');
+  });
+});
+
+describe('the types of aiSdkAgent', () => {
+  it('accept agents with any tools and output, and every stream of text', () => {
+    const model = modelOf(() => []);
+    const schema = jsonSchema<{ degrees: number }>({ type: 'object' });
+    const tools = {
+      weather: weather(() => 20),
+      other: tool({ inputSchema: schema, execute: ({ degrees }) => degrees }),
+    };
+    expectTypeOf(aiSdkAgent).toBeCallableWith(new ToolLoopAgent({ model, tools }));
+    expectTypeOf(aiSdkAgent).toBeCallableWith(new ToolLoopAgent({ model, output: Output.object({ schema }) }));
+    expectTypeOf(aiSdkAgent).toBeCallableWith((messages) => streamText({ model, messages, tools }));
+    expectTypeOf(aiSdkAgent).toBeCallableWith(async (messages, { signal, principal }) =>
+      streamText({ model, messages, abortSignal: signal, system: `You talk with ${principal?.id}.` }),
+    );
+  });
+});
+
+describe('a tool that needs an approval', () => {
+  const asking = (done: string[], ...cities: string[]) =>
+    serve(
+      aiSdkAgent(
+        new ToolLoopAgent({
+          model: forecaster(...cities),
+          tools: { weather: weather((city) => ({ known: done.push(city) > 0 }), true) },
+        }),
+      ),
+      { durable: true },
+    );
+
+  it('is a question, and runs when the reply is yes', async () => {
+    const done: string[] = [];
+    const { run, questions } = await runAgent(asking(done, 'Oslo'), 'Oslo?', { answers: ['true'] });
+    expect(questions[0]).toMatchObject({
+      schema: { type: 'boolean' },
+      message: {
+        parts: [
+          { content: 'May the tool weather run?' },
+          { content: '{"tool_name":"weather","tool_input":{"city":"Oslo"}}' },
+        ],
+      },
+    });
+    expect([run.status, done]).toEqual(['completed', ['Oslo']]);
+    expect(run.output.at(-1)?.parts.at(-1)?.content).toBe('20 degrees.');
+  });
+
+  it('does not run when the reply is no, and the model goes on', async () => {
+    const done: string[] = [];
+    const { run, parts } = await runAgent(asking(done, 'Oslo'), 'Oslo?', { answers: ['false'] });
+    expect([run.status, done]).toEqual(['completed', []]);
+    expect(parts[1]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { denied: true } });
+  });
+
+  it('is asked for once each, and survives a crash at any point', async () => {
+    const done: string[] = [];
+    const { run, cuts } = await cutEverywhere(asking(done, 'Oslo', 'Rome'), '?', { answers: ['true', 'false'] });
+    expect(run.questions).toHaveLength(2);
+    expect(run.output.map(({ parts }) => parts.length)).toEqual([1, 2, 1]);
+    expect(run.output.flatMap(({ parts }) => parts)).toHaveLength(4);
+    expect(cuts).toBeGreaterThan(3);
+    expect(new Set(done)).toEqual(new Set(['Oslo']));
+  });
+});
+
+/** A tool that a crash cuts off the first time; `reached` tells when it is executed. */
+function cutOffOnce() {
+  const reached = new Subject<void>();
+  const done: string[] = [];
+  const execute = (city: string) => {
+    if (done.push(city) > 1) return { degrees: 20 };
+    reached.next();
+    return new Promise<never>(() => {});
+  };
+  return { reached, done, execute };
+}
+
+describe('a durable agent of the AI SDK', () => {
+  it('ends the same after a crash at any point, and repeats no tool whose result is in the journal', async () => {
+    const done: string[] = [];
+    const lives: number[] = [];
+    const agent = new ToolLoopAgent({
+      model: forecaster('Oslo', 'Rome'),
+      tools: { weather: weather((city) => ({ known: done.push(city) > 0 })) },
+    });
+    const run = aiSdkAgent(agent);
+    const durable = serve(
+      (input, context) => {
+        lives.push(done.length);
+        return run(input, context);
+      },
+      { durable: true },
+    );
+    // A model that was cut off between two calls makes the second one in another message.
+    const endOf = ({ output }: Run) => output.flatMap(({ parts }) => parts);
+    const { cuts } = await cutEverywhere(durable, '?', { endOf });
+    const perLife = lives.map((begun, life) => done.slice(begun, lives[life + 1] ?? done.length));
+    expect(cuts).toBeGreaterThan(3);
+    expect(perLife[0]?.sort()).toEqual(['Oslo', 'Rome']);
+    for (const life of perLife) expect(new Set(life).size).toBe(life.length);
+    expect(perLife.at(-1)).toEqual([]);
+  });
+
+  it('executes a tool again that was cut off, and asks the model no question again', async () => {
+    const { reached, done, execute } = cutOffOnce();
+    const model = forecaster('Oslo');
+    const agent = new ToolLoopAgent({ model, tools: { weather: weather(execute) } });
+    const { run } = await crash(serve(aiSdkAgent(agent), { durable: true }), reached);
+    expect(run.output.map(({ parts }) => parts.length)).toEqual([2, 1]);
+    expect([done, model.doStreamCalls.length]).toEqual([['Oslo', 'Oslo'], 2]);
+  });
+
+  it('asks the model again where the function of the agent has the tools', async () => {
+    const { reached, done, execute } = cutOffOnce();
+    const model = forecaster('Oslo');
+    const tools = { weather: weather(execute) };
+    const run = aiSdkAgent((messages) => streamText({ model, messages, tools, stopWhen: stepCountIs(3) }));
+    const { run: ended } = await crash(serve(run, { durable: true }), reached);
+    expect(ended.output.map(({ parts }) => parts.length)).toEqual([2, 1]);
+    expect([done, model.doStreamCalls.length]).toEqual([['Oslo', 'Oslo'], 3]);
+  });
+
+  it('asks the model to go on after the text that the journal has', async () => {
+    const model = modelOf((prompt) => [...say(prompt, 'one two three four'), finish('stop')]);
+    const durable = serve(aiSdkAgent(new ToolLoopAgent({ model, stopWhen: stepCountIs(3) })), { durable: true });
+    const { run } = await cutEverywhere(durable, 'Count');
+    expect(run.output[0]?.parts[0]?.content).toBe('one two three four');
+    const asked = model.doStreamCalls.map(({ prompt }) => cutText(prompt));
+    expect(new Set(asked)).toEqual(new Set([undefined, 'one ', 'one two ', 'one two three ', 'one two three four']));
+  });
+});

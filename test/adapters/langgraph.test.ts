@@ -1,0 +1,405 @@
+import { setImmediate } from 'node:timers/promises';
+import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager';
+import { BaseChatModel } from '@langchain/core/language_models/chat_models';
+import {
+  AIMessageChunk,
+  type AIMessageChunkFields,
+  type BaseMessage,
+  type MessageContent,
+} from '@langchain/core/messages';
+import { ChatGenerationChunk } from '@langchain/core/outputs';
+import { tool } from '@langchain/core/tools';
+import { Annotation, END, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
+import { createReactAgent, ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
+import { type AgentFunction, type AgentOptions, defineAgent, type Message } from 'rivulet';
+import { type LangGraphOptions, langGraphAgent } from 'rivulet/adapters/langgraph';
+import { cutEverywhere, runAgent } from 'rivulet/testing';
+import { firstValueFrom, Subject } from 'rxjs';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { newId } from '../../src/engine/ids.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { begin, follow, startEngine } from '../../src/testing/engine.ts';
+import { crash } from './crash.ts';
+
+type Chunk = AIMessageChunkFields & { readonly content: MessageContent };
+type Script = (messages: BaseMessage[], signal: AbortSignal | undefined) => Iterable<Chunk> | AsyncIterable<Chunk>;
+
+/** A chat model that streams what its script has. */
+class ScriptedModel extends BaseChatModel {
+  readonly script: Script;
+  readonly asked: BaseMessage[][] = [];
+
+  constructor(script: Script) {
+    super({});
+    this.script = script;
+  }
+
+  override _llmType(): string {
+    return 'scripted';
+  }
+
+  override bindTools(): this {
+    return this;
+  }
+
+  override _generate(): never {
+    throw new Error('this model streams');
+  }
+
+  override async *_streamResponseChunks(
+    messages: BaseMessage[],
+    options: this['ParsedCallOptions'],
+    callbacks?: CallbackManagerForLLMRun,
+  ): AsyncGenerator<ChatGenerationChunk> {
+    this.asked.push(messages);
+    for await (const fields of this.script(messages, options.signal)) {
+      // Each chunk in turns of its own, so that it is committed before the next one.
+      for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+      const message = new AIMessageChunk(fields);
+      const chunk = new ChatGenerationChunk({ message, text: message.text });
+      yield chunk;
+      await callbacks?.handleLLMNewToken(message.text, undefined, undefined, undefined, undefined, { chunk });
+    }
+  }
+}
+
+const words = (all: string): Chunk[] => (all.match(/\S+\s*/g) ?? []).map((content) => ({ content }));
+const usage: Chunk = {
+  content: '',
+  usage_metadata: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+};
+const call = (city: string): Chunk => ({
+  content: '',
+  tool_call_chunks: [
+    { type: 'tool_call_chunk', id: `call-${city}`, index: 0, name: 'weather', args: JSON.stringify({ city }) },
+  ],
+});
+const hasResult = (messages: BaseMessage[]): boolean => messages.some(({ type }) => type === 'tool');
+
+const serve = (run: AgentFunction, options?: AgentOptions) =>
+  defineAgent({ name: 'chat', description: 'Talks.' }, run, options);
+const durable = (run: AgentFunction) => serve(run, { durable: true });
+
+/** A graph of one node, which asks the model. */
+const talker = (script: Script) => {
+  const model = new ScriptedModel(script);
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode('model', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
+    .addEdge(START, 'model')
+    .addEdge('model', END);
+  return { model, graph };
+};
+
+/** A graph with a model and a tool, which looks up the weather of Oslo. */
+const forecaster = (execute: (city: string) => unknown, script: Script = forecast) => {
+  const model = new ScriptedModel(script);
+  const weather = tool(async ({ city }: { city: string }) => JSON.stringify(await execute(city)), {
+    name: 'weather',
+    description: 'The weather of a city.',
+    schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  });
+  const saver = new MemorySaver();
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode('model', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
+    .addNode('tools', new ToolNode([weather]))
+    .addEdge(START, 'model')
+    .addConditionalEdges('model', toolsCondition)
+    .addEdge('tools', 'model')
+    .compile({ checkpointer: saver });
+  return { model, graph };
+};
+const forecast: Script = (messages) =>
+  hasResult(messages) ? [...words('It is 20 degrees.'), usage] : [...words('Let me look. '), call('Oslo'), usage];
+
+const said = ({ output }: { output: readonly Message[] }) =>
+  output.map(({ parts }) => parts.map(({ content, metadata }) => content ?? metadata));
+
+const never = new Promise<never>(() => {});
+
+describe('an agent of LangGraph', () => {
+  it('streams the text token by token, and reports its usage', async () => {
+    const { graph } = talker(() => [...words('Hello dear Ada'), usage]);
+    const { events, run } = await runAgent(serve(langGraphAgent(graph.compile())), 'Hi');
+    const tokens = events.flatMap((event) => (event.type === 'message.part' ? [event.part.content] : []));
+    expect(tokens).toEqual(['Hello ', 'dear ', 'Ada']);
+    expect(run.usage).toEqual({ tokens: 15 });
+    expect(run.output).toHaveLength(1);
+  });
+
+  it('shows reasoning, citations and files as parts', async () => {
+    const block = (...content: object[]): Chunk => ({ content: content as MessageContent & object[] });
+    const { graph } = talker(() => [
+      block({ type: 'reasoning', reasoning: 'I think', index: 0 }),
+      block({ type: 'reasoning', reasoning: ' hard.', index: 0 }),
+      block({
+        type: 'text',
+        text: 'Done.',
+        index: 1,
+        annotations: [{ type: 'citation', url: 'https://example.com/', title: 'Example', startIndex: 0, endIndex: 5 }],
+      }),
+      block({ type: 'image', mimeType: 'image/png', data: 'AAAA', index: 2 }),
+    ]);
+    const { parts } = await runAgent(serve(langGraphAgent(graph.compile())), 'Hi');
+    expect(parts).toEqual([
+      { content_type: 'text/plain', metadata: { kind: 'trajectory', message: 'I think hard.' } },
+      { content_type: 'text/plain', content: 'Done.' },
+      {
+        content_type: 'text/plain',
+        metadata: {
+          kind: 'citation',
+          url: 'https://example.com/',
+          title: 'Example',
+          start_index: 0,
+          end_index: 5,
+        },
+      },
+      { content_type: 'image/png', content_encoding: 'base64', content: 'AAAA' },
+    ]);
+  });
+
+  it('shows a tool call with its result as a step; each answer of the model is a message', async () => {
+    const { graph } = forecaster(() => ({ degrees: 20 }));
+    const { run } = await runAgent(serve(langGraphAgent(graph)), 'Oslo?');
+    expect(run.output.map(({ parts }) => parts)).toEqual([
+      [
+        { content_type: 'text/plain', content: 'Let me look. ' },
+        {
+          content_type: 'text/plain',
+          metadata: {
+            kind: 'trajectory',
+            tool_name: 'weather',
+            tool_input: { city: 'Oslo' },
+            tool_output: { degrees: 20 },
+          },
+        },
+      ],
+      [{ content_type: 'text/plain', content: 'It is 20 degrees.' }],
+    ]);
+    expect(run.usage).toEqual({ tokens: 30 });
+  });
+
+  it('gives a graph without a checkpointer the session, with images', async () => {
+    const { graph, model } = talker(() => words('Nice.'));
+    const history: Message[] = [
+      { role: 'user', parts: [{ content: 'Hi' }] },
+      { role: 'agent/chat', parts: [{ content: 'Hello.' }] },
+    ];
+    const picture = { content_type: 'image/png', content_encoding: 'base64' as const, content: 'AAAA' };
+    await runAgent(serve(langGraphAgent(graph.compile())), ['Look: ', picture], { history });
+    expect(model.asked[0]?.map(({ type, content }) => [type, content])).toEqual([
+      ['human', [{ type: 'text', text: 'Hi' }]],
+      ['ai', [{ type: 'text', text: 'Hello.' }]],
+      [
+        'human',
+        [
+          { type: 'text', text: 'Look: ' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+        ],
+      ],
+    ]);
+  });
+
+  it('gives a graph with a checkpointer the new messages; the session is its thread', async () => {
+    const { graph, model } = talker((messages) => words(`You said ${messages.length} things.`));
+    const agent = serve(langGraphAgent(graph.compile({ checkpointer: new MemorySaver() })));
+    const engine = await startEngine([agent], new MemoryStore());
+    const session = newId();
+    for (const text of ['one', 'two']) await follow(engine, await begin(engine, agent, text, session));
+    await engine.stop();
+    expect(model.asked.map((messages) => messages.map(({ text }) => text))).toEqual([
+      ['one'],
+      ['one', 'You said 1 things.', 'two'],
+    ]);
+  });
+
+  it('streams what a graph inside the graph does, and answers its interrupts', async () => {
+    const model = new ScriptedModel(forecast);
+    const ask = tool(() => `${interrupt('Shall I look?')}, 20 degrees`, {
+      name: 'weather',
+      description: 'The weather of a city.',
+      schema: { type: 'object', properties: { city: { type: 'string' } } },
+    });
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('expert', createReactAgent({ llm: model, tools: [ask] }))
+      .addEdge(START, 'expert')
+      .addEdge('expert', END)
+      .compile({ checkpointer: new MemorySaver() });
+    const { run, questions } = await runAgent(serve(langGraphAgent(graph)), 'Oslo?', { answers: ['yes'] });
+    expect(questions).toHaveLength(1);
+    expect(said(run)).toEqual([
+      ['Let me look. '],
+      [expect.objectContaining({ tool_input: { city: 'Oslo' }, tool_output: { value: 'yes, 20 degrees' } })],
+      ['It is 20 degrees.'],
+    ]);
+    expect(run.usage).toEqual({ tokens: 30 });
+  });
+
+  it('fails the run with the error of the model, after the text so far', async () => {
+    const { graph } = talker(function* () {
+      yield { content: 'So f' };
+      throw new Error('The model is overloaded.');
+    });
+    const { run, text } = await runAgent(serve(langGraphAgent(graph.compile())), 'Hi');
+    expect([run.status, text]).toEqual(['failed', 'So f']);
+    expect(run.error).toMatchObject({ code: 'server_error', message: 'The model is overloaded.' });
+  });
+
+  it('aborts the model when the run is cancelled', async () => {
+    const aborted = new Subject<void>();
+    const whenAborted = firstValueFrom(aborted);
+    const stop = new AbortController();
+    const { graph } = talker(async function* (_, signal) {
+      signal?.addEventListener('abort', () => aborted.next());
+      yield { content: 'Wait' };
+      stop.abort();
+      await never;
+    });
+    const { run } = await runAgent(serve(langGraphAgent(graph.compile())), 'Hi', { signal: stop.signal });
+    expect(run.status).toBe('cancelled');
+    await whenAborted;
+  });
+
+  it('takes another input and thread', async () => {
+    const { graph, model } = talker(() => words('Yes.'));
+    const options: LangGraphOptions = {
+      input: (messages) => ({ messages: [{ role: 'system', content: 'Be kind.' }, ...messages] }),
+      thread: ({ session }) => `thread of ${session.id}`,
+    };
+    await runAgent(serve(langGraphAgent(graph.compile({ checkpointer: new MemorySaver() }), options)), 'Hi');
+    expect(model.asked[0]?.map(({ type }) => type)).toEqual(['system', 'human']);
+  });
+});
+
+describe('the types of langGraphAgent', () => {
+  it('accept graphs with any state', () => {
+    const State = Annotation.Root({ ...MessagesAnnotation.spec, topic: Annotation<string>() });
+    const graph = new StateGraph(State).addNode('node', () => ({ topic: 'tea' })).addEdge(START, 'node');
+    expectTypeOf(langGraphAgent).toBeCallableWith(graph.compile());
+    expectTypeOf(langGraphAgent).toBeCallableWith(graph.compile({ checkpointer: new MemorySaver() }), {
+      input: (messages) => ({ messages, topic: 'tea' }),
+      configurable: ({ principal }) => ({ user: principal?.id }),
+    });
+    const react = createReactAgent({ llm: new ScriptedModel(() => []), tools: [] });
+    expectTypeOf(langGraphAgent).toBeCallableWith(react);
+  });
+});
+
+describe('an interrupt', () => {
+  const approver = (done: string[] = []) => {
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('ask', async () => {
+        const first = interrupt({ question: 'Shall I pay?', amount: 40 });
+        const second = interrupt('Which account?');
+        done.push(`${first} ${second}`);
+        return { messages: [{ role: 'assistant', content: first === true ? `Paid ${second}.` : 'Nothing was paid.' }] };
+      })
+      .addEdge(START, 'ask')
+      .addEdge('ask', END)
+      .compile({ checkpointer: new MemorySaver() });
+    return langGraphAgent(graph);
+  };
+
+  it.each([
+    ['true', 'Paid Ada.'],
+    ['no', 'Nothing was paid.'],
+  ])('is a question, and the reply %s resumes the graph', async (reply, expected) => {
+    const { run, questions, text } = await runAgent(serve(approver()), 'Pay', { answers: [reply, 'Ada'] });
+    expect(questions.map(({ message }) => message.parts.map(({ content }) => content))).toEqual([
+      ['Shall I pay?', '{"question":"Shall I pay?","amount":40}'],
+      ['Which account?'],
+    ]);
+    expect([run.status, text]).toEqual(['completed', expected]);
+  });
+
+  it('is answered after a crash, once', async () => {
+    const done: string[] = [];
+    const { run, questions } = await crash(durable(approver(done)), undefined, ['true', 'Ada']);
+    expect([run.status, questions.length, done]).toEqual(['completed', 2, ['true Ada']]);
+  });
+});
+
+describe('a durable agent of LangGraph', () => {
+  const whole = [
+    ['Let me look. ', expect.objectContaining({ tool_input: { city: 'Oslo' }, tool_output: { degrees: 20 } })],
+    ['It is 20 degrees.'],
+  ];
+
+  it.each(['Let ', 'look. ', 'It ', 'degrees.'])('continues after a crash at the token "%s"', async (token) => {
+    const reached = new Subject<void>();
+    let crashed = false;
+    const done: string[] = [];
+    const { graph } = forecaster(
+      (city) => {
+        done.push(city);
+        return { degrees: 20 };
+      },
+      async function* (messages, signal) {
+        for await (const chunk of forecast(messages, signal)) {
+          yield chunk;
+          if (crashed || chunk.content !== token) continue;
+          crashed = true;
+          for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+          reached.next();
+          await never;
+        }
+      },
+    );
+    const { run } = await crash(durable(langGraphAgent(graph)), reached);
+    expect(run.status).toBe('completed');
+    expect(said(run)).toEqual(whole);
+    expect(done).toEqual(['Oslo']);
+  });
+
+  it('executes a tool again that was cut off, and asks the model no question again', async () => {
+    const reached = new Subject<void>();
+    const done: string[] = [];
+    const { graph, model } = forecaster((city) => {
+      if (done.push(city) > 1) return { degrees: 20 };
+      reached.next();
+      return never;
+    });
+    const { run } = await crash(durable(langGraphAgent(graph)), reached);
+    expect(said(run)).toEqual(whole);
+    expect([done, model.asked.length]).toEqual([['Oslo', 'Oslo'], 2]);
+  });
+
+  it('makes a message of an answer that differs from the one that was cut off', async () => {
+    const reached = new Subject<void>();
+    let life = 0;
+    const { graph } = talker(async function* () {
+      life += 1;
+      yield* words(life === 1 ? 'The sky is' : 'The sea is blue.');
+      if (life > 1) return;
+      for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+      reached.next();
+      await never;
+    });
+    const { run } = await crash(durable(langGraphAgent(graph.compile({ checkpointer: new MemorySaver() }))), reached);
+    expect(said(run)).toEqual([['The sky is'], ['The sea is blue.']]);
+  });
+
+  it('emits what the checkpoints have and the journal has not', async () => {
+    const done: string[] = [];
+    const { graph, model } = forecaster((city) => {
+      done.push(city);
+      return { degrees: 20 };
+    });
+    // Each life after the first finds the thread at its end.
+    const { run, cuts } = await cutEverywhere(serve(langGraphAgent(graph), { durable: true }), 'Oslo?');
+    expect(said(run)).toEqual(whole);
+    expect(cuts).toBeGreaterThan(3);
+    expect([done, model.asked.length]).toEqual([['Oslo'], 2]);
+  });
+
+  it('fails without a checkpointer, because its tools would run again', async () => {
+    const reached = new Subject<void>();
+    const { graph } = talker(async function* () {
+      yield { content: 'Wait' };
+      for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+      reached.next();
+      await never;
+    });
+    const { run } = await crash(durable(langGraphAgent(graph.compile())), reached);
+    expect(run.error).toMatchObject({ data: { code: 'checkpointer_missing' } });
+  });
+});
