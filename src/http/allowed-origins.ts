@@ -27,9 +27,16 @@ export function refuseForeign(app: FastifyInstance, options: NameOptions): void 
   const origins = new Set((options.allowedOrigins ?? []).map(originOption));
   if (publicUrl !== undefined) origins.add(publicUrl.origin);
 
+  /** The last Host that is a name of the server on every connection: nearly all requests have the same one. */
+  let known: string | undefined;
   app.addHook('onRequest', (request, _reply, next) => {
     const host = hostOf(request);
-    if (host !== undefined && !isOwn(host, request, hosts)) throw fail('host_refused', host);
+    if (host !== undefined && host !== known) {
+      const name = nameIn(host);
+      if (isName(name, hosts)) known = host;
+      else if (name === undefined || name !== addressOf(request.raw.socket.localAddress))
+        throw fail('host_refused', host);
+    }
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (origin !== undefined) {
       if (!isOwnPage(origin, host, origins)) throw fail('origin_refused', origin);
@@ -54,7 +61,8 @@ function publicUrlOf({ publicUrl }: NameOptions): URL | undefined {
 function hostOf({ raw }: FastifyRequest): string | undefined {
   let count = 0;
   for (let at = 0; at < raw.rawHeaders.length; at += 2) {
-    if (raw.rawHeaders[at]?.toLowerCase() === 'host') count += 1;
+    const name = raw.rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
   }
   const { host } = raw.headers;
   if (count > 1) throw fail('bad_request', 'The request has more than one Host header; send one.');
@@ -63,11 +71,12 @@ function hostOf({ raw }: FastifyRequest): string | undefined {
   return host?.toLowerCase();
 }
 
-function isOwn(host: string, { raw }: FastifyRequest, hosts: ReadonlySet<string>): boolean {
-  if (hosts.has('*')) return true;
-  const name = hostHeader.exec(host)?.[1]?.replace(/\.$/, '');
-  return name !== undefined && (loopback.test(name) || hosts.has(name) || name === addressOf(raw.socket.localAddress));
-}
+/** The name in a Host header; undefined where it is not one. */
+const nameIn = (host: string): string | undefined => hostHeader.exec(host)?.[1]?.replace(/\.$/, '');
+
+/** Whether the server has this name, whatever address the connection has. */
+const isName = (name: string | undefined, hosts: ReadonlySet<string>): boolean =>
+  hosts.has('*') || (name !== undefined && (loopback.test(name) || hosts.has(name)));
 
 /** The local address of a connection, in the form of a Host header. */
 function addressOf(address: string | undefined): string | undefined {
@@ -95,9 +104,8 @@ function hostOption(text: string): string {
 
 function originOption(text: string): string {
   if (text.trim() === '*') return '*';
-  const origin = URL.canParse(text) ? new URL(text).origin : 'null';
-  if (origin === 'null') {
-    throw new Error(`allowedOrigins: expected an origin such as https://app.example.com; got "${text}"`);
-  }
-  return origin;
+  const { origin, pathname, search, hash } = URL.canParse(text) ? new URL(text) : new URL('about:blank');
+  // A path would promise a limit that browsers do not have: pages of one origin are not told apart.
+  if (origin !== 'null' && pathname === '/' && search === '' && hash === '') return origin;
+  throw new Error(`allowedOrigins: expected an origin such as https://app.example.com; got "${text}"`);
 }

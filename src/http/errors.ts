@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorName, fail, RivuletError } from '../core/errors.ts';
 import type { ErrorBody } from '../schema/error.ts';
 
-interface Answer {
+/** What an error answers a request with. */
+export interface Answer {
   readonly status: number;
   readonly reason: ErrorName;
   readonly body: ErrorBody;
@@ -45,12 +46,20 @@ function knownError(status: number, request: FastifyRequest): RivuletError | und
 
 /** Answers a request with an Error object. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, reason, body } = answerTo(error, request);
+  const { body } = refuse(error, request, reply);
+  reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
+}
+
+/** Prepares the answer to a request that fails: logs the error, sets the status, and returns what its body has to say. */
+export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
+  const answer = answerTo(error, request);
+  const { status, reason, body } = answer;
   if (status === 503 && error instanceof RivuletError) request.log.warn({ err: error.cause }, body.message);
   else if (status >= 500) request.log.error({ err: error }, body.message);
   if (status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', '1');
   reply.refusal = reason;
-  reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
+  reply.code(status);
+  return answer;
 }
 
 interface Route {

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { type AddressRule, guardedLookup } from './address-guard.ts';
 
 export interface GuardedRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;

@@ -1,24 +1,33 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+
+/** The callbacks of each response. They share its listeners, because several parts wait for the end of each. */
+const waiting = new WeakMap<ServerResponse, Set<() => void>>();
 
 /**
  * Calls back once, when the response or its connection closes. Returns an unsubscribe function. The response to a
  * pipelined request has no connection until the earlier responses have ended, and emits no `close` before.
  */
-export function onceClosed({ raw, request }: FastifyReply, callback: () => void): () => void {
+export function onceClosed(reply: FastifyReply, callback: () => void): () => void {
+  const callbacks = waiting.get(reply.raw) ?? listen(reply);
+  callbacks.add(callback);
+  return () => void callbacks.delete(callback);
+}
+
+function listen({ raw, request }: FastifyReply): Set<() => void> {
+  const callbacks = new Set<() => void>();
+  waiting.set(raw, callbacks);
   const { socket } = request.raw;
-  let subscribed = true;
-  const unsubscribe = (): void => {
-    subscribed = false;
+  const closed = (): void => {
     raw.off('close', closed);
     socket.off('close', closed);
-  };
-  const closed = (): void => {
     // The socket calls its listeners of that moment, and one of them closes the response.
-    if (!subscribed) return;
-    unsubscribe();
-    callback();
+    for (const callback of callbacks) {
+      callbacks.delete(callback);
+      callback();
+    }
   };
   raw.on('close', closed);
   socket.on('close', closed);
-  return unsubscribe;
+  return callbacks;
 }

@@ -3,14 +3,14 @@ import { ErrorBody } from '../schema/error.ts';
 import { formats } from '../schema/formats.ts';
 import { feedExample, requestExamples, schemaExamples, streamExample } from './openapi-examples.ts';
 import { descriptions, tags } from './openapi-texts.ts';
+import type { ServerUrl } from './server-url.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export interface OpenApiOptions {
   /** Version of Rivulet. */
   readonly version: string;
-  /** Base URL of the API; undefined where it is the one that a request used. */
-  readonly publicUrl: string | undefined;
+  readonly url: ServerUrl;
   /** Whether callers are authenticated. */
   readonly secured: boolean;
   /** Names of the agents of this server, for the example requests. */
@@ -20,7 +20,7 @@ export interface OpenApiOptions {
 /** Serves OpenAPI 3.1 at `/openapi.json`, from the schemas of the routes that are registered later. */
 export async function serveOpenApi(
   app: FastifyInstance,
-  { version, publicUrl, secured, agents }: OpenApiOptions,
+  { version, url, secured, agents }: OpenApiOptions,
 ): Promise<void> {
   // Imported only where needed: the import takes a fifth of the start.
   const { default: swagger } = await import('@fastify/swagger');
@@ -48,10 +48,10 @@ export async function serveOpenApi(
     transformObject: (document) =>
       'openapiObject' in document ? complete(hoist(document.openapiObject), agents) : document.swaggerObject,
   });
-  app.get('/openapi.json', { config: { open: true }, schema: { hide: true } }, ({ protocol, host }) => ({
+  app.get('/openapi.json', { config: { open: true }, schema: { hide: true } }, (request) => ({
     ...app.swagger(),
     // Absolute: a generated client appends its paths, and curl has no other address.
-    servers: [{ url: publicUrl ?? `${protocol}://${host}${app.prefix}`, description: 'this server' }],
+    servers: [{ url: url(request), description: 'this server' }],
   }));
 }
 

@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { fail } from '../core/errors.ts';
 import type { HttpLimits } from './limits.ts';
+import { checkWork } from './work.ts';
 
 /** Milliseconds of one measurement. A shorter one would take a single long task for an overload. */
 const window = 5_000;
@@ -72,8 +73,8 @@ export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Ove
     clearInterval(timer);
     histogram.disable();
   });
-  app.addHook('onRequest', (request, reply, next) => {
-    if (request.routeOptions.config.work !== 'creates') return next();
+  checkWork(app, (work, _request, reply, next) => {
+    if (work !== 'creates') return next();
     reply.header('Retry-After', String(window / 1_000));
     overload.refuse();
     reply.removeHeader('Retry-After');

@@ -10,12 +10,9 @@ import { readsStream } from './negotiation.ts';
 import { onceClosed } from './once-closed.ts';
 import type { StreamMonitor } from './sse/stream-monitor.ts';
 import type { TrafficObserver } from './traffic.ts';
+import { checkWork, type Work } from './work.ts';
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route creates runs, or lets them work again; both are limited for each owner. */
-    work?: 'creates' | 'resumes';
-  }
   interface FastifyRequest {
     /** Called when the run of the request is in the store, where it is counted. */
     countedRun: (() => void) | undefined;
@@ -40,11 +37,11 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
   app.decorateRequest('countedRun', undefined);
   /** Connections whose last request was refused. */
   const refused = new WeakSet<Socket>();
-  app.addHook('onRequest', (request, reply, next) => {
+  checkWork(app, (work, request, reply, next) => {
     const owner = request.principal === undefined ? null : ownerOf(request.principal);
     if (owner === null) return next();
     const { socket } = request.raw;
-    limits.check(owner, request, reply).then(
+    limits.check(owner, work, request, reply).then(
       (goesOn) => {
         refused.delete(socket);
         if (goesOn) next();
@@ -71,8 +68,8 @@ const [minute, day] = [60, 86_400];
 
 class OwnerLimits {
   readonly #options: OwnerLimitsOptions;
-  readonly #requests: QuotaRule;
-  readonly #runs: QuotaRule;
+  /** Of requests that create runs, and of others. */
+  readonly #rated: Readonly<Record<'creating' | 'other', RatedRules>>;
   readonly #tokens: QuotaRule;
   /** By owner, the requests whose runs are not in the store yet: many may come at once. */
   readonly #starting = new Map<string, number>();
@@ -80,13 +77,14 @@ class OwnerLimits {
   constructor(options: OwnerLimitsOptions) {
     this.#options = options;
     const { requestsPerMinute, runsPerMinute, tokensPerDay } = options.limits;
-    this.#requests = { name: 'requests', points: requestsPerMinute, window: minute };
-    this.#runs = { name: 'runs', points: runsPerMinute, window: minute };
+    const requests: QuotaRule = { name: 'requests', points: requestsPerMinute, window: minute };
+    const runs: QuotaRule = { name: 'runs', points: runsPerMinute, window: minute };
+    this.#rated = { creating: rated([requests, runs]), other: rated([requests]) };
     this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
   }
 
   /** Resolves to false where the connection was broken off. @throws RivuletError with the status 429 */
-  async check(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  async check(owner: string, work: Work | undefined, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     if (readsStream(request)) {
       if (!this.#options.monitor.isFullFor(owner)) return true;
       this.#options.traffic.onRateLimited('streams');
@@ -94,12 +92,13 @@ class OwnerLimits {
       request.raw.destroy();
       return false;
     }
-    const { work } = request.routeOptions.config;
-    const rules = work === 'creates' ? [this.#requests, this.#runs] : [this.#requests];
-    const states = await Promise.all(rules.filter(isOn).map((rule) => this.#options.quotas.take(rule, owner, 1)));
-    announce(reply, states);
-    const refused = states.find(({ allowed }) => !allowed);
-    if (refused !== undefined) throw this.#refusal(reply, refused);
+    const { rules, policy } = this.#rated[work === 'creates' ? 'creating' : 'other'];
+    if (rules.length > 0) {
+      const states = await Promise.all(rules.map((rule) => this.#options.quotas.take(rule, owner, 1)));
+      reply.header('RateLimit-Policy', policy).header('RateLimit', states.map(textOf).join(', '));
+      const refused = states.find(({ allowed }) => !allowed);
+      if (refused !== undefined) throw this.#refusal(reply, refused);
+    }
     if (work !== undefined) await this.#checkRuns(owner, request, reply);
     return true;
   }
@@ -157,15 +156,15 @@ const maxPoints = 1_000_000_000;
 
 const isOn = ({ points }: QuotaRule): boolean => points > 0;
 
-/** The fields of draft-ietf-httpapi-ratelimit-headers-11. */
-function announce(reply: FastifyReply, states: readonly QuotaState[]): void {
-  if (states.length === 0) return;
-  reply.header(
-    'RateLimit-Policy',
-    states.map(({ rule }) => `"${rule.name}";q=${rule.points};w=${rule.window}`).join(', '),
-  );
-  reply.header(
-    'RateLimit',
-    states.map(({ rule, remaining, reset }) => `"${rule.name}";r=${remaining};t=${reset}`).join(', '),
-  );
+interface RatedRules {
+  readonly rules: readonly QuotaRule[];
+  /** As a field of draft-ietf-httpapi-ratelimit-headers-11, and so is `textOf`. */
+  readonly policy: string;
 }
+
+function rated(all: readonly QuotaRule[]): RatedRules {
+  const rules = all.filter(isOn);
+  return { rules, policy: rules.map(({ name, points, window }) => `"${name}";q=${points};w=${window}`).join(', ') };
+}
+
+const textOf = ({ rule, remaining, reset }: QuotaState): string => `"${rule.name}";r=${remaining};t=${reset}`;

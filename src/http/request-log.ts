@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorName } from '../core/errors.ts';
+import type { SpanIds, Traces } from '../core/traces.ts';
 import { pathOf } from './errors.ts';
 import { onceClosed } from './once-closed.ts';
 import { type StreamMode, type TrafficObserver, unobserved } from './traffic.ts';
@@ -17,6 +18,8 @@ export interface RequestLogOptions {
   readonly traffic: TrafficObserver;
   /** Undefined for no lines: an app that hosts Rivulet as a plugin logs its requests itself. */
   readonly lines: FastifyBaseLogger | undefined;
+  /** Undefined where nothing is traced. */
+  readonly traces?: Pick<Traces, 'active'> | undefined;
 }
 
 /** Errors that say that the server has no room, or does not serve the sender. The others are about the request. */
@@ -40,17 +43,19 @@ const frequent = new Set(['/health', '/ready', '/ping', '/metrics']);
  * One line for each request, and its metrics, when the response is complete or the client has left. Fastify's own lines
  * and its `onResponse` hook never come for a stream whose client leaves.
  */
-export function recordRequests(app: FastifyInstance, { traffic, lines }: RequestLogOptions): void {
+export function recordRequests(app: FastifyInstance, { traffic, lines, traces }: RequestLogOptions): void {
   app.decorateReply('streamMode', undefined);
   app.decorateReply('refusal', undefined);
   if (lines === undefined && traffic === unobserved) return;
   app.addHook('onRequest', (request, reply, next) => {
     const began = performance.now();
+    // Asked here: the connection closes outside of the request's span.
+    const span = lines && traces?.active();
     if (lines !== undefined) reply.header('X-Request-Id', request.id);
     onceClosed(reply, () => {
       const seconds = (performance.now() - began) / 1000;
       observe(traffic, request, reply, seconds);
-      if (lines !== undefined) log(lines, request, reply, seconds);
+      if (lines !== undefined) log(lines, request, reply, { seconds, span });
     });
     next();
   });
@@ -66,34 +71,40 @@ function observe(traffic: TrafficObserver, request: FastifyRequest, reply: Fasti
   if (refusal !== undefined && refusals.has(refusal)) traffic.onRefused(refusal);
 }
 
-function log(lines: FastifyBaseLogger, request: FastifyRequest, reply: FastifyReply, seconds: number): void {
+interface Measured {
+  readonly seconds: number;
+  readonly span: SpanIds | undefined;
+}
+
+function log(
+  lines: FastifyBaseLogger,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { seconds, span }: Measured,
+): void {
   const { method, routeOptions, ip, principal } = request;
   const { raw, refusal, streamMode } = reply;
-  const status = statusOf(reply);
+  const { run_id = reply.getHeader('Run-ID'), session_id } = { ...idParams(request.params) };
+  // Always the same fields, undefined where there is none, which pino leaves out: an object of one shape is cheaper.
   const line = {
     request_id: request.id,
     method,
     path: pathOf(request),
-    ...(status !== undefined && { status }),
+    status: statusOf(reply),
     seconds: rounded(seconds),
-    ...idsOf(request, reply),
-    ...(principal !== undefined && principal.kind !== 'anonymous' && { principal: principal.id }),
+    run_id: isId(run_id) ? run_id : undefined,
+    session_id: isId(session_id) ? session_id : undefined,
+    principal: principal?.kind === 'anonymous' ? undefined : principal?.id,
     ip,
-    ...(streamMode !== undefined && { stream: streamMode }),
-    ...(refusal !== undefined && { reason: refusal }),
+    trace_id: span?.trace_id,
+    span_id: span?.span_id,
+    stream: streamMode,
+    reason: refusal,
     // The connection closed first: the client has left, or the server has dropped it.
-    ...(!raw.writableEnded && { complete: false }),
+    complete: raw.writableEnded ? undefined : false,
   };
   if (frequent.has(routeOptions.url ?? '')) lines.debug(line, 'request');
   else lines.info(line, 'request');
-}
-
-function idsOf({ params }: FastifyRequest, reply: FastifyReply): { run_id?: string; session_id?: string } {
-  const { run_id = reply.getHeader('Run-ID'), session_id } = { ...idParams(params) };
-  return {
-    ...(isId(run_id) && { run_id }),
-    ...(isId(session_id) && { session_id }),
-  };
 }
 
 /** In place of an id, a client may have sent a key. */
@@ -103,4 +114,8 @@ const idParams = (params: unknown): { run_id?: unknown; session_id?: unknown } |
   typeof params === 'object' && params !== null ? params : undefined;
 
 /** Seconds to a tenth of a millisecond, for log lines. */
-export const rounded = (seconds: number): number => Math.round(seconds * 10_000) / 10_000;
+export function rounded(seconds: number): number;
+export function rounded(seconds: number | undefined): number | undefined;
+export function rounded(seconds: number | undefined): number | undefined {
+  return seconds && Math.round(seconds * 10_000) / 10_000;
+}

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { lastValueFrom, ReplaySubject, takeUntil } from 'rxjs';
+import { firstValueFrom, lastValueFrom, merge, Observable, ReplaySubject, takeUntil, tap, timer } from 'rxjs';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { ownerOf } from '../core/principal.ts';
-import type { RunFilter } from '../core/store.ts';
+import type { Batch, RunFilter } from '../core/store.ts';
 import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
 import { isSettling, lastIdOf } from '../engine/log/batch.ts';
@@ -13,27 +13,37 @@ import type { RunStream } from '../engine/log/run-stream.ts';
 import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceClosed } from './once-closed.ts';
-import { changeFramesOf, framesOf } from './sse/frames.ts';
+import { connectReader, countReader, type ProjectedStream, type Streams, sendProjected } from './projected-stream.ts';
+import { changeFramesOf, frame, toPieces } from './sse/frames.ts';
+import { after, type Projection, Projector } from './sse/projection.ts';
 import { Pulled } from './sse/pulled.ts';
-import { type StreamOptions, sendStream } from './sse/stream.ts';
-import type { StreamMode, TrafficObserver } from './traffic.ts';
+import { sendStream } from './sse/stream.ts';
+import type { StreamMode } from './traffic.ts';
 
 const json = 'application/json; charset=utf-8';
 
 /** Answers with a text that is JSON already. */
 export const sendJson = (reply: FastifyReply, text: string): FastifyReply => reply.type(json).send(text);
 
+/** ACP's: a frame is an event as it is stored. */
+export const eventFrames: Projection<undefined> = {
+  start: undefined,
+  shared: true,
+  project(_, line, n, frames) {
+    frames.push(frame(n, line));
+    return undefined;
+  },
+};
+
 /**
  * The three modes of an answer: sync collects the run stream, async detaches from it, stream pipes it to the client.
  */
 export class Responder {
-  readonly #streams: StreamOptions;
-  readonly #traffic: TrafficObserver;
+  readonly #streams: Streams;
   readonly #stopped = new ReplaySubject<void>(1);
 
-  constructor(streams: StreamOptions, traffic: TrafficObserver) {
+  constructor(streams: Streams) {
     this.#streams = streams;
-    this.#traffic = traffic;
   }
 
   /**
@@ -42,6 +52,11 @@ export class Responder {
    */
   admit({ principal }: Access, mode: RunMode): void {
     if (mode === 'stream') this.#streams.monitor.admit(ownerOf(principal));
+  }
+
+  /** Milliseconds that the client of a broken stream waits before it reconnects. */
+  get retry(): number {
+    return this.#streams.retry;
   }
 
   /** Ends the responses that wait for runs: the server stops, and its runtime goes on. */
@@ -62,7 +77,7 @@ export class Responder {
       case 'async':
         return sendJson(reply.code(202), run);
       case 'sync':
-        return this.#collect(reply, access, run_id, { after, until: 'settled' });
+        return sendJson(reply, await this.collect(reply, access, run_id, { after }));
       case 'stream':
         return this.stream(reply, access, run_id, { after, until: 'settled' }, 'run');
     }
@@ -70,8 +85,7 @@ export class Responder {
 
   /**
    * Pipes a run stream. Answers 204 for a final run without events after the cursor. That status stops an EventSource,
-   * which reconnects after the end of any stream. A reader that only watches does not count for `On-Disconnect`: by
-   * leaving, the holder of a stream ticket would cancel the run.
+   * which reconnects after the end of any stream.
    */
   async stream(
     reply: FastifyReply,
@@ -85,9 +99,24 @@ export class Responder {
       cursor.close();
       return reply.code(204).send();
     }
-    if (mode === 'events' && cursor.seen > 0) this.#traffic.onStreamResumed(cursor.behind);
-    const onClose = reply.request.hasTicket ? () => {} : await access.connectReader(run_id);
-    sendStream(reply, cursor, framesOf, { ...this.#streams, mode, onClose });
+    if (mode === 'events' && cursor.seen > 0) this.#streams.traffic.onStreamResumed(cursor.behind);
+    const onClose = await connectReader(reply, access, run_id);
+    sendStream(reply, cursor, new Projector(eventFrames).piecesOf, { ...this.#streams, mode, onClose });
+    return reply;
+  }
+
+  /**
+   * Pipes a run stream as a protocol writes it, exactly from a position on. A client that has the last frame of an event
+   * that settles the run gets the rest of that, which is nothing, until the run goes on.
+   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
+   */
+  async project<State>(
+    reply: FastifyReply,
+    access: Access,
+    run_id: string,
+    options: ProjectedStream<State>,
+  ): Promise<FastifyReply> {
+    await sendProjected(reply, access, run_id, options, this.#streams);
     return reply;
   }
 
@@ -104,34 +133,117 @@ export class Responder {
     return reply;
   }
 
+  /** Streams frames that a protocol makes, until they end or the client disconnects. */
+  pipe(reply: FastifyReply, frames: AsyncIterable<readonly string[]>, close: () => void): FastifyReply {
+    sendStream(reply, new Pulled(frames, close), toPieces, { ...this.#streams, mode: 'runs', onClose: () => {} });
+    return reply;
+  }
+
   /** All events so far as `{events: […]}`, written as stored, one batch at a time. */
   async list(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<FastifyReply> {
     const events = await access.stream(run_id, { after, until: 'now' });
-    return reply.type(json).send(Readable.from(eventList(events)));
+    return reply.type(json).send(jsonOf(events, '{"events":[', ']}'));
   }
 
-  async #collect(reply: FastifyReply, access: Access, run_id: string, options: CursorOptions): Promise<FastifyReply> {
-    const leave = await access.connectReader(run_id);
-    onceClosed(reply, () => leave(!reply.raw.writableEnded));
-    return sendJson(reply, await this.#settledRun(access, run_id, options));
+  /**
+   * Waits until a run has events after a cursor or is final, for a heartbeat at most, and no longer than the client and
+   * the server are there.
+   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
+   */
+  async grown(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<void> {
+    const events = await access.stream(run_id, { after });
+    await countReader(reply, access, run_id);
+    const closed = new Observable<void>((subscriber) => onceClosed(reply, () => subscriber.next()));
+    const end = merge(this.#stopped, closed, timer(this.#streams.heartbeat));
+    await firstValueFrom(events.pipe(takeUntil(end)), { defaultValue: undefined });
   }
 
-  async #settledRun(access: Access, run_id: string, options: CursorOptions): Promise<string> {
-    const events = (await access.stream(run_id, options)).pipe(takeUntil(this.#stopped));
-    const batch = await lastValueFrom(events, { defaultValue: undefined });
+  /**
+   * Waits until a run is settled or final, for a client whose disconnect counts. Returns the Run as JSON.
+   * @throws RivuletError `stopping`, `run_unknown`, `log_removed`
+   */
+  async collect(
+    reply: FastifyReply,
+    access: Access,
+    run_id: string,
+    { after = 0, until = 'settled' }: CursorOptions,
+  ): Promise<string> {
+    await countReader(reply, access, run_id);
+    const { last, id } = await this.#lastOf(await access.stream(run_id, { after, until }));
+    // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
+    return runEventOf(last) === 'awaiting' ? access.runAt(run_id, id) : runInside(last);
+  }
+
+  /**
+   * Waits until a run is settled or final, as `sync` does, and returns the state that a protocol folds its log to.
+   * @throws RivuletError `stopping`, `run_unknown`, `log_removed`
+   */
+  async settledState<State>(
+    reply: FastifyReply,
+    access: Access,
+    run_id: string,
+    projection: Projection<State>,
+    options: CursorOptions = {},
+  ): Promise<State> {
+    const projector = await this.#projectorAt(reply, access, run_id, projection, options);
+    const events = await access.stream(run_id, { until: 'settled', ...options });
+    await this.#lastOf(events, (batch) => projector.piecesOf(batch));
+    return projector.state;
+  }
+
+  /**
+   * As `settledState`, where the run settles within so many milliseconds; otherwise undefined.
+   * @throws RivuletError `run_unknown`, `log_removed`
+   */
+  async settledWithin<State>(
+    milliseconds: number,
+    reply: FastifyReply,
+    access: Access,
+    run_id: string,
+    projection: Projection<State>,
+    options: CursorOptions = {},
+  ): Promise<State | undefined> {
+    const projector = await this.#projectorAt(reply, access, run_id, projection, options);
+    const events = await access.stream(run_id, { until: 'settled', ...options });
+    const end = merge(this.#stopped, timer(milliseconds));
+    const read = events.pipe(takeUntil(end), tap(projector.piecesOf));
+    const batch = await lastValueFrom(read, { defaultValue: undefined });
+    return isSettling(batch?.lines.at(-1)) ? projector.state : undefined;
+  }
+
+  /** A projector with the events up to a cursor, for a client whose disconnect counts. */
+  async #projectorAt<State>(
+    reply: FastifyReply,
+    access: Access,
+    run_id: string,
+    projection: Projection<State>,
+    { after: seen = 0 }: CursorOptions,
+  ): Promise<Projector<State>> {
+    await countReader(reply, access, run_id);
+    const projector = new Projector(projection);
+    if (seen > 0) await projector.skipTo(after(seen), await access.stream(run_id, { seen, until: 'now' }));
+    return projector;
+  }
+
+  /** Reads to the event that settles a run. @throws RivuletError `stopping` */
+  async #lastOf(events: RunStream, read = (_: Batch): unknown => undefined): Promise<{ last: string; id: number }> {
+    const batch = await lastValueFrom(events.pipe(takeUntil(this.#stopped), tap(read)), { defaultValue: undefined });
     const last = batch?.lines.at(-1);
     // When the server stops, it hands over a durable run, which then settles on another node.
     if (last === undefined || !isSettling(last)) throw fail('stopping');
-    // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
-    return runEventOf(last) === 'awaiting' ? access.runAt(run_id, lastIdOf(batch)) : runInside(last);
+    return { last, id: lastIdOf(batch) };
   }
 }
 
-async function* eventList(events: RunStream): AsyncGenerator<string> {
-  let before = '{"events":[';
-  for await (const { lines } of events) {
-    yield `${before}${lines.join(',')}`;
-    before = ',';
-  }
-  yield before === ',' ? ']}' : `${before}]}`;
-}
+/** The events of a log as JSON, `[…]` or with another beginning and end; written as stored, one batch at a time. */
+export const jsonOf = (events: AsyncIterable<Batch>, head = '[', end = ']'): Readable =>
+  Readable.from(
+    (async function* () {
+      let before = head;
+      for await (const { lines } of events) {
+        yield `${before}${lines.join(',')}`;
+        before = ',';
+      }
+      yield before === ',' ? end : `${head}${end}`;
+    })(),
+  );

@@ -215,6 +215,10 @@ describe('options of allowed names', () => {
     [{ allowedHosts: ['a.example:8000'] }, /^allowedHosts: expected a host name/],
     [{ allowedHosts: [''] }, /^allowedHosts: expected a host name/],
     [{ allowedOrigins: ['a.example'] }, /^allowedOrigins: expected an origin .* got "a\.example"/],
+    [
+      { allowedOrigins: ['https://a.example/app'] },
+      /^allowedOrigins: expected an origin .* got "https:\/\/a\.example\/app"/,
+    ],
   ])('must be valid names: %j', async (options, says) => {
     await expect(createServer({ agents: [agent('a', () => 'ok')], docs: false, ...options })).rejects.toThrow(says);
   });

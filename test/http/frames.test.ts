@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { frame, framesOf } from '../../src/http/sse/frames.ts';
+import { eventFrames } from '../../src/http/respond.ts';
+import { frame } from '../../src/http/sse/frames.ts';
+import { Projector } from '../../src/http/sse/projection.ts';
 
 describe('an SSE frame', () => {
   it('has an id, one data line and an empty line, with LF only', () => {
@@ -9,8 +11,9 @@ describe('an SSE frame', () => {
 
 describe('the frames of a batch', () => {
   const batch = (first: number, chars = 1) => ({ first, lines: ['a'.repeat(chars), 'b'] });
+  const framesOf = (one: ReturnType<typeof batch>) => new Projector(eventFrames).piecesOf(one);
 
-  it('are built once, with ids that continue from its first', () => {
+  it('are built once for all readers, with ids that continue from its first', () => {
     const one = batch(3);
     expect(framesOf(one)).toEqual([{ text: 'id: 3\ndata: a\n\nid: 4\ndata: b\n\n', bytes: 30 }]);
     expect(framesOf(one)).toBe(framesOf(one));

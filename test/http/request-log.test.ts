@@ -2,54 +2,10 @@ import { lastValueFrom, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type ServerOptions } from '../../src/index.ts';
 import { agent, echo, never } from '../support/agents.ts';
+import { Lines } from '../support/lines.ts';
 import { ask, type Served, serve } from '../support/serve.ts';
 
-interface Line {
-  readonly level: number;
-  readonly msg: string;
-  readonly request_id?: string;
-  readonly run_id?: string;
-  readonly path?: string;
-  readonly [field: string]: unknown;
-}
-
 const [debug, info, warn] = [20, 30, 40];
-
-/** The lines of a server, as a program that reads its stdout has them. */
-class Lines {
-  readonly #lines: Line[] = [];
-  #onLine = (): void => {};
-
-  readonly stream = {
-    write: (text: string): void => {
-      this.#lines.push(JSON.parse(text));
-      this.#onLine();
-    },
-  };
-
-  get text(): string {
-    return JSON.stringify(this.#lines);
-  }
-
-  all(msg: string): Line[] {
-    return this.#lines.filter((line) => line.msg === msg);
-  }
-
-  /** Waits for the first line that matches: lines follow the response. */
-  async find(holds: (line: Line) => boolean): Promise<Line> {
-    for (;;) {
-      const found = this.#lines.find(holds);
-      if (found !== undefined) return found;
-      await new Promise<void>((resolve) => {
-        this.#onLine = resolve;
-      });
-    }
-  }
-
-  request(path: string): Promise<Line> {
-    return this.find((line) => line.msg === 'request' && line.path === path);
-  }
-}
 
 async function logged(
   agents: Parameters<typeof serve>[0],
@@ -96,6 +52,7 @@ describe('the log', () => {
     expect(lines.all('request')).toHaveLength(1);
     expect(lines.text).not.toContain(secret);
     expect(lines.text).not.toContain('a secret text');
+    expect(lines.text).not.toContain('trace_id');
   });
 
   it('has the stack of what an agent threw, and its client does not', async () => {

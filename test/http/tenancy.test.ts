@@ -29,7 +29,8 @@ it('makes the same calls of the store for what another owner has and for what do
   const callsOf = async (path: string, method: string): Promise<object> => {
     const before = { ...plan.calls };
     expect((await bob(path, { method })).status).toBe(404);
-    const names = Object.keys(plan.calls) as (keyof typeof plan.calls)[];
+    // Without `claimDeliveries`: the deliverer calls it when the failed webhook is due again, and no request does.
+    const names = (Object.keys(plan.calls) as (keyof typeof plan.calls)[]).filter((name) => name !== 'claimDeliveries');
     return Object.fromEntries(names.map((name) => [name, (plan.calls[name] ?? 0) - (before[name] ?? 0)]));
   };
   const paths: [method: string, path: (id: string) => string, ids: readonly string[]][] = [

@@ -20,7 +20,14 @@ async function receiver(listener: RequestListener): Promise<string> {
 }
 
 function deliveryTo(url: string): Delivery {
-  const fresh = { delivery_id: 'd', url, type: 'run.completed', body: '{}', created_at: '2026-01-01T00:00:00.000Z' };
+  const fresh = {
+    delivery_id: 'd',
+    url,
+    target: null,
+    type: 'run.completed',
+    body: '{}',
+    created_at: '2026-01-01T00:00:00.000Z',
+  };
   return newDelivery(fresh, { run_id: 'r', owner: null });
 }
 

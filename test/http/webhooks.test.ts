@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createServer, type RivuletOptions } from '../../src/index.ts';
+import { createServer, type ServerOptions } from '../../src/index.ts';
 import { agent, askOnce, echo } from '../support/agents.ts';
 import { Receiver, verified } from '../support/receiver.ts';
+import { scrapeUntil } from '../support/scrape.ts';
 import { ask, type Served, serve } from '../support/serve.ts';
 
 const secrets = ['the first master secret of this test', 'the one before it, which is retired'];
@@ -13,7 +14,7 @@ async function receiver(): Promise<Receiver> {
   return found;
 }
 
-const open = (options: Partial<RivuletOptions> = {}): Promise<Served> =>
+const open = (options: Partial<ServerOptions> = {}): Promise<Served> =>
   serve([echo, askOnce, fails], {
     webhooks: { secrets },
     foreign: { allowNetworks: ['127.0.0.1'] },
@@ -107,6 +108,49 @@ describe('webhooks', () => {
     expect(second?.id).toBe(first?.id);
     await expect.poll(failed).toEqual([]);
     expect((await served.post(`/deliveries/${run_id}/replay`)).status).toBe(404);
+  });
+
+  it('go no more to a URL whose attempts have all failed for days, until one is sent again', async () => {
+    const lines: string[] = [];
+    const stream = { write: (text: string) => void lines.push(text) };
+    const served = await open({
+      limits: { webhookRetry: 3_600_000, webhookOffAfter: 1 },
+      logger: { level: 'warn', stream },
+      metrics: true,
+    });
+    const [to, other] = [await receiver(), await receiver()];
+    to.answer = () => ({ status: 500 });
+    const first = async (run_id: string) => (await deliveriesOf(served, run_id))[0];
+    for (let n = 1; n <= 10; n += 1) {
+      const run_id = await begin(served, 'echo', { url: to.url });
+      await expect.poll(() => first(run_id)).toMatchObject({ state: 'pending', attempts: 1, last_status: 500 });
+    }
+    await scrapeUntil(served.url, (now) => now.value('rivulet_webhook_urls_switched_off_total') === 1);
+    const line = lines.find((text) => text.includes('a webhook URL was switched off'));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 40, owner: null, attempts: 10 });
+    expect(line).toContain(new URL(to.url).origin);
+    expect(line).not.toContain('/hooks');
+
+    const refused = await begin(served, 'echo', { url: to.url });
+    await expect
+      .poll(() => first(refused))
+      .toMatchObject({
+        state: 'failed',
+        attempts: 0,
+        last_error: expect.stringMatching(/^its URL is switched off: all 10 attempts since 20\S+ have failed; replay/),
+      });
+    expect(to.received).toHaveLength(10);
+    await begin(served, 'echo', { url: other.url });
+    await other.has(1);
+    const dead = { outcome: 'refused' };
+    await scrapeUntil(served.url, (now) => now.value('rivulet_webhook_deliveries_total', dead) === 1);
+
+    to.answer = () => ({ status: 204 });
+    const { delivery_id } = await first(refused);
+    expect((await served.post(`/deliveries/${delivery_id}/replay`)).status).toBe(202);
+    await to.has(11);
+    await begin(served, 'echo', { url: to.url });
+    await to.has(12);
   });
 
   it('reach their receiver while another one answers nothing', async () => {

@@ -1,10 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
+import type { ServerUrl } from '../server-url.ts';
 import type { TrafficObserver } from '../traffic.ts';
+import { tokenOf } from './bearer.ts';
 import { challenge, type Resource, serveMetadata } from './challenge.ts';
-import { type AuthOptions, tokenOf, type Verdict, Verifier } from './credentials.ts';
+import type { AuthOptions, Verdict, Verifier } from './credentials.ts';
 import { FailedAttempts } from './failed-attempts.ts';
+import { Signatures } from './signatures.ts';
 import { StreamTickets } from './stream-ticket.ts';
 import { cookieTicketOf, queryTicketOf } from './ticket-transport.ts';
 
@@ -23,6 +26,15 @@ declare module 'fastify' {
   }
 }
 
+/** What callers send: API keys, tokens of an issuer, or what the app's own scheme reads. */
+export type CredentialKind = 'key' | 'jwt' | 'custom';
+
+/** The credentials that a server accepts; none where authentication is off. */
+export function credentialKinds({ keys, keyFile, jwt, authenticate: own }: AuthOptions = {}): CredentialKind[] {
+  const accepted = { key: keys ?? keyFile, jwt, custom: own };
+  return (['key', 'jwt', 'custom'] as const).filter((kind) => accepted[kind] !== undefined);
+}
+
 /** Fails the start for a route that does not declare a scope, or that it is open. */
 function requireAccess(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, url, config }) => {
@@ -31,32 +43,41 @@ function requireAccess(app: FastifyInstance): void {
   });
 }
 
+/** What authentication gives to routes. */
+export interface Authentication {
+  /** What makes stream tickets; undefined where authentication is off. */
+  readonly tickets: StreamTickets | undefined;
+  readonly signatures: Signatures;
+}
+
 /**
- * Authenticates every request of the routes that are registered later, before its body is read. Returns what makes
- * stream tickets; undefined where authentication is off.
+ * Authenticates every request of the routes that are registered later, before its body is read.
  * @throws Error that names a wrong option or file
  */
-export function authenticate(
+export async function authenticate(
   app: FastifyInstance,
   options: AuthOptions | undefined,
-  publicUrl: string | undefined,
+  url: ServerUrl,
   traffic: TrafficObserver,
-): StreamTickets | undefined {
+): Promise<Authentication> {
   requireAccess(app);
   app.decorateRequest('hasTicket', false);
-  if (options === undefined) return undefined;
+  if (options === undefined) return { tickets: undefined, signatures: Signatures.withoutSecret() };
   const { keys, keyFile, jwt, authenticate: own, ticketSecrets } = options;
   if ([keys, keyFile, jwt, own].every((scheme) => scheme === undefined)) {
     throw new Error('auth: expected keys, keyFile, jwt or authenticate; got none');
   }
-  const resource: Resource = { publicUrl, prefix: app.prefix, issuer: jwt?.issuer };
+  const resource: Resource = { url, issuer: jwt?.issuer };
   const failures = new FailedAttempts();
+  // Only now: most of a start without authentication would go to the libraries of tokens and of key files.
+  const { Verifier } = await import('./credentials.ts');
   const verifier = new Verifier(options, {
     warn: (fields, message) => app.log.error(fields, message),
     isLimited: (ip) => failures.waitOf(ip) !== undefined,
   });
   app.addHook('onClose', async () => verifier.close());
-  const tickets = new StreamTickets(ticketSecrets);
+  const signatures = new Signatures(ticketSecrets);
+  const tickets = new StreamTickets(signatures);
   const gate = new Gate({ verifier, tickets, failures, resource, traffic });
   app.addHook('onRequest', (request, reply, next) => {
     const passed = gate.check(request, reply);
@@ -65,7 +86,7 @@ export function authenticate(
     else if (passed) next();
   });
   if (jwt !== undefined) serveMetadata(app, resource);
-  return tickets;
+  return { tickets, signatures };
 }
 
 interface GateParts {

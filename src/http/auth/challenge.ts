@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { scopes } from '../../core/principal.ts';
+import type { ServerUrl } from '../server-url.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
 
 export interface Resource {
-  /** The URL under which clients reach the server. Default: the one that the request used. */
-  readonly publicUrl: string | undefined;
-  readonly prefix: string;
+  readonly url: ServerUrl;
   /** The issuer of the tokens that the server accepts; undefined where it accepts none. */
   readonly issuer: string | undefined;
 }
@@ -22,7 +21,7 @@ export function challenge(request: FastifyRequest, resource: Resource, { error, 
     realm: 'rivulet',
     ...(error !== undefined && { error }),
     ...(scope !== undefined && { scope }),
-    ...(resource.issuer !== undefined && { resource_metadata: `${urlOf(request, resource)}${metadataPath}` }),
+    ...(resource.issuer !== undefined && { resource_metadata: `${resource.url(request)}${metadataPath}` }),
   };
   const parameters = Object.entries(values).map(([name, value]) => `${name}="${value}"`);
   return `Bearer ${parameters.join(', ')}`;
@@ -33,7 +32,7 @@ export function serveMetadata(app: FastifyInstance, resource: Resource): void {
   app.get(metadataPath, { config: { open: true }, schema: { hide: true } }, async (request, reply) => {
     reply.header('Cache-Control', 'public, max-age=300');
     return {
-      resource: urlOf(request, resource),
+      resource: resource.url(request),
       authorization_servers: [resource.issuer],
       scopes_supported: scopes,
       bearer_methods_supported: ['header'],
@@ -41,7 +40,3 @@ export function serveMetadata(app: FastifyInstance, resource: Resource): void {
     };
   });
 }
-
-/** Without a slash at its end. A Host header may have quotes where every host is allowed. */
-const urlOf = ({ protocol, host }: FastifyRequest, { publicUrl, prefix }: Resource): string =>
-  (publicUrl ?? `${protocol}://${host}${prefix}`).replace(/["\\\s]/g, '').replace(/\/+$/, '');

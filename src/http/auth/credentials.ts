@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fail } from '../../core/errors.ts';
 import { canOwn, type Principal } from '../../core/principal.ts';
+import { tokenOf } from './bearer.ts';
 import { type JwtOptions, JwtVerifier } from './jwt.ts';
-import { checkKeyRecords, type KeyRecord, parseKeyFile } from './key-records.ts';
+import { parseKeyFile } from './key-file.ts';
+import { checkKeyRecords, type KeyRecord } from './key-records.ts';
 import { KeyRing } from './key-ring.ts';
 import { WatchedFile } from './watched-file.ts';
 
@@ -139,14 +141,6 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
   throw new TypeError(
     'authenticate: expected an id and a tenant of well-formed text, of at most 1,000 characters encoded',
   );
-}
-
-/**
- * The text after `Bearer`, or that of `X-API-Key`, which some clients send instead. `Authorization` may have another
- * scheme, for a proxy in front.
- */
-export function tokenOf({ authorization = '', 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? (typeof key === 'string' ? key : undefined);
 }
 
 /** Three parts of base64url. */

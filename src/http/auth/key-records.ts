@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { parseDocument } from 'yaml';
 import { canOwn } from '../../core/principal.ts';
 import { compile } from '../../core/validate.ts';
 import '../../schema/formats.ts';
@@ -42,15 +41,6 @@ export function checkKeyRecords(value: unknown): readonly KeyRecord[] {
     ids.add(id);
   }
   return records;
-}
-
-/** The records of a file: a list in YAML or JSON, or nothing. @throws Error with the place of a mistake */
-export function parseKeyFile(source: string): readonly KeyRecord[] {
-  const document = parseDocument(source);
-  const [problem] = document.errors;
-  if (problem !== undefined) throw new Error(`expected YAML or JSON: ${problem.message.split('\n', 1)[0]}`);
-  // Few aliases: nested ones would multiply to a list that fills the memory.
-  return checkKeyRecords(document.toJS({ maxAliasCount: 10 }));
 }
 
 /** What a key without a scope of its own may do: all that its owner needs. */

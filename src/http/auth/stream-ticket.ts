@@ -1,5 +1,5 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { hasScope, type Principal } from '../../core/principal.ts';
+import type { Signatures } from './signatures.ts';
 
 /** A permission to read the events of one run. */
 export interface Ticket {
@@ -21,24 +21,16 @@ interface Payload {
 
 /** Milliseconds. An EventSource reconnects with the same address, so a ticket lives for longer than one connection. */
 const lifetime = 15 * 60_000;
-const minSecretLength = 32;
+const purpose = 'stream ticket';
 const maxLength = 4_096;
 const form = /^rvs_([\w-]+)\.([\w-]{43})$/;
 
 /** Makes and checks tickets. They are signed, so that no server has to store them. */
 export class StreamTickets {
-  readonly #secrets: readonly string[];
+  readonly #signatures: Signatures;
 
-  /**
-   * The first secret signs; all are accepted, so that secrets can be rotated. Without any, tickets are good for this
-   * process only.
-   * @throws Error where a secret is too short
-   */
-  constructor(secrets: readonly string[] = []) {
-    if (secrets.some((secret) => secret.length < minSecretLength)) {
-      throw new Error(`auth.ticketSecrets: expected at least ${minSecretLength} characters each`);
-    }
-    this.#secrets = secrets.length > 0 ? secrets : [randomBytes(32).toString('base64url')];
+  constructor(signatures: Signatures) {
+    this.#signatures = signatures;
   }
 
   issue(principal: Principal, run_id: string): { ticket: string; expires_at: string } {
@@ -53,9 +45,8 @@ export class StreamTickets {
       ...(hasScope(principal, 'admin') && { admin: true }),
     };
     const text = Buffer.from(JSON.stringify(payload)).toString('base64url');
-    const [secret = ''] = this.#secrets;
     return {
-      ticket: `rvs_${text}.${signature(text, secret).toString('base64url')}`,
+      ticket: `rvs_${text}.${this.#signatures.sign(purpose, text)}`,
       expires_at: new Date(exp * 1_000).toISOString(),
     };
   }
@@ -64,9 +55,7 @@ export class StreamTickets {
   read(ticket: string): Ticket | undefined {
     if (ticket.length > maxLength) return undefined;
     const [, text = '', given = ''] = form.exec(ticket) ?? [];
-    const bytes = Buffer.from(given, 'base64url');
-    if (bytes.length !== 32) return undefined;
-    if (!this.#secrets.some((secret) => timingSafeEqual(signature(text, secret), bytes))) return undefined;
+    if (!this.#signatures.isSigned(purpose, text, given)) return undefined;
     // Signed by this server, so the text is a payload.
     const { run, exp, id, kind, tenant, admin }: Payload = JSON.parse(Buffer.from(text, 'base64url').toString());
     if (exp * 1_000 <= Date.now()) return undefined;
@@ -74,7 +63,3 @@ export class StreamTickets {
     return { run_id: run, principal: { id, kind, ...(tenant !== undefined && { tenant }), scopes } };
   }
 }
-
-// The prefix keeps a signature from being valid for anything else that the same secret may sign.
-const signature = (text: string, secret: string): Buffer =>
-  createHmac('sha256', secret).update(`rivulet stream ticket ${text}`).digest();

@@ -26,6 +26,7 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #runs: RunMetrics;
   readonly #store: StoreMetrics;
+  readonly #webhooks: WebhookMetrics;
   readonly #unobserve: readonly (() => void)[];
   #scrape: Promise<string> | undefined;
 
@@ -34,13 +35,14 @@ export class Metrics {
     this.traffic = new RequestMetrics(this.#registry, openStreams);
     this.#runs = new RunMetrics({ registry: this.#registry, isHosted });
     this.#store = new StoreMetrics(this.#registry, store);
+    this.#webhooks = new WebhookMetrics(this.#registry);
     new Gauge({
       name: 'rivulet_build_info',
       help: 'The versions of Rivulet and Node, and the store.',
       labelNames: ['version', 'store', 'node'],
       registers: [this.#registry],
     }).set({ version, store, node: process.versions.node }, 1);
-    this.#unobserve = [this.#runs, this.#store, new WebhookMetrics(this.#registry)].map((one) => engine.observe(one));
+    this.#unobserve = [this.#runs, this.#store, this.#webhooks].map((one) => engine.observe(one));
   }
 
   get contentType(): string {
@@ -61,10 +63,12 @@ export class Metrics {
   }
 
   async #collect(): Promise<string> {
-    const open = await within(storeTimeout, this.#engine.openRuns()).catch(() => undefined);
+    const asked = Promise.all([this.#engine.openRuns(), this.#engine.webhooks.pending()]);
+    const [open, pending] = await within(storeTimeout, asked).catch(() => []);
     const { load } = this.#engine;
     this.#runs.fill(load, open);
     this.#store.fill(load, open !== undefined);
+    this.#webhooks.fill(pending);
     return `${await this.#registry.metrics()}\n${await processMetrics().metrics()}`;
   }
 }

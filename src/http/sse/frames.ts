@@ -1,4 +1,3 @@
-import type { Batch } from '../../core/store.ts';
 import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 
 /** One event in the SSE format: `id` is its number in the run, `data` its JSON. Lines end with LF. */
@@ -16,42 +15,30 @@ export interface Piece {
   readonly bytes: number;
 }
 
-/** A batch, with the frames that its first reader has caused. */
-interface Framed extends Batch {
-  pieces?: readonly Piece[];
-}
-
-/**
- * The frames of a batch in pieces of text, created once for all readers. They live as long as the batch, which the tail
- * of a log or a shared page keeps while a reader needs it.
- */
-export function framesOf(batch: Framed): readonly Piece[] {
-  batch.pieces ??= toPieces(batch);
-  return batch.pieces;
-}
-
-const toPieces = ({ first, lines }: Batch): Piece[] => joined(lines.map((line, index) => frame(first + index, line)));
-
-/** Joins frames to pieces. */
-function joined(frames: readonly string[]): Piece[] {
+/** Joins frames to pieces. With `join`: V8 would keep a text that grows as a tree, and copy it from there. */
+export function toPieces(frames: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
-  let piece = '';
-  for (const text of frames) {
-    if (piece !== '' && piece.length + text.length > pieceChars) {
-      pieces.push(measured(piece));
-      piece = '';
+  let [first, chars] = [0, 0];
+  for (const [index, text] of frames.entries()) {
+    if (index > first && chars + text.length > pieceChars) {
+      pieces.push(measured(frames.slice(first, index).join('')));
+      [first, chars] = [index, 0];
     }
-    piece += text;
+    chars += text.length;
   }
-  if (piece !== '') pieces.push(measured(piece));
+  if (chars > 0) pieces.push(measured((first === 0 ? frames : frames.slice(first)).join('')));
   return pieces;
 }
+
+/** Rewrites the text of the last piece. */
+export const rewriteEnd = (pieces: readonly Piece[], rewrite: (text: string) => string): readonly Piece[] =>
+  pieces.map((piece, index) => (index === pieces.length - 1 ? measured(rewrite(piece.text)) : piece));
 
 const measured = (text: string): Piece => ({ text, bytes: Buffer.byteLength(text) });
 
 /** The frames of changed runs, in pieces. They have a type: an EventSource needs a listener for each. */
 export const changeFramesOf = (events: readonly ChangeEvent[]): Piece[] =>
-  joined(
+  toPieces(
     events.map(({ type, data, position }) => {
       const id = position === undefined ? '' : `id: ${position}\n`;
       return `event: ${type}\n${id}data: ${data}\n\n`;

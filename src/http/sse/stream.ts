@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
@@ -20,7 +20,16 @@ export interface OneStream extends StreamOptions {
   readonly mode: StreamMode;
   /** Called when the response closes, with true where that was before its end. */
   readonly onClose: (early: boolean) => void;
+  /** Frames before those of the source. */
+  readonly lead?: string;
+  /**
+   * How the response ends, in a protocol whose clients take a clean end for the end of the run: with a last text, or by
+   * breaking the connection. Default: a clean end, after an error event if reading has failed.
+   */
+  readonly ending?: (error: unknown) => Ending;
 }
+
+export type Ending = 'break' | { readonly text: string };
 
 /**
  * Streams the batches of a source to the client, ends the response after the last one, and closes the source. This is
@@ -31,7 +40,7 @@ export function sendStream<Batch>(
   reply: FastifyReply,
   source: Source<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
-  { monitor, retry, mode, onClose }: OneStream,
+  { monitor, retry, mode, onClose, lead = '', ending }: OneStream,
 ): void {
   const { raw } = reply;
   const closeSource = (): void => source.close();
@@ -50,7 +59,7 @@ export function sendStream<Batch>(
   // Before the library writes the headers: it would send another `Cache-Control`, and pipe an extra stream.
   raw.writeHead(200, headersOf(reply));
   // In the block of the first event: httpx-sse would take a block of its own for an event without data.
-  raw.write(`retry: ${retry}\n`);
+  raw.write(`retry: ${retry}\n${lead}`);
   // The client disconnected while the run was being read.
   if (raw.destroyed) {
     closed();
@@ -60,9 +69,15 @@ export function sendStream<Batch>(
     closeSource();
     if (error !== undefined) reply.log.error({ err: error }, 'a stream ended early');
     if (raw.destroyed) return;
-    if (error === undefined) raw.end();
+    if (ending !== undefined) finish(raw, ending(error));
+    else if (error === undefined) raw.end();
     else reply.sse(errorEvent(error, reply));
   });
+}
+
+function finish(raw: ServerResponse, ending: Ending): void {
+  if (ending === 'break') raw.destroy();
+  else raw.end(ending.text);
 }
 
 // For one call of `writeHead`: headers that are set one by one are kept as arrays until the response ends.

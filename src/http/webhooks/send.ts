@@ -18,12 +18,13 @@ export function createSend(
   time = attemptTimeout,
 ): SendWebhook {
   const isAllowed = addressRule(allowNetworks);
-  return async ({ delivery_id, owner, url, body }, stopped) => {
+  return async ({ delivery_id, owner, url, body }, stopped, more = {}) => {
     const timestamp = Math.floor(Date.now() / 1_000);
     const timeout = AbortSignal.timeout(time);
     const signal = AbortSignal.any([stopped, timeout]);
     try {
       const headers = {
+        ...more,
         'content-type': 'application/json',
         'content-length': String(Buffer.byteLength(body)),
         'user-agent': 'rivulet',

@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { Verifier } from '../../../src/http/auth/credentials.ts';
 import { recordOf } from '../../../src/http/auth/key-records.ts';
+import { Signatures } from '../../../src/http/auth/signatures.ts';
 import { StreamTickets } from '../../../src/http/auth/stream-ticket.ts';
 import { audience, issuer, serveKeys, TokenIssuer } from '../../support/token-issuer.ts';
 
@@ -34,11 +35,11 @@ it('authentication costs microseconds a request where the key is listed or the t
   const [withKey, withToken, unknown] = [key, await tokens.sign(), makeApiKey().key].map(request);
   if (withKey === undefined || withToken === undefined || unknown === undefined) throw new Error('no request');
   await verifier.verify(withToken);
-  const { ticket } = new StreamTickets(['a secret of at least 32 characters']).issue(
+  const { ticket } = new StreamTickets(new Signatures(['a secret of at least 32 characters'])).issue(
     { id: 'a', kind: 'key', scopes: [] },
     'r',
   );
-  const tickets = new StreamTickets(['a secret of at least 32 characters']);
+  const tickets = new StreamTickets(new Signatures(['a secret of at least 32 characters']));
   const costs = {
     'API key': timeOf(() => verifier.verify(withKey)),
     'unknown API key': timeOf(() => verifier.verify(unknown)),

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hashOfKey, keyIdOf, makeApiKey } from '../../../src/http/auth/api-key.ts';
-import { checkKeyRecords, parseKeyFile, parseKeyPairs, recordOf } from '../../../src/http/auth/key-records.ts';
+import { parseKeyFile } from '../../../src/http/auth/key-file.ts';
+import { checkKeyRecords, parseKeyPairs, recordOf } from '../../../src/http/auth/key-records.ts';
 import { KeyRing } from '../../../src/http/auth/key-ring.ts';
 import { WatchedFile } from '../../../src/http/auth/watched-file.ts';
 

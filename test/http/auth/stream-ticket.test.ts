@@ -3,6 +3,7 @@ import { concatMap, interval, map, range, take } from 'rxjs';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { recordOf } from '../../../src/http/auth/key-records.ts';
+import { Signatures } from '../../../src/http/auth/signatures.ts';
 import { StreamTickets } from '../../../src/http/auth/stream-ticket.ts';
 import type { AuthOptions, Event, Principal } from '../../../src/index.ts';
 import { agent, never, Tap } from '../../support/agents.ts';
@@ -187,13 +188,13 @@ describe('a stream ticket', () => {
   it('lives for 15 minutes, on all nodes that have the same secret, and through a change of secrets', async () => {
     const principal: Principal = { id: 'alice', kind: 'key', tenant: 'acme', scopes: ['runs:read', 'runs:write'] };
     const [first = '', second = ''] = secrets;
-    const { ticket, expires_at } = new StreamTickets([first]).issue(principal, 'r1');
+    const { ticket, expires_at } = new StreamTickets(new Signatures([first])).issue(principal, 'r1');
     expect(Math.abs(Date.parse(expires_at) - Date.now() - 900_000)).toBeLessThan(10_000);
     const read = { run_id: 'r1', principal: { id: 'alice', kind: 'key', tenant: 'acme', scopes: ['runs:read'] } };
-    expect(new StreamTickets([first]).read(ticket)).toEqual(read);
-    expect(new StreamTickets([second, first]).read(ticket)).toEqual(read);
-    expect(new StreamTickets([second]).read(ticket)).toBeUndefined();
-    expect(new StreamTickets().read(ticket)).toBeUndefined();
+    expect(new StreamTickets(new Signatures([first])).read(ticket)).toEqual(read);
+    expect(new StreamTickets(new Signatures([second, first])).read(ticket)).toEqual(read);
+    expect(new StreamTickets(new Signatures([second])).read(ticket)).toBeUndefined();
+    expect(new StreamTickets(new Signatures()).read(ticket)).toBeUndefined();
   });
 
   it('is not needed where authentication is off', async () => {

@@ -5,6 +5,7 @@ import { madeAt } from '../../../src/engine/ids.ts';
 import { defineAgent } from '../../../src/index.ts';
 import { MemoryStore } from '../../../src/stores/memory/memory-store.ts';
 import { agent, echo, never, tokens } from '../../support/agents.ts';
+import { Receiver } from '../../support/receiver.ts';
 import { scrape, scrapeUntil } from '../../support/scrape.ts';
 import { ask, finished, type Served, serve } from '../../support/serve.ts';
 
@@ -156,6 +157,30 @@ describe('metrics', () => {
     const found = await scrape(served.url);
     expect(found.value('rivulet_store_up', { store: 'custom' })).toBe(0);
     expect(found.value('rivulet_runs', { state: 'queued' })).toBeUndefined();
+    expect(found.value('rivulet_webhook_pending')).toBeUndefined();
+  });
+
+  it('count the webhooks that wait for an attempt, with the age of the oldest', async () => {
+    const to = await Receiver.open();
+    onTestFinished(() => to.close());
+    to.answer = () => ({ status: 503 });
+    const served = await serve([echo], {
+      metrics: true,
+      webhooks: { secrets: ['the master secret of the test of metrics'] },
+      foreign: { allowNetworks: ['127.0.0.1'] },
+      limits: { webhookRetry: 3_600_000 },
+    });
+    expect((await scrape(served.url)).value('rivulet_webhook_oldest_seconds')).toBe(0);
+    const began = Date.now();
+    const { run_id } = await (await served.post('/runs', ask('echo', 'hi', { webhook: { url: to.url } }))).json();
+    const retried = { outcome: 'retried' };
+    const found = await scrapeUntil(served.url, (now) => now.value('rivulet_webhook_deliveries_total', retried) === 1);
+    expect(found.value('rivulet_webhook_pending')).toBe(1);
+    const oldest = found.value('rivulet_webhook_oldest_seconds');
+    expect(oldest).toBeGreaterThanOrEqual(0);
+    expect(oldest).toBeLessThanOrEqual((Date.now() - began) / 1_000);
+    await fetch(`${served.url}/runs/${run_id}`, { method: 'DELETE' });
+    await scrapeUntil(served.url, (now) => now.value('rivulet_webhook_pending') === 0);
   });
 
   it('of two servers in one process do not add up, and only a server that is asked to has them', async () => {
