@@ -1,0 +1,12 @@
+/**
+ * What this server says beside the protocol. A client that names the cursor in `A2A-Extensions` gets the position of each
+ * frame in its metadata, and may send one back. The others are keys of metadata, and need not be named.
+ */
+export const extension = {
+  cursor: 'urn:rivulet:a2a:cursor:1',
+  agents: 'urn:rivulet:a2a:agents:1',
+  question: 'urn:rivulet:a2a:question:1',
+  citation: 'urn:rivulet:a2a:citation:1',
+  step: 'urn:rivulet:a2a:step:1',
+  error: 'urn:rivulet:a2a:error:1',
+} as const;

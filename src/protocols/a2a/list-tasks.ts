@@ -1,0 +1,99 @@
+import { fail } from '../../core/errors.ts';
+import { expectedTime } from '../../core/messages.ts';
+import type { StatusPosition } from '../../core/store.ts';
+import type { Access } from '../../engine/access.ts';
+import { sessionIdFor } from '../../engine/ids.ts';
+import { utcOf } from '../../schema/formats.ts';
+import type { RunStatus } from '../../schema/run.ts';
+import type { ListTasksRequest } from './request.ts';
+import type { Task, TaskExtent } from './task.ts';
+import type { Tasks } from './tasks.ts';
+
+const defaultPageSize = 50;
+/** Characters of runs that are read for a page: it ends early with the run that exceeds them. */
+const maxChars = 4 * 1024 * 1024;
+
+/** The statuses of runs that are in a state; none for states that runs do not have. */
+const statusesOf: Readonly<Record<string, readonly RunStatus[]>> = {
+  TASK_STATE_SUBMITTED: ['created'],
+  TASK_STATE_WORKING: ['in-progress', 'cancelling'],
+  TASK_STATE_INPUT_REQUIRED: ['awaiting'],
+  TASK_STATE_COMPLETED: ['completed'],
+  TASK_STATE_FAILED: ['failed'],
+  TASK_STATE_CANCELED: ['cancelled'],
+  TASK_STATE_REJECTED: [],
+  TASK_STATE_AUTH_REQUIRED: [],
+};
+
+export interface TaskPage extends Record<string, unknown> {
+  readonly tasks: readonly Task[];
+  readonly nextPageToken: string;
+  readonly pageSize: number;
+  readonly totalSize: number;
+}
+
+/** The caller's tasks, those whose status has changed last first; of an agent, or of all. */
+export async function listTasks(
+  own: Access,
+  tasks: Tasks,
+  agent: string | undefined,
+  { contextId = '', status, pageSize = defaultPageSize, pageToken = '', ...asked }: ListTasksRequest,
+): Promise<TaskPage> {
+  const since = sinceOf(asked.statusTimestampAfter);
+  const after = positionIn(pageToken);
+  const statuses = status === undefined ? undefined : statusesOf[status];
+  if (statuses?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
+  const { runs, total, next } = await own.runsByStatusTime(
+    {
+      ...(agent !== undefined && { agent_name: agent }),
+      ...(contextId !== '' && { session_id: sessionIdFor(contextId) }),
+      ...(statuses !== undefined && { statuses }),
+      ...(since !== undefined && { since }),
+    },
+    after,
+    pageSize,
+  );
+  const extent = {
+    includeArtifacts: asked.includeArtifacts ?? false,
+    ...(asked.historyLength !== undefined && { historyLength: asked.historyLength }),
+  };
+  const listed = runs.map((run): StatusPosition => JSON.parse(run));
+  const { found, rest = next } = await readAll(own, tasks, listed, extent);
+  return { tasks: found, nextPageToken: rest === undefined ? '' : tokenOf(rest), pageSize, totalSize: total };
+}
+
+/** Reads tasks one after the other. `rest`: where the page ends early. */
+async function readAll(
+  own: Access,
+  tasks: Tasks,
+  listed: readonly StatusPosition[],
+  extent: TaskExtent,
+): Promise<{ found: Task[]; rest?: StatusPosition }> {
+  const found: Task[] = [];
+  let left = maxChars;
+  for (const [index, at] of listed.entries()) {
+    const { task, chars } = (await tasks.readListed(own, at.run_id, extent)) ?? { chars: 0 };
+    if (task !== undefined) found.push(task);
+    left -= chars;
+    if (left <= 0 && index + 1 < listed.length) return { found, rest: at };
+  }
+  return { found };
+}
+
+function sinceOf(time = ''): string | undefined {
+  if (time === '') return undefined;
+  const utc = utcOf(time);
+  if (utc === undefined) throw fail('validation_failed', 'statusTimestampAfter', expectedTime(time));
+  return new Date(utc).toISOString();
+}
+
+const tokenOf = ({ status_at, run_id }: StatusPosition): string =>
+  Buffer.from(`${status_at} ${run_id}`).toString('base64url');
+
+function positionIn(token: string): StatusPosition | undefined {
+  if (token === '') return undefined;
+  const [, status_at, run_id] =
+    /^([\dT:.Z-]{20,35}) ([\da-f-]{36})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+  if (status_at !== undefined && run_id !== undefined) return { status_at, run_id };
+  throw fail('validation_failed', 'pageToken', 'expected the nextPageToken of the page before');
+}

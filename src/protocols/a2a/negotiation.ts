@@ -1,0 +1,22 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { fail } from '../../core/errors.ts';
+import { listsValue } from '../../http/negotiation.ts';
+import { extension } from './extension.ts';
+
+/** The version of the protocol, as its clients and cards name it. */
+export const version = '1.0';
+
+/**
+ * Checks the version that a request names, in a header or in the query. None means 0.3, which is another protocol.
+ * Returns whether the client has named the extension of cursors, and says so in the answer.
+ * @throws RivuletError `version_unsupported`
+ */
+export function negotiate({ headers, query }: FastifyRequest, reply: FastifyReply): boolean {
+  const inQuery: unknown = Reflect.get(Object(query), 'A2A-Version');
+  const named = String(headers['a2a-version'] ?? inQuery ?? '').trim();
+  if (!/^1\.0(\.\d+)?$/.test(named))
+    throw fail('version_unsupported', `A2A-Version: expected ${version}; got ${named.slice(0, 60) || 'none'}`);
+  const cursors = listsValue(String(headers['a2a-extensions'] ?? ''), extension.cursor);
+  if (cursors) reply.header('A2A-Extensions', extension.cursor);
+  return cursors;
+}

@@ -1,0 +1,205 @@
+import type { FastifyReply } from 'fastify';
+import { fail, RivuletError } from '../../core/errors.ts';
+import { hasScope, type Scope } from '../../core/principal.ts';
+import { compile } from '../../core/validate.ts';
+import type { Access } from '../../engine/access.ts';
+import type { Responder } from '../../http/respond.ts';
+import { after, afterFrame, beginning, type Position } from '../../http/sse/projection.ts';
+import type { RunHeaders } from '../../schema/api.ts';
+import { startOf } from '../turns.ts';
+import { listTasks } from './list-tasks.ts';
+import { type FrameForm, taskFrame } from './projection.ts';
+import { createPushConfig, deletePushConfig, type FindTask, getPushConfig, listPushConfigs } from './push-configs.ts';
+import { ListTasksRequest, SendMessageRequest, TaskRequest } from './request.ts';
+import { send } from './send.ts';
+import { stateOf, type TaskExtent } from './task.ts';
+import type { Tasks } from './tasks.ts';
+
+/** What the operations of a server share. */
+export interface Service {
+  readonly responder: Responder;
+  readonly tasks: Tasks;
+  /** The card of an agent as its caller sees it, or that of the server. @throws RivuletError `operation_unsupported` */
+  extendedCard(call: Call): Promise<object>;
+}
+
+/** A request for an operation, in either binding. */
+export interface Call {
+  readonly own: Access;
+  /** The agent of the address; undefined at the address of the server. */
+  readonly agent: string | undefined;
+  readonly params: unknown;
+  readonly headers: RunHeaders & { readonly 'last-event-id'?: string | string[] | undefined };
+  readonly reply: FastifyReply;
+  /** Whether the client has named the extension of cursors. */
+  readonly cursors: boolean;
+  /** The id of a request of JSON-RPC, as JSON. */
+  readonly id?: string;
+}
+
+/** Resolves to the answer; undefined where it is a stream. */
+type Run = (service: Service, call: Call) => Promise<object | undefined>;
+
+export interface Operation {
+  readonly scope: Scope;
+  readonly run: Run;
+}
+
+const sendRequest = compile(SendMessageRequest);
+const taskRequest = compile(TaskRequest);
+const listRequest = compile(ListTasksRequest);
+
+const operation = (scope: Scope, run: Run): Operation => ({
+  scope,
+  run: async (service, call) => {
+    // JSON-RPC has one route for all operations.
+    if (!hasScope(call.own.principal, scope)) throw fail('scope_missing', scope);
+    return run(service, call);
+  },
+});
+
+/** An operation on the push notification configs of a task. */
+const configs = (scope: Scope, run: (own: Access, find: FindTask, params: unknown) => Promise<object>): Operation =>
+  operation(scope, async ({ tasks }, { own, agent, params }) => {
+    if (!own.canPush) throw fail('webhooks_off');
+    return run(own, (id) => tasks.find(own, agent, id), params);
+  });
+
+/** The operations by their names. The bindings say how each is asked for. */
+export const operations = {
+  SendMessage: operation('runs:write', sendMessage),
+  SendStreamingMessage: operation('runs:write', sendStreamingMessage),
+  GetTask: operation('runs:read', async ({ tasks }, { own, agent, params }) => {
+    const { id, ...extent } = taskRequest(params);
+    return tasks.read(own, await tasks.find(own, agent, id), extentOf(extent));
+  }),
+  ListTasks: operation('runs:read', ({ tasks }, { own, agent, params }) => {
+    const asked = listRequest(params ?? {});
+    return listTasks(own, tasks, agent ?? (asked.tenant || undefined), asked);
+  }),
+  CancelTask: operation('runs:write', cancelTask),
+  SubscribeToTask: operation('runs:read', subscribeToTask),
+  GetExtendedAgentCard: operation('agents:read', (service, call) => service.extendedCard(call)),
+  CreateTaskPushNotificationConfig: configs('runs:write', createPushConfig),
+  GetTaskPushNotificationConfig: configs('runs:read', getPushConfig),
+  ListTaskPushNotificationConfigs: configs('runs:read', listPushConfigs),
+  DeleteTaskPushNotificationConfig: configs('runs:write', deletePushConfig),
+} satisfies Record<string, Operation>;
+export type OperationName = keyof typeof operations;
+
+export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);
+
+const extentOf = ({ historyLength }: { historyLength?: number }): TaskExtent =>
+  historyLength === undefined ? {} : { historyLength };
+
+/** The agent that a message is for: that of the address, or the one that the message names, or the only one. */
+function agentOf({ own, agent }: Call, { tenant, message, metadata }: SendMessageRequest): string {
+  if (agent !== undefined) return agent;
+  const named = tenant || message.metadata?.agent || metadata?.agent;
+  if (typeof named === 'string') return named;
+  const names = own.tools().map(({ name }) => name);
+  const [only, ...others] = names;
+  if (only !== undefined && others.length === 0) return only;
+  const shown = names.slice(0, 10).join(', ');
+  throw fail('validation_failed', 'tenant', `name the agent here, or in message.metadata.agent, such as ${shown}`);
+}
+
+/** Waits until the task is settled, unless the client does not want to. */
+async function sendMessage({ responder, tasks }: Service, call: Call): Promise<object> {
+  const { own, reply } = call;
+  const asked = sendRequest(call.params);
+  responder.admit(own, 'sync');
+  const { run_id, after: seen } = await send(own, tasks, agentOf(call, asked), asked, call.headers);
+  begun(reply, run_id);
+  const { returnImmediately = false, ...extent } = asked.configuration ?? {};
+  if (returnImmediately) return { task: await tasks.read(own, run_id, extentOf(extent)) };
+  const run = await responder.collect(reply, own, run_id, { after: seen });
+  return { task: await tasks.of(own, run_id, JSON.parse(run), extentOf(extent)) };
+}
+
+function begun(reply: FastifyReply, run_id: string): void {
+  reply.header('Run-ID', run_id);
+  reply.request.countedRun?.();
+}
+
+/** A stream until the task is settled. It begins with the task: a new one, or as it was when it got the reply. */
+async function sendStreamingMessage({ responder, tasks }: Service, call: Call): Promise<undefined> {
+  const { own, reply } = call;
+  const asked = sendRequest(call.params);
+  responder.admit(own, 'stream');
+  const turn = await send(own, tasks, agentOf(call, asked), asked, call.headers);
+  const { run_id, after: seen } = turn;
+  begun(reply, run_id);
+  const extent = extentOf(asked.configuration ?? {});
+  const form = formOf(call);
+  const projection = await tasks.projection(own, run_id, { ...form, ...extent });
+  const snapshot = seen === 0 ? [] : [taskFrame(await tasks.readAt(own, run_id, seen, extent), seen, form)];
+  await responder.project(reply, own, run_id, {
+    projection,
+    from: startOf(turn),
+    lead: () => snapshot,
+  });
+}
+
+/** Waits until the task is final. One that is cancelled already is answered again. */
+async function cancelTask({ responder, tasks }: Service, { own, agent, params, reply }: Call): Promise<object> {
+  const { id } = taskRequest(params);
+  const run_id = await tasks.find(own, agent, id);
+  try {
+    // Before the cancel, so that its event comes after.
+    const { last } = await endOf(own, run_id);
+    await own.cancel(run_id);
+    const run = await responder.collect(reply, own, run_id, { after: last, until: 'final' });
+    return await tasks.of(own, run_id, JSON.parse(run), {});
+  } catch (error) {
+    if (!(error instanceof RivuletError && error.kind === 'already_final')) throw error;
+    const task = await tasks.read(own, run_id, {});
+    if (task.status.state !== stateOf.cancelled) throw error;
+    return task;
+  }
+}
+
+/**
+ * A stream until the task is final. It begins with the task as it is now; or, for a client that names the extension of
+ * cursors and sends one, exactly after the frame that the client has.
+ */
+async function subscribeToTask({ responder, tasks }: Service, call: Call): Promise<undefined> {
+  const { own, agent, params, reply, headers } = call;
+  const { id, ...extent } = taskRequest(params);
+  const run_id = await tasks.find(own, agent, id);
+  responder.admit(own, 'stream');
+  const { last, final } = await endOf(own, run_id);
+  const cursor = call.cursors && headers['last-event-id'] ? String(headers['last-event-id']) : undefined;
+  if (cursor === undefined && final) {
+    throw fail('operation_unsupported', `Task ${run_id} is final: read it with GetTask`);
+  }
+  const from = cursor === undefined ? after(last) : placeOf(cursor, final ? last : undefined);
+  const form = formOf(call);
+  const snapshot =
+    cursor === undefined ? [taskFrame(await tasks.readAt(own, run_id, last, extentOf(extent)), last, form)] : [];
+  await responder.project(reply, own, run_id, {
+    projection: await tasks.projection(own, run_id, form),
+    from,
+    until: 'final',
+    mode: 'events',
+    lead: () => snapshot,
+  });
+}
+
+/** The number of the last event of a log, and whether that is the final one. */
+async function endOf(own: Access, run_id: string): Promise<{ last: number; final: boolean }> {
+  const log = await own.openCursor(run_id, { until: 'now' });
+  log.close();
+  return { last: log.behind, final: log.final };
+}
+
+/** A client that has the end gets the last frame again: a stream without any would look broken. */
+function placeOf(cursor: string, end: number | undefined): Position {
+  const place = afterFrame('Last-Event-ID', cursor);
+  const hasEnd = place.event === end && place.frames === Number.POSITIVE_INFINITY;
+  if (hasEnd) return { event: place.event, frames: -1 };
+  return place.event === 0 ? beginning : place;
+}
+
+/** How the frames of a request differ from those of others. */
+const formOf = ({ id, cursors }: Call): FrameForm => ({ ...(id !== undefined && { id }), ...(cursors && { cursors }) });

@@ -1,0 +1,119 @@
+import { isUtf8 } from 'node:buffer';
+import mime from 'mime/lite';
+import { fail } from '../../core/errors.ts';
+import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
+import { jsonIn } from '../projector.ts';
+import { extension } from './extension.ts';
+import type { Part, SendMessageRequest } from './request.ts';
+
+// Parts and messages, from A2A's words to this server's and back.
+
+/** A part as clients read it: exactly one of the first four fields. */
+export interface TaskPart {
+  readonly text?: string;
+  readonly raw?: string;
+  readonly url?: string;
+  readonly data?: unknown;
+  readonly mediaType?: string;
+  readonly filename?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface TaskMessage {
+  readonly messageId: string;
+  readonly contextId: string;
+  readonly taskId: string;
+  readonly role: 'ROLE_USER' | 'ROLE_AGENT';
+  readonly parts: readonly TaskPart[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** What a client has said of a part beside its content. The `metadata` of a part has another meaning here. */
+type GivenPart = MessagePart & { client_metadata?: unknown };
+
+export interface InputMessage {
+  readonly id: string;
+  readonly role: 'user';
+  readonly parts: MessagePart[];
+}
+
+/** A message of a client as the agent's input; it keeps its id. */
+export const inputOf = ({ messageId, parts }: SendMessageRequest['message']): InputMessage => ({
+  id: messageId,
+  role: 'user',
+  parts: parts.map((part, index) => inputPartOf(part, `message.parts[${index}]`)),
+});
+
+const kinds = ['text', 'raw', 'url', 'data'] as const;
+
+function inputPartOf(part: Part, path: string): GivenPart {
+  const given = kinds.filter((kind) => part[kind] !== undefined);
+  if (given.length !== 1) {
+    throw fail(
+      'validation_failed',
+      path,
+      `expected one of text, raw, url and data; got ${given.join(' and ') || 'none'}`,
+    );
+  }
+  const { filename = '', mediaType = '', metadata } = part;
+  return {
+    ...contentOf(part, mediaType, filename),
+    ...(filename !== '' && { name: filename }),
+    ...(metadata !== undefined && { client_metadata: metadata }),
+  };
+}
+
+function contentOf({ text, raw, url, data }: Part, mediaType: string, filename: string): MessagePart {
+  if (text !== undefined) return { content_type: mediaType || 'text/plain', content: text };
+  const guessed = mediaType || mime.getType(filename) || 'application/octet-stream';
+  if (raw !== undefined) return { content_type: guessed, content_encoding: 'base64', content: raw };
+  if (url !== undefined) return { content_type: guessed, content_url: url };
+  return { content_type: mediaType || 'application/json', content: JSON.stringify(data) };
+}
+
+const isJson = (type: string): boolean => /^application\/([\w.-]+\+)?json\b/i.test(type);
+
+/** A part of a message as clients read it. */
+export function taskPartOf(part: GivenPart): TaskPart {
+  const { content_type = 'text/plain', name, metadata, client_metadata } = part;
+  const own = metadata?.kind === 'citation' ? { [extension.citation]: citationOf(metadata) } : client_metadata;
+  return {
+    ...taskContentOf(part, content_type),
+    ...(content_type !== 'text/plain' && { mediaType: content_type }),
+    ...(name !== undefined && name !== '' && { filename: name }),
+    ...(typeof own === 'object' && own !== null && { metadata: { ...own } }),
+  };
+}
+
+/** In the spelling of the protocol. */
+const citationOf = ({ start_index, end_index, url, title, description }: CitationMetadata) => ({
+  ...(start_index !== undefined && { startIndex: start_index }),
+  ...(end_index !== undefined && { endIndex: end_index }),
+  ...(url !== undefined && { url }),
+  ...(title !== undefined && { title }),
+  ...(description !== undefined && { description }),
+});
+
+/** A step of the agent, in the spelling of the protocol. */
+export const stepOf = ({ message, tool_name, tool_input, tool_output }: TrajectoryMetadata) => ({
+  ...(message !== undefined && { message }),
+  ...(tool_name !== undefined && { toolName: tool_name }),
+  ...(tool_input !== undefined && { toolInput: tool_input }),
+  ...(tool_output !== undefined && { toolOutput: tool_output }),
+});
+
+function taskContentOf({ content = '', content_url, content_encoding }: MessagePart, type: string): TaskPart {
+  if (content_url !== undefined) return { url: content_url };
+  if (content_encoding === 'base64') {
+    const text = /^text\//i.test(type) ? utf8In(content) : undefined;
+    return text === undefined ? { raw: content } : { text };
+  }
+  const json = isJson(type) ? jsonIn(content) : undefined;
+  return json === undefined ? { text: content } : { data: json.value };
+}
+
+/** The text in base64; undefined for bytes of another encoding, which a text would change. */
+function utf8In(content: string): string | undefined {
+  const bytes = Buffer.from(content, 'base64');
+  return isUtf8(bytes) ? bytes.toString() : undefined;
+}

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+import { file } from '../../../src/index.ts';
+import { taskPartOf } from '../../../src/protocols/a2a/parts.ts';
+
+describe('a part of an agent', () => {
+  it('is text where its bytes are UTF-8, and raw where a text would change them', () => {
+    const base64 = (bytes: Buffer) => ({
+      content_type: 'text/csv',
+      content_encoding: 'base64' as const,
+      content: bytes.toString('base64'),
+    });
+    expect(taskPartOf(base64(Buffer.from('ü;1')))).toEqual({ text: 'ü;1', mediaType: 'text/csv' });
+    const latin = Buffer.from('ü;1', 'latin1');
+    expect(taskPartOf(base64(latin))).toEqual({ raw: latin.toString('base64'), mediaType: 'text/csv' });
+    expect(taskPartOf(file('a.csv', latin, 'text/csv'))).toEqual({
+      raw: latin.toString('base64'),
+      mediaType: 'text/csv',
+      filename: 'a.csv',
+    });
+  });
+});
