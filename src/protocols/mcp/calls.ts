@@ -1,0 +1,279 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import type { FastifyReply } from 'fastify';
+import { fail, RivuletError } from '../../core/errors.ts';
+import type { AgentRequest } from '../../core/request.ts';
+import { compile } from '../../core/validate.ts';
+import type { Access } from '../../engine/access.ts';
+import type { RunOptions } from '../../engine/runs/create.ts';
+import type { Signatures } from '../../http/auth/signatures.ts';
+import { listsValue } from '../../http/negotiation.ts';
+import { type Responder, sendJson } from '../../http/respond.ts';
+import { runOptions } from '../../http/run-requests.ts';
+import { after, beginning } from '../../http/sse/projection.ts';
+import type { RunHeaders } from '../../schema/api.ts';
+import { type Call, placeIn } from './call.ts';
+import { type Client, olderVersions } from './client.ts';
+import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
+import { RpcError, RpcId, type RpcNotification, type RpcRequest, type RpcResponse, resultOf } from './json-rpc.ts';
+import { firstFrames, mcpFrames, type ProjectedCall } from './projection.ts';
+import { cancel, cancelOnceAsked, isPassed, openQuestion } from './questions.ts';
+import { askedIn, requestState } from './request-state.ts';
+import { taskBegun } from './tasks.ts';
+import { failedResult } from './tool-result.ts';
+import { findTool, outputSchemaOf, runOf } from './tools.ts';
+
+const CallParams = Type.Object(
+  {
+    name: Type.String(),
+    arguments: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    inputResponses: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    requestState: Type.Optional(Type.String()),
+    _meta: Type.Optional(
+      Type.Object(
+        {
+          progressToken: Type.Optional(RpcId),
+          'rivulet/progress': Type.Optional(
+            Type.Union([Type.Literal('lines'), Type.Literal('tokens')], { description: 'what progress says of text' }),
+          ),
+        },
+        { additionalProperties: true },
+      ),
+    ),
+  },
+  { additionalProperties: true },
+);
+type CallParams = Static<typeof CallParams>;
+const checkCall = compile(CallParams, 'params');
+const checkReply = compile(ElicitResult, 'result');
+
+/** Milliseconds in which a call without progress is answered as JSON; after that, with a stream. */
+const quick = 1_000;
+/** Milliseconds between two notifications of progress about text. */
+const pace = 100;
+
+/** Replies and calls have their keys here. */
+const keyScope = 'mcp';
+
+/** One request to call a tool, from its client. */
+export interface Calling {
+  readonly reply: FastifyReply;
+  readonly own: Access;
+  readonly client: Client;
+  readonly headers: RunHeaders;
+  readonly request: RpcRequest;
+}
+
+interface Answered {
+  readonly call: Call;
+  readonly client: Pick<Client, 'modern' | 'version'>;
+  readonly agent: string;
+  readonly tool: string;
+  readonly run_id: string;
+  /** The number of the last event that belongs to an earlier answer. */
+  readonly from: number;
+}
+
+export interface CallParts {
+  readonly responder: Responder;
+  readonly signatures: Signatures;
+}
+
+/** Calls of tools: runs, and the replies to what they ask. */
+export class Calls {
+  readonly #parts: CallParts;
+
+  constructor(parts: CallParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins a run, or goes on with one that has asked. */
+  async call(calling: Calling): Promise<FastifyReply> {
+    const { reply, own, client, request } = calling;
+    const params = checkCall(request.params ?? {});
+    const manifest = findTool(own, params.name);
+    const meta = params._meta ?? {};
+    const call: Call = {
+      id: request.id,
+      ...(meta.progressToken !== undefined && { token: meta.progressToken }),
+      modern: client.modern,
+      asks: client.elicits && (client.modern || readsStreams(reply)),
+      everyToken: meta['rivulet/progress'] === 'tokens',
+    };
+    const answered = { call, client, agent: manifest.name, tool: params.name };
+    if (params.requestState !== undefined) return this.#retry(calling, params, params.requestState, answered);
+    const run = runOf(manifest, params.arguments ?? {});
+    this.#parts.responder.admit(own, 'stream');
+    const isTask = client.tasks && manifest.metadata?.tool?.long_running === true;
+    const accepted = await own.create(run, { ...this.#optionsOf(calling, isTask), request: requestOf(params) });
+    const { run_id, after: from } = accepted;
+    if (!isTask) return this.#answer(reply, own, { ...answered, run_id, from });
+    reply.header('Run-ID', run_id);
+    reply.request.countedRun?.();
+    return reply.send(resultOf(request.id, taskBegun(own, accepted.run)));
+  }
+
+  /** The rest of a stream that broke, after the event that its client has. */
+  async resume(reply: FastifyReply, own: Access, eventId: string): Promise<FastifyReply> {
+    const { run_id, call, n } = placeIn(eventId);
+    const agent = await own.check(run_id);
+    this.#parts.responder.admit(own, 'stream');
+    reply.header('Run-ID', run_id);
+    const tool = own.tools().find(({ name }) => name === agent)?.metadata?.tool?.name ?? agent;
+    return this.#stream(
+      reply,
+      own,
+      {
+        call,
+        client: { modern: call.modern, version: String(reply.request.headers['mcp-protocol-version']) },
+        agent,
+        tool,
+        run_id,
+        from: n,
+      },
+      'events',
+    );
+  }
+
+  /** An older client's answer to a question in its stream. One that comes too late, or twice, is ignored. */
+  async reply(own: Access, { id, result }: RpcResponse): Promise<void> {
+    const [, run_id, question] = /^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}):(\d{1,15})$/.exec(String(id)) ?? [];
+    if (run_id === undefined || question === undefined) return;
+    const asked = await openQuestion(own, run_id, question);
+    if (asked === undefined) return;
+    // A client without forms answers with an error: it gives no reply.
+    const message = result === undefined ? undefined : replyOf(asked, checkReply(result));
+    try {
+      if (message === undefined) return await cancel(own, run_id);
+      await own.resume(run_id, { id: question, message }, { channel: 'mcp' });
+    } catch (error) {
+      // The client has checked the form itself, and asks its user no more: the call has to end.
+      if (isUnfit(error)) return await cancel(own, run_id);
+      if (!isPassed(error)) throw error;
+    }
+  }
+
+  /** An older client that waits no more for a call. Its session and the id of the call name the run, on any node. */
+  async cancelled(own: Access, { session }: Client, { params = {} }: RpcNotification): Promise<void> {
+    const { requestId } = params;
+    if (session === undefined || (typeof requestId !== 'string' && typeof requestId !== 'number')) return;
+    const known = await own.findKey(keyScope, callKey(session, requestId));
+    if (known !== undefined) await cancel(own, known.run_id);
+  }
+
+  #optionsOf({ client, headers, request }: Calling, isTask: boolean): RunOptions {
+    const { idempotency_key, ...options } = runOptions(headers);
+    const key = idempotency_key ?? (client.session === undefined ? undefined : callKey(client.session, request.id));
+    // To close the stream is to cancel the call, unless the client comes back with the id of its last event.
+    const seconds = Math.max(minGrace, 2 * this.#parts.responder.retry) / 1_000;
+    return {
+      ...(client.modern && !isTask && { on_disconnect: `grace=${seconds}` as const }),
+      ...options,
+      ...(key !== undefined && { idempotency_key: key, key_scope: keyScope }),
+    };
+  }
+
+  /** A modern client repeats its call with the reply to what was asked. */
+  async #retry(
+    { reply, own, request }: Calling,
+    { inputResponses = {} }: CallParams,
+    state: string,
+    answered: Omit<Answered, 'run_id' | 'from'>,
+  ): Promise<FastifyReply> {
+    const given = askedIn(this.#parts.signatures, state, answered.tool, own.principal);
+    if (given === undefined) {
+      throw new RpcError(
+        'invalidParams',
+        'params.requestState: expected what this server has sent to this caller for this tool',
+      );
+    }
+    const { run_id, question } = given;
+    const key = { idempotency_key: `${run_id}.${question}`, key_scope: keyScope, channel: 'mcp' };
+    const known = await own.findKey(keyScope, key.idempotency_key);
+    if (known !== undefined) return this.#answer(reply, own, { ...answered, run_id, from: known.after });
+    const asked = await openQuestion(own, run_id, question);
+    if (asked === undefined) throw fail('not_awaiting', run_id, 'past this question');
+    const again = (): FastifyReply => {
+      const result = {
+        resultType: 'input_required',
+        inputRequests: { [question]: elicitOf(asked) },
+        requestState: state,
+      };
+      return reply.send(resultOf(request.id, result));
+    };
+    const input = inputResponses[question];
+    if (!isReply(input)) return again();
+    const message = replyOf(asked, input);
+    if (message === undefined) {
+      await cancel(own, run_id);
+      const result = failedResult('The question was not answered; the run is cancelled.', run_id);
+      return reply.send(resultOf(request.id, { resultType: 'complete', ...result }));
+    }
+    this.#parts.responder.admit(own, 'stream');
+    try {
+      const { after } = await own.resume(run_id, { id: question, message }, key);
+      return await this.#answer(reply, own, { ...answered, run_id, from: after });
+    } catch (error) {
+      if (isUnfit(error)) return again();
+      throw error;
+    }
+  }
+
+  /** As JSON, where the run settles soon and its client wants no progress; otherwise with a stream. */
+  async #answer(reply: FastifyReply, own: Access, answered: Answered): Promise<FastifyReply> {
+    const { run_id, call, from } = answered;
+    const { responder } = this.#parts;
+    reply.header('Run-ID', run_id);
+    reply.request.countedRun?.();
+    if (!call.asks) void cancelOnceAsked(own, run_id, from);
+    const projection = mcpFrames(this.#projected(own, answered));
+    const options = { after: from };
+    const state = !readsStreams(reply)
+      ? await responder.settledState(reply, own, run_id, projection, options)
+      : call.token === undefined
+        ? await responder.settledWithin(quick, reply, own, run_id, projection, options)
+        : undefined;
+    return state?.answer === undefined ? this.#stream(reply, own, answered, 'run') : sendJson(reply, state.answer);
+  }
+
+  #stream(reply: FastifyReply, own: Access, answered: Answered, mode: 'run' | 'events'): Promise<FastifyReply> {
+    const { run_id, call, from } = answered;
+    const projected = this.#projected(own, answered);
+    return this.#parts.responder.project(reply, own, run_id, {
+      projection: mcpFrames(projected),
+      from: from === 0 ? beginning : after(from),
+      // An older client is asked within the stream, which goes on after its reply.
+      until: call.asks && !call.modern ? 'final' : 'settled',
+      mode,
+      // The official clients forget the id of their last event with each connection, so each stream begins with one. The
+      // first event of the log makes this frame itself.
+      lead: () => (from > 0 ? firstFrames(projected, from) : []),
+      ...(!call.everyToken && { pace }),
+    });
+  }
+
+  #projected(own: Access, { call, client, agent, tool, run_id }: Answered): ProjectedCall {
+    return {
+      ...call,
+      run_id,
+      // Clients of earlier versions parse the data of each event.
+      begins: client.modern || client.version === olderVersions[0],
+      outputSchema: outputSchemaOf(own, agent),
+      stateOf: (asked) => requestState(this.#parts.signatures, asked, tool, own.principal),
+    };
+  }
+}
+
+/** Milliseconds that a client has at least to come back. */
+const minGrace = 2_000;
+
+const readsStreams = ({ request }: FastifyReply): boolean => listsValue(request.headers.accept, 'text/event-stream');
+
+/** The key of a call of an older client: within a session, an id is used once. */
+const callKey = (session: string, id: RpcId): string => `${session} ${JSON.stringify(id)}`.slice(0, 255);
+
+const requestOf = ({ name }: CallParams): AgentRequest => ({ protocol: 'mcp', metadata: { tool: name } });
+
+const isUnfit = (error: unknown): boolean => error instanceof RivuletError && error.kind === 'validation_failed';
+
+const isReply = (input: unknown): input is ElicitResult => Value.Check(ElicitResult, input);

@@ -1,0 +1,411 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { echo, never, tokens } from '../../support/agents.ts';
+import { finished, listen, type Served, serve } from '../../support/serve.ts';
+import { type Caller, TenantNode } from '../../support/tenants.ts';
+import { forms, long } from './agents.ts';
+
+let served: Served;
+beforeAll(async () => {
+  served = await listen([echo, forms, never, tokens, long]);
+});
+afterAll(() => served.app.close());
+
+const version = '2026-07-28';
+const metaOf = (capabilities: object = { elicitation: {} }, more: object = {}) => ({
+  'io.modelcontextprotocol/protocolVersion': version,
+  'io.modelcontextprotocol/clientCapabilities': capabilities,
+  ...more,
+});
+const request = (method: string, params: object = {}, id: unknown = 1): Record<string, unknown> => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+
+type Headers = Record<string, string>;
+// Without streams, an answer is JSON however long the run takes.
+const accept = { accept: 'application/json' };
+const post = (body: unknown, headers: Headers = {}): Promise<Response> =>
+  served.post('/mcp', body, { ...accept, ...headers });
+
+/** A request of the modern era, with the headers that it needs, or others. */
+const modern = (method: string, params: Record<string, unknown> = {}, headers: Headers = {}): Promise<Response> => {
+  const name = params.name ?? params.taskId;
+  return post(request(method, { _meta: metaOf(), ...params }), {
+    'mcp-protocol-version': version,
+    'mcp-method': method,
+    ...(typeof name === 'string' && { 'mcp-name': name }),
+    ...headers,
+  });
+};
+const call = (name: string, input = 'hi', more: object = {}): Record<string, unknown> => ({
+  name,
+  arguments: { input },
+  ...more,
+});
+const json = async (response: Response) => ({ status: response.status, body: await response.json() });
+const errorOf = async (sent: Promise<Response>): Promise<unknown[]> => {
+  const { status, body } = await json(await sent);
+  return [status, body.error?.code];
+};
+
+describe('a modern request', () => {
+  it.each<[what: string, headers: Headers, status: number, code: number]>([
+    ['without its version', { 'mcp-protocol-version': '' }, 400, -32020],
+    ['with another version than its body', { 'mcp-protocol-version': '2025-11-25' }, 400, -32020],
+    ['with another method than its body', { 'mcp-method': 'tools/list' }, 400, -32020],
+    ['with another name than its body', { 'mcp-name': 'other' }, 400, -32020],
+    ['with a name that is no base64', { 'mcp-name': '=?base64?%%%?=' }, 400, -32020],
+    ['with its name in base64', { 'mcp-name': `=?base64?${btoa('echo')}?=` }, 200, 0],
+  ])('%s is answered as the protocol says', async (_, headers, status, code) => {
+    const { body, ...answer } = await json(await modern('tools/call', call('echo'), headers));
+    expect([answer.status, body.error?.code ?? 0]).toEqual([status, code]);
+    expect(body.id).toBe(1);
+  });
+
+  it.each<[what: string, send: () => Promise<Response>, status: number, code: number]>([
+    ['an unknown method', () => modern('prompts/list'), 404, -32601],
+    ['a method of the older era', () => modern('ping'), 404, -32601],
+    ['an unknown tool', () => modern('tools/call', call('unknown')), 200, -32602],
+    [
+      'arguments that do not fit',
+      () => modern('tools/call', { name: 'echo', arguments: { inptu: 'hi' } }),
+      200,
+      -32602,
+    ],
+    ['a cursor that is none', () => modern('tools/list', { cursor: 'ü' }), 200, -32602],
+    ['an unknown task', () => modern('tasks/get', { taskId: 'x', _meta: metaOf(tasks) }), 200, -32602],
+    ['a task without the extension', () => modern('tasks/get', { taskId: 'x' }), 400, -32021],
+    [
+      'capabilities that are none',
+      () => modern('tools/list', { _meta: { ...metaOf(), 'io.modelcontextprotocol/clientCapabilities': 1 } }),
+      400,
+      -32602,
+    ],
+    [
+      'an unknown version',
+      () =>
+        modern(
+          'tools/list',
+          { _meta: { ...metaOf(), 'io.modelcontextprotocol/protocolVersion': '2030-01-01' } },
+          { 'mcp-protocol-version': '2030-01-01' },
+        ),
+      400,
+      -32022,
+    ],
+    ['a state that is none', () => modern('tools/call', call('forms', 'yes', { requestState: 'x' })), 200, -32602],
+  ])('for %s is refused as the protocol says', async (_, send, status, code) => {
+    expect(await errorOf(send())).toEqual([status, code]);
+  });
+
+  it('discovers the server', async () => {
+    const { body } = await json(await modern('server/discover'));
+    expect(body.result).toMatchObject({
+      resultType: 'complete',
+      supportedVersions: [version, '2025-11-25', '2025-06-18', '2025-03-26'],
+      capabilities: { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'rivulet' } },
+    });
+  });
+});
+
+const tasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+
+describe('any request', () => {
+  it.each<[what: string, body: unknown, status: number, code: number]>([
+    ['a batch', [request('ping')], 400, -32600],
+    ['no message', { hello: 1 }, 400, -32600],
+    ['another JSON-RPC', { ...request('ping'), jsonrpc: '1.0' }, 400, -32600],
+    ['an id that is none', request('ping', {}, { a: 1 }), 400, -32600],
+    ['params that are a list', { ...request('ping'), params: [1] }, 400, -32600],
+    ['an unknown method', request('unknown'), 200, -32601],
+    ['initialize without a version', request('initialize'), 200, -32602],
+  ])('that is %s is refused as the protocol says', async (_, body, status, code) => {
+    expect(await errorOf(post(body))).toEqual([status, code]);
+  });
+
+  it.each<[what: string, init: RequestInit, status: number, code: number]>([
+    ['text', { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }, 415, -32600],
+    ['no JSON', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }, 400, -32700],
+    [
+      'from a page of another origin',
+      { method: 'POST', body: '{}', headers: { 'content-type': 'application/json', origin: 'https://evil.example' } },
+      403,
+      -32600,
+    ],
+    ['GET', { method: 'GET', headers: { accept: 'text/event-stream' } }, 405, -32600],
+    ['DELETE', { method: 'DELETE' }, 405, -32600],
+    [
+      'of a version that is none',
+      {
+        method: 'POST',
+        body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+        headers: { 'content-type': 'application/json', 'mcp-protocol-version': '1' },
+      },
+      400,
+      -32600,
+    ],
+    [
+      'with an event id that is none',
+      { method: 'GET', headers: { accept: 'text/event-stream', 'last-event-id': 'x.y.1' } },
+      400,
+      -32600,
+    ],
+  ])('that is %s is refused as the protocol says', async (_, init, status, code) => {
+    expect(await errorOf(fetch(`${served.url}/mcp`, init))).toEqual([status, code]);
+  });
+
+  it('to another host is refused', async () => {
+    const answer = await served.app.inject({
+      method: 'POST',
+      url: '/mcp',
+      payload: request('ping'),
+      headers: { host: 'evil.example' },
+    });
+    expect([answer.statusCode, answer.json().error.code]).toEqual([421, -32600]);
+  });
+
+  it('that is a notification is accepted, whatever it says', async () => {
+    for (const method of ['notifications/initialized', 'notifications/cancelled', 'notifications/unknown']) {
+      const response = await post({ jsonrpc: '2.0', method, params: { requestId: 1 } });
+      expect([response.status, await response.text()]).toEqual([202, '']);
+    }
+  });
+
+  it('that answers what was not asked is accepted, or says that there is no such run', async () => {
+    const answer = (id: string) => post({ jsonrpc: '2.0', id, result: { action: 'accept' } });
+    expect((await answer('x')).status).toBe(202);
+    expect(await errorOf(answer(`${crypto.randomUUID()}:1`))).toEqual([404, -32602]);
+  });
+
+  it('keeps the type of its id', async () => {
+    for (const id of [0, -1, '1', 'ü"']) {
+      const { body } = await json(await post(request('ping', {}, id)));
+      expect(body).toEqual({ jsonrpc: '2.0', id, result: {} });
+    }
+  });
+
+  it('that accepts no stream is answered as JSON when the run has settled', async () => {
+    const { body } = await json(
+      await served.post('/mcp', request('tools/call', call('tokens', '3')), { accept: 'application/json' }),
+    );
+    expect(body.result.content).toEqual([{ type: 'text', text: 't0 t1 t2 ' }]);
+  });
+});
+
+describe('a list of tools', () => {
+  it('comes in pages, sorted by name', async () => {
+    const many = Array.from({ length: 130 }, (_, n) => ({
+      ...echo,
+      manifest: { ...echo.manifest, name: `echo-${n}` },
+    }));
+    const { post } = await serve(many);
+    const names: string[] = [];
+    for (let cursor: string | undefined, pages = 1; ; pages += 1) {
+      const { result } = await (
+        await post('/mcp', request('tools/list', cursor === undefined ? {} : { cursor }))
+      ).json();
+      names.push(...result.tools.map(({ name }: { name: string }) => name));
+      cursor = result.nextCursor;
+      if (cursor !== undefined) continue;
+      expect(pages).toBe(2);
+      break;
+    }
+    expect(names).toEqual(many.map(({ manifest }) => manifest.name).sort());
+  });
+});
+
+describe('the question of a modern call', () => {
+  const asked = async () => {
+    const { result } = (await json(await modern('tools/call', call('forms', 'flat')))).body;
+    const [key = ''] = Object.keys(result.inputRequests);
+    const retry = (more: object) =>
+      modern('tools/call', call('forms', 'flat', { requestState: result.requestState, ...more }));
+    const answer = (content: object) => retry({ inputResponses: { [key]: { action: 'accept', content } } });
+    return { result, retry, answer, run_id: String(result.requestState).slice(0, 36) };
+  };
+
+  it('is asked again where its reply is absent, or does not fit', async () => {
+    const { result, retry, answer } = await asked();
+    for (const sent of [retry({}), retry({ inputResponses: { other: 1 } }), answer({}), answer({ name: 5 })]) {
+      const again = await json(await sent);
+      expect(again).toMatchObject({ status: 200, body: { result } });
+    }
+    const { body } = await json(await answer({ name: 'Ada' }));
+    expect(body.result.content).toEqual([{ type: 'text', text: 'application/json {"name":"Ada"}' }]);
+  });
+
+  it('is answered once: a repeated reply gets the same result', async () => {
+    const { answer } = await asked();
+    const [one, two] = [await json(await answer({ name: 'Ada' })), await json(await answer({ name: 'Bob' }))];
+    expect(two).toEqual(one);
+  });
+
+  it('is not answered with a state that is changed, or of another tool', async () => {
+    const { result, retry } = await asked();
+    const state: string = result.requestState;
+    const changed = `${state.slice(0, -2)}${state.endsWith('AA') ? 'BB' : 'AA'}`;
+    expect(await errorOf(retry({ requestState: changed }))).toEqual([200, -32602]);
+    expect(await errorOf(modern('tools/call', call('echo', 'x', { requestState: state })))).toEqual([200, -32602]);
+  });
+
+  it('is refused once the run has ended', async () => {
+    const { answer, run_id } = await asked();
+    await served.post(`/runs/${run_id}/cancel`);
+    await finished(served, run_id);
+    expect(await errorOf(answer({ name: 'Ada' }))).toEqual([200, -32602]);
+  });
+});
+
+describe('the runs of another caller', () => {
+  it('are answered as runs that do not exist', async () => {
+    const node = await TenantNode.open({});
+    try {
+      const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
+      const headers = { ...accept, 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'ask' };
+      const ask = async (as: Caller, more: object = {}) => {
+        const body = request('tools/call', { _meta: metaOf(), ...call('ask', 'hi', more) });
+        return JSON.parse((await as('/mcp', { method: 'POST', body, headers })).text);
+      };
+      const { requestState } = (await ask(alice)).result;
+      const retry = { requestState, inputResponses: { 1: { action: 'accept', content: { answer: 'yes' } } } };
+      expect((await ask(bob, retry)).error.code).toBe(-32602);
+      const eventId = `${requestState.slice(0, 36)}.${Buffer.from('[1,null,"m"]').toString('base64url')}.1`;
+      expect((await bob('/mcp', { headers: { ...accept, 'last-event-id': eventId } })).status).toBe(404);
+      expect((await ask(alice, retry)).result.resultType).toBe('complete');
+      expect((await node.as('none')('/mcp', { method: 'POST', body: request('ping') })).status).toBe(401);
+    } finally {
+      await node.app.close();
+    }
+  });
+
+  it('are not counted as a run where a request creates none', async () => {
+    const node = await TenantNode.open({ runsPerMinute: 1 });
+    try {
+      const send = (method: string, params: object) =>
+        node.as('alice')('/mcp', { method: 'POST', body: request(method, params), headers: accept });
+      const statuses = [];
+      for (const sent of [
+        send('ping', {}),
+        send('tools/call', call('echo')),
+        send('tools/call', call('echo')),
+        send('ping', {}),
+      ]) {
+        statuses.push((await sent).status);
+      }
+      expect(statuses.sort()).toEqual([200, 200, 200, 429]);
+    } finally {
+      await node.app.close();
+    }
+  });
+});
+
+it('never gets a 5xx, and never stops the server', async () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 20 }),
+    fc.constantFrom('__proto__', 'constructor', 'echo', 'forms', '-1'),
+  );
+  const anything = fc.oneof(text, fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined));
+  const method = fc.oneof(
+    text,
+    fc.constantFrom(
+      'initialize',
+      'tools/list',
+      'tools/call',
+      'tasks/get',
+      'tasks/update',
+      'subscriptions/listen',
+      'notifications/cancelled',
+    ),
+  );
+  const meta = fc.oneof(anything, fc.constant(metaOf({ ...tasks, elicitation: {} })));
+  const params = fc.record(
+    {
+      name: fc.oneof(anything, fc.constantFrom('echo', 'forms')),
+      arguments: fc.oneof(anything, fc.record({ input: anything, session_id: anything }, { requiredKeys: [] })),
+      taskId: anything,
+      cursor: anything,
+      inputResponses: anything,
+      requestState: anything,
+      requestId: anything,
+      notifications: fc.oneof(anything, fc.record({ taskIds: fc.oneof(anything, fc.array(text)) })),
+      _meta: meta,
+    },
+    { requiredKeys: [] },
+  );
+  const body = fc.oneof(
+    anything,
+    fc.record(
+      {
+        jsonrpc: fc.oneof(fc.constant('2.0'), anything),
+        id: anything,
+        method,
+        params: fc.oneof(anything, params),
+        result: anything,
+      },
+      { requiredKeys: ['jsonrpc', 'id', 'method', 'params'] },
+    ),
+  );
+  const header = text.map((value) => value.replace(/[^ -~]/g, ''));
+  const versions = fc.constantFrom(version, '2025-06-18', '2025-06-18', '1');
+  const headers = fc.record(
+    {
+      'mcp-protocol-version': versions,
+      'mcp-method': fc.oneof(header, method),
+      'mcp-name': header,
+      'mcp-session-id': header,
+      'last-event-id': header,
+    },
+    { requiredKeys: [] },
+  );
+  const statuses = new Set<number>();
+  await fc.assert(
+    fc.asyncProperty(body, headers, fc.boolean(), async (payload, given, reads) => {
+      const sent = Object.fromEntries(
+        Object.entries(given).map(([name, value]) => [name, value.replace(/[^ -~]/g, '')]),
+      );
+      const response = await served.app.inject(
+        reads
+          ? { method: 'GET', url: '/mcp', headers: sent }
+          : {
+              method: 'POST',
+              url: '/mcp',
+              headers: { ...sent, 'content-type': 'application/json' },
+              payload: JSON.stringify(payload) ?? '',
+            },
+      );
+      statuses.add(response.statusCode);
+      expect(response.statusCode).toBeLessThan(500);
+      if (response.statusCode >= 400)
+        expect(response.json()).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) } });
+    }),
+    { numRuns: 300, seed: 20_261 },
+  );
+  for (const status of [200, 400, 405]) expect(statuses).toContain(status);
+  expect((await served.get('/ping')).status).toBe(200);
+});
+
+describe('a reply to a question', () => {
+  it('is refused before it counts where no further stream may be open', async () => {
+    const full = await serve([forms, never], { maxStreams: 1 });
+    const send = (name: string, params: object): Promise<Response> =>
+      full.post('/mcp', request('tools/call', { name, ...params }), {
+        'mcp-protocol-version': version,
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+        accept: 'application/json, text/event-stream',
+      });
+    const asked = await json(await send('forms', { arguments: { input: 'yes' }, _meta: metaOf() }));
+    const { requestState } = asked.body.result;
+    const progressing = { arguments: { input: '' }, _meta: metaOf({}, { progressToken: 1 }) };
+    const open = await send('never', progressing);
+    const answer = { requestState, inputResponses: { 1: { action: 'accept', content: { answer: true } } } };
+    const refused = await send('forms', { ...answer, _meta: metaOf() });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    const [, run_id] = /^([\da-f-]{36})\./.exec(requestState) ?? [];
+    expect((await (await full.get(`/runs/${run_id}`)).json()).status).toBe('awaiting');
+    await open.body?.cancel();
+  });
+});
