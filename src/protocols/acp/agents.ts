@@ -1,11 +1,30 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import type { AccessOf } from '../../http/caller.ts';
+import type { ServerUrl } from '../../http/server-url.ts';
 import { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams, AgentsQuery, AgentsResponse, PingResponse } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
+import type { ProtocolAddress } from '../protocol.ts';
 
-/** The agents of the service and their manifests. */
-export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = async (app, { access }) => {
+interface AgentOptions {
+  readonly access: AccessOf;
+  readonly url: ServerUrl;
+  /** The protocols that are served beside this one. */
+  readonly protocols: readonly ProtocolAddress[];
+}
+
+/** The agents of the service and their manifests, with the addresses at which clients find them. */
+export const agentRoutes: FastifyPluginAsyncTypebox<AgentOptions> = async (app, { access, url, protocols }) => {
+  const withAddresses = (request: FastifyRequest, manifest: AgentManifest): AgentManifest => {
+    const server = url(request);
+    const others = protocols.map(({ protocol, path }) => ({
+      protocol,
+      url: `${server}${path.replace('{agent}', manifest.name)}`,
+    }));
+    return { ...manifest, addresses: [{ protocol: 'acp', url: server }, ...others] };
+  };
+
   app.get(
     '/ping',
     {
@@ -34,7 +53,8 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = asyn
     },
     async (request) => {
       const { limit = 10, offset = 0 } = request.query;
-      return { agents: await access(request).manifests(limit, offset) };
+      const manifests = await access(request).manifests(limit, offset);
+      return { agents: manifests.map((manifest) => withAddresses(request, manifest)) };
     },
   );
 
@@ -50,6 +70,6 @@ export const agentRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = asyn
         response: { 200: AgentManifest, 404: ErrorBody },
       },
     },
-    (request) => access(request).manifest(request.params.name),
+    async (request) => withAddresses(request, await access(request).manifest(request.params.name)),
   );
 };

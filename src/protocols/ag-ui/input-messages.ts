@@ -1,0 +1,119 @@
+import { isObject } from '../../core/json.ts';
+import type { AgentRequest, ClientTool } from '../../core/request.ts';
+import type { MessageInput, MessagePart } from '../../schema/message.ts';
+import { objectIn } from '../projector.ts';
+import { isSaid, type Part, type RunAgentInput, type Said, type Source } from './run-input.ts';
+
+// The request of a client as agents see it. The client holds the history, edits it and cuts it, so all of it is input.
+
+/** The messages as the agent's input. A tool's call and its result are one part of the message that has the call. */
+export function inputOf(agent: string, messages: RunAgentInput['messages']): MessageInput[] {
+  const calls = new Map<string, Call>();
+  return messages.filter(isSaid).flatMap((message) => {
+    const parts = partsOf(message, calls);
+    return parts.length === 0 ? [] : [{ role: message.role === 'user' ? 'user' : `agent/${agent}`, parts }];
+  });
+}
+
+/** What else the request says. */
+export function requestOf(input: RunAgentInput): AgentRequest {
+  const { threadId, runId, protocolVersion, parentRunId, state, messages, tools = [], context, forwardedProps } = input;
+  const instructions = messages.filter(isSaid).filter(({ role }) => role === 'system' || role === 'developer');
+  return {
+    protocol: 'ag-ui',
+    conversation: threadId,
+    ...(instructions.length > 0 && { instructions: instructions.map(textIn).join('\n\n') }),
+    ...(tools.length > 0 && { tools: tools.map(toolOf) }),
+    ...(state !== undefined && state !== null && { state }),
+    metadata: {
+      runId,
+      ...(protocolVersion !== undefined && { protocolVersion }),
+      ...(parentRunId !== undefined && { parentRunId }),
+      ...(context !== undefined && context.length > 0 && { context }),
+      ...(forwardedProps !== undefined && forwardedProps !== null && { forwardedProps }),
+      // As they came: a page that reloads gets them back, with their ids.
+      messages,
+    },
+  };
+}
+
+/** The part of a tool's call, until its result is known. */
+type Call = MessagePart & { metadata: { kind: 'trajectory'; tool_output?: Record<string, unknown> } };
+
+function partsOf(message: Said, calls: Map<string, Call>): MessagePart[] {
+  switch (message.role) {
+    case 'user':
+      return contentOf(message);
+    case 'assistant':
+      return [...contentOf(message), ...(message.toolCalls ?? []).map((call) => callOf(call, calls))];
+    case 'reasoning':
+      return [{ metadata: { kind: 'trajectory', message: textIn(message) } }];
+    case 'tool':
+      return resultOf(message, calls);
+    default:
+      return [];
+  }
+}
+
+function callOf(
+  { id, function: { name, arguments: text } }: NonNullable<Said['toolCalls']>[number],
+  calls: Map<string, Call>,
+) {
+  const tool_input = objectIn(text);
+  const call: Call = {
+    metadata: { kind: 'trajectory', tool_name: name, ...(tool_input !== undefined && { tool_input }) },
+  };
+  calls.set(id, call);
+  return call;
+}
+
+/** Adds a result to its call. A result without a call is a part of its own. */
+function resultOf(message: Said, calls: Map<string, Call>): MessagePart[] {
+  const { toolCallId = '', error } = message;
+  const text = textIn(message);
+  const tool_output = error === undefined ? (objectIn(text) ?? { result: text }) : { error, result: text };
+  const call = calls.get(toolCallId);
+  if (call === undefined) return [{ metadata: { kind: 'trajectory', tool_name: 'tool', tool_output } }];
+  call.metadata.tool_output = tool_output;
+  return [];
+}
+
+function contentOf({ content = '' }: Said): MessagePart[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ content_type: 'text/plain', content }];
+  return content.flatMap(partOf);
+}
+
+/** The text of a message. */
+export const textIn = (message: Said): string =>
+  typeof message.content === 'string' ? message.content : (message.content ?? []).map(({ text = '' }) => text).join('');
+
+const types: Record<string, string> = { image: 'image/*', audio: 'audio/*', video: 'video/*' };
+
+/** Parts whose bytes are with the provider of a model are left out, as the protocol asks of a peer that cannot read them. */
+function partOf({ type, text, source, mimeType, data, url, filename }: Part): MessagePart[] {
+  const name = filename === undefined ? {} : { name: filename };
+  if (type === 'text') return [{ content_type: 'text/plain', content: text ?? '' }];
+  if (source !== undefined) return mediaOf(source, types[type]).map((part) => ({ ...part, ...name }));
+  if (data !== undefined) return [{ ...bytes(data, mimeType), ...name }];
+  return url === undefined ? [] : mediaOf({ type: 'url', value: url, ...(mimeType && { mimeType }) }, undefined);
+}
+
+function mediaOf(source: Source, type = 'application/octet-stream'): MessagePart[] {
+  if (source.type === 'file') return [];
+  if (source.type === 'data') return [bytes(source.value, source.mimeType ?? type)];
+  const inline = /^data:([^;,]*)[^,]*;base64,/.exec(source.value.slice(0, 300));
+  if (inline !== null) return [bytes(source.value.slice(inline[0].length), source.mimeType ?? (inline[1] || type))];
+  return [{ content_type: source.mimeType ?? type, content_url: source.value }];
+}
+
+const bytes = (content: string, content_type = 'application/octet-stream'): MessagePart => ({
+  content_type,
+  content_encoding: 'base64',
+  content,
+});
+
+const toolOf = ({ name, description, parameters }: NonNullable<RunAgentInput['tools']>[number]): ClientTool => ({
+  name,
+  ...(description !== undefined && { description }),
+  ...(isObject(parameters) && { parameters }),
+});

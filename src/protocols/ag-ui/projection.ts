@@ -1,0 +1,305 @@
+import { tokenIn, toLine } from '../../core/encode.ts';
+import { stateChangeOf } from '../../core/parts.ts';
+import { frameId, type Projection } from '../../http/sse/projection.ts';
+import type { ErrorBody } from '../../schema/error.ts';
+import type { Event } from '../../schema/event.ts';
+import type { MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
+import type { AwaitRequest, Run } from '../../schema/run.ts';
+import { isYesOrNo, kindOf, questionText } from '../projector.ts';
+
+/** What frames say of the request that they answer. */
+export interface AgUiRun {
+  readonly threadId: string;
+  readonly runId: string;
+  /** Whether the client reads what 1.0 has added. */
+  readonly modern: boolean;
+  /** Whether the request itself cancels the run: to its client, that is no error. */
+  readonly cancels?: boolean;
+}
+
+interface State {
+  readonly run_id: string;
+  /** Whether RUN_STARTED was sent, and not its end. The run awaits, or has no event yet, where it is not. */
+  readonly started: boolean;
+  /** The text that is open: its id, and its frames up to the token. */
+  readonly text?: { readonly id: string; readonly head: string };
+  /** The text that ended just now: the call of a tool that follows it is in the same message. */
+  readonly before?: string;
+}
+
+/** The `data` of one frame. The ids of messages, calls and interrupts are the run's id and the number of their event. */
+export const runStarted = ({ threadId, runId, modern }: AgUiRun, run_id: string): string =>
+  toLine({
+    type: 'RUN_STARTED',
+    threadId,
+    runId,
+    ...(modern && { protocolVersion: '1.0' }),
+    metadata: { run_id },
+  });
+
+/** A run's error as an event of the protocol: what the agent or the server calls it, and its text. */
+export const runError = ({ code, message, data }: ErrorBody): { type: string; message: string; code: string } => {
+  const own = data?.code ?? data?.reason;
+  return { type: 'RUN_ERROR', message, code: typeof own === 'string' ? own : code };
+};
+
+/**
+ * A log as the events of AG-UI. A frame's SSE id is the number of its event; where the event has several frames, those
+ * before the last have `n.1`, `n.2`, …: a reader goes on after any of them.
+ */
+export function agUiFrames(request: AgUiRun): Projection<State> {
+  return {
+    start: { run_id: '', started: false },
+    // They name the thread and the run of one request.
+    shared: false,
+    project(state, line, n, frames) {
+      const token = tokenIn(line);
+      if (token !== undefined && state.text !== undefined && state.started) {
+        frames.push(`id: ${n}\n${state.text.head}${token}}\n\n`);
+        return state;
+      }
+      const group = new Group(request, state, n);
+      if (token === undefined) group.add(JSON.parse(line));
+      else group.token(token);
+      group.write(frames);
+      return group.state;
+    },
+  };
+}
+
+/** The frames of one event. */
+class Group {
+  readonly #request: AgUiRun;
+  readonly #n: number;
+  readonly #data: string[] = [];
+  state: State;
+
+  constructor(request: AgUiRun, state: State, n: number) {
+    this.#request = request;
+    this.#n = n;
+    this.state = state;
+  }
+
+  write(frames: string[]): void {
+    const last = this.#data.length;
+    for (const [index, data] of this.#data.entries()) {
+      frames.push(`id: ${frameId(this.#n, index, last)}\ndata: ${data}\n\n`);
+    }
+  }
+
+  add(event: Event): void {
+    switch (event.type) {
+      case 'message.created':
+      case 'message.completed':
+        this.#close();
+        this.state = { ...this.state, before: undefined };
+        return;
+      case 'message.part':
+        this.#part(event.part);
+        return;
+      case 'generic':
+        this.#generic(event.generic);
+        return;
+      case 'error':
+        return;
+      default:
+        // An event of a newer server may have no run.
+        if ('run' in event) this.#run(event.type, event.run);
+    }
+  }
+
+  /** Adds a token, which is JSON already. */
+  token(token: string): void {
+    if (this.state.text === undefined) {
+      const id = this.#id;
+      this.#push({ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' });
+      this.state = { ...this.state, text: { id, head: headOf(id) }, before: undefined };
+    }
+    this.#begin();
+    this.#data.push(`${this.state.text?.head.slice('data: '.length)}${token}}`);
+  }
+
+  get #id(): string {
+    return `${this.state.run_id}.${this.#n}`;
+  }
+
+  #push(event: object): void {
+    this.#begin();
+    this.#data.push(toLine(event));
+  }
+
+  /** An agent may go on while it awaits; the client's next request is another run to it. */
+  #begin(): void {
+    if (this.state.started) return;
+    this.#data.push(runStarted(this.#request, this.state.run_id));
+    this.state = { ...this.state, started: true };
+  }
+
+  #end(event: object): void {
+    this.#close();
+    this.#push(event);
+    this.state = { run_id: this.state.run_id, started: false };
+  }
+
+  #close(): void {
+    const { text } = this.state;
+    if (text === undefined) return;
+    this.#push({ type: 'TEXT_MESSAGE_END', messageId: text.id });
+    this.state = { ...this.state, text: undefined, before: text.id };
+  }
+
+  #part(part: MessagePart): void {
+    const known = kindOf(part);
+    switch (known.kind) {
+      case 'text':
+        this.token(toLine(known.text));
+        return;
+      case 'citation': {
+        if (known.text !== '') this.token(toLine(known.text));
+        const { text } = this.state;
+        this.#custom('rivulet.citation', { ...(text && { messageId: text.id }), ...known.citation });
+        return;
+      }
+      case 'tool': {
+        this.#close();
+        const { name, call } = known;
+        this.#call(name, call.tool_input, resultOf(call));
+        return;
+      }
+      case 'reasoning':
+        this.#close();
+        this.#reasoning(known.text);
+        return;
+      default:
+        this.#custom('rivulet.part', part);
+        return;
+    }
+  }
+
+  #call(toolCallName: string, input: object = {}, result?: string): void {
+    const toolCallId = this.#id;
+    const { before } = this.state;
+    this.#push({
+      type: 'TOOL_CALL_START',
+      toolCallId,
+      toolCallName,
+      ...(before !== undefined && { parentMessageId: before }),
+    });
+    this.#push({ type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(input) });
+    this.#push({ type: 'TOOL_CALL_END', toolCallId });
+    this.state = { ...this.state, before: undefined };
+    if (result === undefined) return;
+    this.#push({
+      type: 'TOOL_CALL_RESULT',
+      messageId: `${toolCallId}.result`,
+      toolCallId,
+      content: result,
+      role: 'tool',
+    });
+  }
+
+  #reasoning(text: string): void {
+    const messageId = this.#id;
+    this.#push({ type: 'REASONING_START', messageId });
+    this.#push({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' });
+    this.#push({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta: text });
+    this.#push({ type: 'REASONING_MESSAGE_END', messageId });
+    this.#push({ type: 'REASONING_END', messageId });
+    this.state = { ...this.state, before: undefined };
+  }
+
+  #generic(generic: Readonly<Record<string, unknown>>): void {
+    const change = stateChangeOf(generic);
+    if (change === undefined) {
+      this.#custom(typeof generic.kind === 'string' ? generic.kind : 'rivulet.generic', generic);
+    } else if ('state' in change) this.#push({ type: 'STATE_SNAPSHOT', snapshot: change.state });
+    else this.#push({ type: 'STATE_DELTA', delta: change.patch });
+  }
+
+  #custom(name: string, value: object): void {
+    this.#push({ type: 'CUSTOM', name, value });
+  }
+
+  #run(type: string, run: Run): void {
+    this.state = { ...this.state, run_id: run.run_id };
+    switch (type) {
+      case 'run.awaiting':
+        if (run.await_request !== undefined) this.#ask(run.await_request);
+        return;
+      case 'run.completed':
+        this.#finish(run, this.#request.modern ? { type: 'success' } : undefined);
+        return;
+      case 'run.cancelled':
+        this.#cancelled(run);
+        return;
+      case 'run.failed':
+        this.#end({ ...runError(run.error ?? unnamed), ...usageOf(run) });
+        return;
+      default:
+        // The first event of a run, or of what follows a reply, reaches the client at once: it has an id to resume with.
+        this.#begin();
+    }
+  }
+
+  #cancelled(run: Run): void {
+    const { modern, cancels = false } = this.#request;
+    if (modern) this.#finish(run, { type: 'cancelled' });
+    else if (cancels) this.#finish(run, undefined);
+    else this.#end({ type: 'RUN_ERROR', message: 'The run was cancelled.', code: 'cancelled', ...usageOf(run) });
+  }
+
+  /**
+   * A tool of the client is a call without a result: the client runs it, and posts the result as a message of its next
+   * run. Any other question is an interrupt, which the next run of the client has to answer.
+   */
+  #ask(asked: AwaitRequest): void {
+    const { modern } = this.#request;
+    this.#close();
+    if (asked.tool !== undefined) {
+      const { name, input = {} } = asked.tool;
+      this.#call(name, input);
+      // TanStack AI runs its tools at this event; others at the end of the run.
+      this.#custom('tool-input-available', { toolCallId: this.#id, toolName: name, input });
+      this.#finish(undefined, modern ? { type: 'success', pendingToolCallIds: [this.#id] } : undefined);
+      return;
+    }
+    const interrupt = {
+      id: this.#id,
+      reason: isYesOrNo(asked) ? 'confirmation' : 'input_required',
+      message: questionText(asked),
+      ...(asked.schema !== undefined && { responseSchema: asked.schema }),
+      ...(asked.expires_at !== undefined && { expiresAt: asked.expires_at }),
+    };
+    this.#finish(undefined, { type: 'interrupt', interrupts: [interrupt] });
+  }
+
+  #finish(run: Run | undefined, outcome: object | undefined): void {
+    const { threadId, runId } = this.#request;
+    this.#end({
+      type: 'RUN_FINISHED',
+      threadId,
+      runId,
+      ...(outcome !== undefined && { outcome }),
+      ...(run !== undefined && usageOf(run)),
+    });
+  }
+}
+
+const unnamed: ErrorBody = { code: 'server_error', message: 'The run failed.' };
+
+const headOf = (id: string): string => `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":`;
+
+/** The result of a tool as text: a call without one would look like a call that the client has to answer. */
+const resultOf = ({ tool_output, message = '' }: TrajectoryMetadata): string =>
+  tool_output === undefined ? message : JSON.stringify(tool_output);
+
+/** Counts are whole numbers in this protocol. */
+function usageOf({ usage }: Run): object {
+  if (usage === undefined) return {};
+  const { tokens, input_tokens, output_tokens } = usage;
+  const counts = { totalTokens: tokens, inputTokens: input_tokens, outputTokens: output_tokens };
+  const whole = Object.entries(counts).flatMap(([name, count]) =>
+    count === undefined ? [] : [[name, Math.round(count)]],
+  );
+  return { usage: [Object.fromEntries(whole)] };
+}

@@ -1,0 +1,75 @@
+import { fail, RivuletError } from '../../core/errors.ts';
+import type { Access } from '../../engine/access.ts';
+import { sessionIdFor } from '../../engine/ids.ts';
+import { type Position, type Projection, Projector } from '../../http/sse/projection.ts';
+import type { RunSummary } from '../../schema/run.ts';
+import { startOf, type Turn } from '../turns.ts';
+
+/** The id of a turn for clients that count its chunks. */
+export const turnId = ({ run_id, after }: Turn): string => (after === 0 ? run_id : `${run_id}.${after}`);
+
+const runId = /^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?:\.(\d{1,15}))?$/i;
+
+/**
+ * The turn of an agent that an id names: the one itself, the first of a run, or that of the newest run of a chat. Undefined where there
+ * is none.
+ */
+export async function turnOf(own: Access, agent_name: string, id: string): Promise<Turn | undefined> {
+  const [, named, after] = runId.exec(id) ?? [];
+  if (named !== undefined && (await isOf(own, agent_name, named.toLowerCase()))) {
+    return { run_id: named.toLowerCase(), after: Number(after ?? 0) };
+  }
+  const [newest] = (await own.runs({ session_id: sessionIdFor(id), agent_name }, undefined, 1)).runs;
+  if (newest === undefined) return undefined;
+  const { run_id }: RunSummary = JSON.parse(newest);
+  return { run_id, after: 0 };
+}
+
+/** Whether there is a run of the agent with an id. */
+async function isOf(own: Access, agent_name: string, run_id: string): Promise<boolean> {
+  try {
+    return (await own.check(run_id)) === agent_name;
+  } catch (error) {
+    if (error instanceof RivuletError && error.kind === 'run_unknown') return false;
+    throw error;
+  }
+}
+
+const cursor = /^([1-9]\d{0,14})\.(\d{1,6})$/;
+
+/** The place after the frame with an id. @throws RivuletError `cursor_invalid` */
+export function positionAfter(id: string): Position {
+  const [, event, frames] = cursor.exec(id) ?? [];
+  if (event === undefined) throw fail('cursor_invalid', 'Last-Event-ID', id.slice(0, 100));
+  return { event: Number(event), frames: Number(frames) };
+}
+
+/**
+ * The place after a number of chunks of a turn, for clients that count them: takes time that grows with the log. The
+ * chunk at a clean end counts as well, and has no place of its own.
+ * @throws RivuletError `cursor_invalid`
+ */
+export async function positionAfterChunks<State>(
+  own: Access,
+  turn: Turn,
+  given: string,
+  projection: Projection<State>,
+): Promise<Position> {
+  if (!/^\d{1,15}$/.test(given)) throw fail('cursor_invalid', 'startIndex', given.slice(0, 100));
+  let left = Number(given);
+  let place = startOf(turn);
+  const projector = new Projector(projection);
+  for await (const { first, lines } of await own.stream(turn.run_id, { seen: place.event, until: 'now' })) {
+    for (const [index, line] of lines.entries()) {
+      if (left === 0) return place;
+      const event = first + index;
+      const frames = projector.take(line, event).length;
+      if (event <= turn.after || frames === 0) continue;
+      if (frames >= left) return { event, frames: left };
+      left -= frames;
+      place = { event, frames };
+    }
+  }
+  if (left > 1) throw fail('cursor_invalid', 'startIndex', given);
+  return place;
+}

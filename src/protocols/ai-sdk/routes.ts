@@ -1,0 +1,174 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyReply } from 'fastify';
+import { nameProblem } from '../../core/agent.ts';
+import { fail } from '../../core/errors.ts';
+import { isFinal } from '../../core/run-state.ts';
+import type { Access } from '../../engine/access.ts';
+import { newId, sessionIdFor } from '../../engine/ids.ts';
+import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
+import type { Responder } from '../../http/respond.ts';
+import { runOptions } from '../../http/run-requests.ts';
+import { after, beginning, type Position, type Projection } from '../../http/sse/projection.ts';
+import type { StreamMode } from '../../http/traffic.ts';
+import { RunHeaders } from '../../schema/api.ts';
+import type { RunDetails } from '../../schema/run.ts';
+import { Uuid } from '../../schema/scalars.ts';
+import { answerErrors, type ProtocolOptions } from '../protocol.ts';
+import type { Turn } from '../turns.ts';
+import type { Open } from './chunks.ts';
+import { positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
+import { followChat } from './follow-chat.ts';
+import { endOf, uiStream, uiStreamWithApprovals } from './projection.ts';
+import { ChatBody, type ChatRequest, chatReader } from './request.ts';
+import { transcriptOf } from './transcript.ts';
+
+const AgentParams = Type.Object({ agent: Type.String() });
+const ChatParams = Type.Object({ agent: Type.String(), id: Type.String({ minLength: 1, maxLength: 500 }) });
+const StreamQuery = Type.Object({
+  approvals: Type.Optional(Type.Boolean()),
+  // A string, so that an index that is no number gets the error `cursor_invalid`.
+  startIndex: Type.Optional(Type.String()),
+});
+const TranscriptQuery = Type.Object({
+  cursor: Type.Optional(Uuid),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+});
+/** Turns of a transcript, where the query names no limit. */
+const defaultTurns = 50;
+
+/** AI SDK UI message stream. */
+export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder, prefix }) => {
+  // A chat shows the body of a response that is no success as the text of its error.
+  answerErrors(app, prefix, (reply, { body }) => reply.type('text/plain; charset=utf-8').send(body.message));
+  const read = chatReader();
+
+  app.post(
+    '/:agent',
+    {
+      config: { scope: 'runs:write', work: 'creates' },
+      schema: { hide: true, params: AgentParams, querystring: StreamQuery, headers: RunHeaders, body: ChatBody },
+    },
+    async (request, reply) => {
+      const { params, query, body, headers } = request;
+      const own = access(request);
+      const asked = query.approvals ?? body.approvals ?? false;
+      const chat = read(body, asked);
+      responder.admit(own, 'stream');
+      const approvals = asked || (chat.kind === 'reply' && (await wantsApprovals(own, chat.run_id)));
+      const turn = await begin(own, params.agent, chat, runOptions(headers));
+      reply.request.countedRun?.();
+      const from = turn.after === 0 ? beginning : after(turn.after);
+      return streamTurn(responder, reply, own, { turn, from, approvals, mode: 'run' });
+    },
+  );
+
+  app.get(
+    '/:agent/:id/stream',
+    {
+      // A HEAD request for a live stream would never end.
+      exposeHeadRoute: false,
+      config: { scope: 'runs:read' },
+      schema: { hide: true, params: ChatParams, querystring: StreamQuery },
+    },
+    async (request, reply) => {
+      const { params, query, headers } = request;
+      const own = access(request);
+      const id = String(headers['last-event-id'] ?? '');
+      const hasCursor = id !== '' || query.startIndex !== undefined;
+      const turn = await turnOf(own, agentIn(params), params.id);
+      if (turn === undefined && hasCursor) throw fail('run_unknown', params.id);
+      // A chat that is loaded has the answers of final runs; a second stream of one would show it twice.
+      if (turn === undefined || (!hasCursor && (await isOver(own, turn.run_id)))) return reply.code(204).send();
+      const approvals = query.approvals ?? (await wantsApprovals(own, turn.run_id));
+      let from = beginning;
+      if (id !== '') from = positionAfter(id);
+      else if (query.startIndex !== undefined) {
+        from = await positionAfterChunks(own, turn, query.startIndex, projectionFor(approvals));
+      }
+      responder.admit(own, 'stream');
+      return streamTurn(responder, reply, own, { turn, from, approvals, mode: 'events' });
+    },
+  );
+
+  app.get(
+    '/:agent/:id',
+    {
+      config: { scope: 'runs:read' },
+      schema: { hide: true, params: ChatParams, querystring: TranscriptQuery },
+    },
+    async (request) => {
+      const { params, query } = request;
+      const { cursor, limit = defaultTurns } = query;
+      return transcriptOf(access(request), sessionIdFor(params.id), cursor?.toLowerCase(), limit);
+    },
+  );
+};
+
+/** Makes a run of what a user has said, or gives a run its reply. */
+async function begin(own: Access, agent_name: string, chat: ChatRequest, options: RunOptions): Promise<AcceptedRun> {
+  const { session_id } = chat;
+  if (chat.kind === 'reply') {
+    await checkChat(own, agent_name, chat.run_id, session_id);
+    return own.resume(chat.run_id, chat.input, { channel: 'ai-sdk', ...options });
+  }
+  const { message, kept, request } = chat;
+  const before = newId();
+  const prepare = async (): Promise<void> => {
+    if (session_id !== undefined && kept !== undefined) await followChat(own, session_id, kept, before);
+  };
+  const run = { agent_name, input: [message], ...(session_id !== undefined && { session_id }) };
+  return own.create(run, { ...options, request, prepare });
+}
+
+interface TurnStream {
+  readonly turn: Turn;
+  readonly from: Position;
+  readonly approvals: boolean;
+  readonly mode: StreamMode;
+}
+
+function streamTurn(
+  responder: Responder,
+  reply: FastifyReply,
+  own: Access,
+  { turn, from, approvals, mode }: TurnStream,
+): Promise<FastifyReply> {
+  const { run_id } = turn;
+  reply.headers({
+    'Run-ID': run_id,
+    'x-vercel-ai-ui-message-stream': 'v1',
+    'x-workflow-run-id': turnId(turn),
+    'x-resumable-stream-id': run_id,
+  });
+  // The stream of a request ends at the next question; one that is read later goes on where that has its reply.
+  const until = mode === 'run' ? 'settled' : isSettled;
+  return responder.project(reply, own, run_id, { projection: projectionFor(approvals), from, until, mode, end: endOf });
+}
+
+const isSettled = ({ settled }: Open): boolean => settled !== undefined;
+
+const projectionFor = (approvals: boolean): Projection<Open> => (approvals ? uiStreamWithApprovals : uiStream);
+
+/** Not the name of a hosted agent: runs of one that is gone can be read. @throws RivuletError `agent_unknown` */
+function agentIn({ agent }: Static<typeof AgentParams>): string {
+  if (nameProblem(agent) !== undefined) throw fail('agent_unknown', agent.slice(0, 100));
+  return agent;
+}
+
+/** A chat may only answer its own runs. @throws RivuletError `run_unknown` */
+async function checkChat(own: Access, agent_name: string, run_id: string, session_id?: string): Promise<void> {
+  const run: RunDetails = JSON.parse(await own.details(run_id));
+  const isOther = session_id !== undefined && run.session_id !== session_id;
+  if (isOther || run.agent_name !== agent_name) throw fail('run_unknown', run_id);
+}
+
+async function isOver(own: Access, run_id: string): Promise<boolean> {
+  const run: RunDetails = JSON.parse(await own.details(run_id));
+  return isFinal(run.status);
+}
+
+/** Whether the request of a run has asked for approvals, which its later readers get as well. */
+async function wantsApprovals(own: Access, run_id: string): Promise<boolean> {
+  return (await own.request(run_id)).metadata?.approvals === true;
+}

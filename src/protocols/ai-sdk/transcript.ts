@@ -1,0 +1,143 @@
+import { isFinal } from '../../core/run-state.ts';
+import type { Batch } from '../../core/store.ts';
+import type { Access } from '../../engine/access.ts';
+import type { Message } from '../../schema/message.ts';
+import type { RunDetails, RunSummary } from '../../schema/run.ts';
+import { type Chunk, chunksOf, eventIn, finishOf, nothingOpen } from './chunks.ts';
+import { messageIdOf, type UIPart, uiPartsOf } from './parts.ts';
+
+export interface UIMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly parts: readonly UIPart[];
+  readonly metadata?: unknown;
+}
+
+export interface Transcript {
+  /** Oldest first. */
+  readonly messages: readonly UIMessage[];
+  /** Where the page before this one ends; absent where the transcript begins here. */
+  readonly next_cursor?: string;
+}
+
+/**
+ * The turns of a session as UI messages: what its users have said, and what the final runs have answered. A run that is
+ * not final leaves its answer to the stream, which begins with its first chunk.
+ */
+export async function transcriptOf(
+  own: Access,
+  session_id: string,
+  before: string | undefined,
+  limit: number,
+): Promise<Transcript> {
+  const { runs, next } = await own.runs({ session_id }, before, limit);
+  const messages: UIMessage[] = [];
+  for (const run of runs.reverse()) {
+    const { run_id, status }: RunSummary = JSON.parse(run);
+    const { input }: RunDetails = JSON.parse(await own.details(run_id));
+    messages.push(...input.map((message, index) => saidIn(message, messageIdOf(run_id, message, index))));
+    if (isFinal(status)) messages.push(await answerOf(run_id, await own.stream(run_id, { until: 'now' })));
+  }
+  return { messages, ...(next !== undefined && { next_cursor: next }) };
+}
+
+function saidIn({ role, parts, metadata }: Message & { readonly metadata?: unknown }, id: string): UIMessage {
+  return {
+    id,
+    role: role === 'user' ? 'user' : 'assistant',
+    parts: uiPartsOf(parts),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+/** The message that a chat makes of the stream of a final run. */
+export async function answerOf(run_id: string, log: AsyncIterable<Batch>): Promise<UIMessage> {
+  const message = new Answer(run_id);
+  let open = nothingOpen;
+  for await (const { first, lines } of log) {
+    for (const [index, line] of lines.entries()) {
+      const step = chunksOf(open, eventIn(line), first + index, false);
+      open = step.open;
+      for (const chunk of step.chunks) message.add(chunk);
+    }
+  }
+  const finish = finishOf(open);
+  if (finish !== undefined) message.add(finish);
+  return message;
+}
+
+/** Folds chunks as the clients do. */
+class Answer implements UIMessage {
+  readonly id: string;
+  readonly role = 'assistant';
+  readonly parts: UIPart[] = [];
+  metadata: object = {};
+  /** Texts and tool calls by their ids, which later chunks add to. */
+  readonly #open = new Map<unknown, { [property: string]: unknown; type: string }>();
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  toJSON(): UIMessage {
+    const { id, role, metadata, parts } = this;
+    return { id, role, metadata, parts };
+  }
+
+  add(chunk: Chunk): void {
+    const { type, id, toolCallId, messageMetadata } = chunk;
+    if (typeof messageMetadata === 'object') this.metadata = { ...this.metadata, ...messageMetadata };
+    switch (type) {
+      case 'start-step':
+        this.#push(undefined, { type: 'step-start' });
+        break;
+      case 'text-start':
+      case 'reasoning-start':
+        this.#push(id, { type: type.slice(0, -'-start'.length), text: '', state: 'streaming' });
+        break;
+      case 'text-delta':
+      case 'reasoning-delta':
+        this.#change(id, ({ text }) => ({ text: `${text}${chunk.delta}` }));
+        break;
+      case 'text-end':
+      case 'reasoning-end':
+        this.#change(id, () => ({ state: 'done' }));
+        break;
+      case 'tool-input-available':
+        this.#push(toolCallId, { ...toolPart(chunk), state: 'input-available', input: chunk.input });
+        break;
+      case 'tool-output-available':
+        this.#change(toolCallId, () => ({ state: 'output-available', output: chunk.output }));
+        break;
+      case 'tool-output-error':
+        this.#change(toolCallId, () => ({ state: 'output-error', errorText: chunk.errorText }));
+        break;
+      case 'source-url':
+      case 'file':
+        this.#push(undefined, chunk);
+        break;
+      default:
+        if (type.startsWith('data-')) this.#push(undefined, chunk);
+    }
+  }
+
+  #push(id: unknown, part: UIPart): void {
+    const own = { ...part };
+    this.parts.push(own);
+    if (id !== undefined) this.#open.set(id, own);
+  }
+
+  #change(id: unknown, change: (part: UIPart) => object): void {
+    const part = this.#open.get(id);
+    if (part !== undefined) Object.assign(part, change(part));
+  }
+}
+
+function toolPart({ dynamic, toolName, toolCallId, providerExecuted }: Chunk): UIPart {
+  return {
+    type: dynamic === true ? 'dynamic-tool' : `tool-${toolName}`,
+    ...(dynamic === true && { toolName }),
+    toolCallId,
+    ...(providerExecuted !== undefined && { providerExecuted }),
+  };
+}

@@ -1,0 +1,114 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from '@sinclair/typebox';
+import type { FastifyReply } from 'fastify';
+import { fail, RivuletError } from '../../core/errors.ts';
+import type { Access } from '../../engine/access.ts';
+import type { Cursor } from '../../engine/log/cursor.ts';
+import { matchesEtag } from '../../http/negotiation.ts';
+import { jsonOf } from '../../http/respond.ts';
+import { after } from '../../http/sse/projection.ts';
+import { isUuid } from '../../schema/formats.ts';
+import type { ProtocolOptions } from '../protocol.ts';
+import { closedControl, sharedProjections, upToDateControl, withUpToDate } from './projection.ts';
+import { offsetAfter, type ReadRequest, readRequestOf, wrongOffset } from './request.ts';
+
+const route = {
+  // HEAD has a route of its own: this one could wait.
+  exposeHeadRoute: false,
+  config: { scope: 'runs:read', ticket: true },
+  schema: { hide: true, params: Type.Object({ run_id: Type.String() }) },
+} as const;
+
+/** Heartbeats after which a stream of Server-Sent Events ends: about a minute, as the protocol asks. */
+const heartbeatsPerStream = 4;
+
+/** Durable Streams, read-only: the log of a run as an open stream, which its final event closes. */
+export const durableStreamRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder }) => {
+  const projectionWith = sharedProjections();
+
+  app.head('/runs/:run_id/stream', route, async (request, reply) => {
+    const end = await endOf(access(request), idIn(request.params));
+    describe(reply, end).headers({ 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+    return reply.send();
+  });
+
+  app.get('/runs/:run_id/stream', route, async (request, reply) => {
+    const own = access(request);
+    const run_id = idIn(request.params);
+    const read = readRequestOf(request.query);
+    const end = await endOf(own, run_id, read.after === 'now' ? undefined : read.after);
+    const from = read.after === 'now' ? end.last : read.after;
+    const hasAll = from === end.last;
+    if (read.live === 'sse') {
+      responder.admit(own, 'stream');
+      if (hasAll && end.closed) return sendClosed(reply, from);
+      return responder.project(reply, own, run_id, {
+        projection: projectionWith(read.cursor),
+        from: after(from),
+        until: 'final',
+        mode: 'events',
+        lead: () => (hasAll ? [upToDateControl(from, read.cursor)] : []),
+        atTail: withUpToDate,
+        heartbeats: heartbeatsPerStream,
+        // The last control event says whether the stream is closed, so the end of a connection says nothing.
+        interrupted: () => '',
+      });
+    }
+    if (read.live === 'long-poll' && hasAll && !end.closed) await responder.grown(reply, own, run_id, from);
+    return send(reply, own, run_id, { ...read, from });
+  });
+};
+
+/** An id that is none is that of no run. */
+function idIn({ run_id }: { run_id: string }): string {
+  if (!isUuid(run_id)) throw fail('run_unknown', run_id.slice(0, 100));
+  return run_id.toLowerCase();
+}
+
+/** The end of a log at the time of a request: the number of its last event, and whether that is the final one. */
+interface End {
+  readonly last: number;
+  readonly closed: boolean;
+}
+
+async function endOf(own: Access, run_id: string, from = 0): Promise<End> {
+  const log = await open(own, run_id, from);
+  log.close();
+  return { last: from + log.behind, closed: log.final };
+}
+
+/** @throws RivuletError `run_unknown`, `log_removed`, `bad_request` */
+async function open(own: Access, run_id: string, from: number): Promise<Cursor> {
+  try {
+    return await own.openCursor(run_id, { after: from, until: 'now' });
+  } catch (error) {
+    throw error instanceof RivuletError && error.kind === 'cursor_invalid' ? wrongOffset(offsetAfter(from)) : error;
+  }
+}
+
+const describe = (reply: FastifyReply, { last, closed }: End): FastifyReply =>
+  reply.headers({ 'Stream-Next-Offset': offsetAfter(last), ...(closed && { 'Stream-Closed': 'true' }) });
+
+/** All events after an offset, however many: clients that do not follow a stream ask once. */
+async function send(
+  reply: FastifyReply,
+  own: Access,
+  run_id: string,
+  { from, ...read }: ReadRequest & { from: number },
+): Promise<FastifyReply> {
+  const log = await open(own, run_id, from);
+  const last = from + log.behind;
+  describe(reply, { last, closed: log.final }).headers({ 'Stream-Up-To-Date': 'true', 'Stream-Cursor': read.cursor });
+  if (read.live !== undefined && last === from) return reply.code(204).header('Cache-Control', 'no-store').send();
+  if (read.after === 'now') reply.header('Cache-Control', 'no-store');
+  else {
+    // A browser may keep it, and asks each time whether it is still the caller's, and whole.
+    const tag = `"${run_id}:${from}:${last}"`;
+    reply.headers({ 'Cache-Control': 'private, no-cache', ETag: tag });
+    if (matchesEtag(reply.request.headers['if-none-match'], tag)) return reply.code(304).send();
+  }
+  return reply.type('application/json').send(jsonOf(log));
+}
+
+const sendClosed = (reply: FastifyReply, from: number): FastifyReply =>
+  reply.type('text/event-stream; charset=utf-8').header('Cache-Control', 'no-cache').send(closedControl(from));

@@ -1,0 +1,53 @@
+import type { CitationMetadata } from '../../schema/message.ts';
+import type { AwaitRequest } from '../../schema/run.ts';
+import { type PartKind, questionText } from '../projector.ts';
+
+// The items of a response's output, as JSON.
+
+type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+/** The text of a message, with its annotations; both are JSON: the inside of a string, and that of a list. */
+export const textPart = (text: string, annotations: string): string =>
+  `{"type":"output_text","text":"${text}","annotations":[${annotations}],"logprobs":[]}`;
+
+export const messageItem = (id: string, status: ItemStatus, content: string): string =>
+  `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${content}]}`;
+
+/** A source. Clients ask for an address; without one there is none. The indexes are those of the text in the answer. */
+export const urlCitation = (
+  { url, title, start_index = 0, end_index = start_index }: CitationMetadata,
+  shift: number,
+) => ({
+  type: 'url_citation',
+  start_index: Math.max(0, start_index + shift),
+  end_index: Math.max(0, end_index + shift),
+  url,
+  title: title ?? url,
+});
+
+/** The name of the tool by which a client answers a question that is not one for a tool of its own. */
+export const askUser = 'ask_user';
+
+/** How an agent's question is asked: a call of the client's tool that it names, or of `ask_user`. */
+export function callOfQuestion(request: AwaitRequest): { name: string; arguments: string } {
+  const { tool, schema } = request;
+  if (tool !== undefined) return { name: tool.name, arguments: JSON.stringify(tool.input ?? {}) };
+  return { name: askUser, arguments: JSON.stringify({ message: questionText(request), ...(schema && { schema }) }) };
+}
+
+/** An address as Markdown has it. */
+const addressOf = (url: string): string =>
+  url.replace(/[\s()<>]/g, (char) => encodeURIComponent(char).replace(/[()]/g, hex));
+const hex = (char: string): string => `%${char.charCodeAt(0).toString(16)}`;
+
+/** A file as a link, where the protocol has no other place for it; an image is shown. */
+export function linkTo({ url, mediaType, name }: Extract<PartKind, { kind: 'file' }>): string {
+  const shown =
+    (name ?? (/^data:/.test(url) ? mediaType : (url.split(/[?#]/, 1)[0]?.split('/').at(-1) ?? ''))) || 'file';
+  const text = shown.replace(/[[\]\\]/g, '\\$&').replace(/\s/g, ' ');
+  return `\n\n${mediaType.startsWith('image/') ? '!' : ''}[${text}](${addressOf(url)})\n\n`;
+}
+
+/** The bytes of an image in base64; undefined for other files. */
+export const imageBytes = ({ url }: Extract<PartKind, { kind: 'file' }>): string | undefined =>
+  /^data:image\/[\w.+-]+;base64,/.test(url) ? url.slice(url.indexOf(',') + 1) : undefined;

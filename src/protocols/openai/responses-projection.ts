@@ -1,0 +1,399 @@
+import { tokenIn, toLine } from '../../core/encode.ts';
+import { textOf } from '../../core/parts.ts';
+import type { Projection } from '../../http/sse/projection.ts';
+import type { Event } from '../../schema/event.ts';
+import type { MessagePart } from '../../schema/message.ts';
+import type { AwaitRequest, Run } from '../../schema/run.ts';
+import { kindOf } from '../projector.ts';
+import { codeOf } from './errors.ts';
+import { type GrowingText, noText } from './growing-text.ts';
+import { callId, responseId, sequenceNumber } from './ids.ts';
+import { callOfQuestion, imageBytes, linkTo, messageItem, textPart, urlCitation } from './output-items.ts';
+import {
+  type Echo,
+  isOver,
+  type ResponseProgress,
+  type ResponseStatus,
+  responseObject,
+  seconds,
+} from './response-object.ts';
+
+// A log as the responses that it is: one until the run first awaits, and one more for each time that it goes on.
+
+/** A message of the output that still grows. */
+interface OpenMessage {
+  readonly id: string;
+  /** The frame of a token, up to the token. */
+  readonly head: string;
+  readonly annotations: string;
+  readonly annotated: number;
+  /** What an index of the agent's message is short of one of this text. */
+  readonly shift: number;
+}
+
+/** The response that the log is in. */
+export interface CurrentResponse extends ResponseProgress {
+  /** The number of finished items. */
+  readonly items: number;
+  /** The call that the client has to answer, where the response has ended with one. */
+  readonly call_id: string | undefined;
+}
+
+export interface ResponsesState {
+  readonly run: Run | undefined;
+  readonly response: CurrentResponse | undefined;
+  readonly open: OpenMessage | undefined;
+  /**
+   * The text of the open message, as the inside of a JSON string; while the run awaits, what the agent says meanwhile.
+   */
+  readonly text: GrowingText;
+  /** Characters of the agent's message before the open one of the output. */
+  readonly said: number;
+}
+
+const start: ResponsesState = { run: undefined, response: undefined, open: undefined, text: noText, said: 0 };
+
+/** The frames of one event. */
+class Frames {
+  readonly #n: number;
+  readonly #frames: string[];
+  readonly #first: number;
+
+  constructor(n: number, frames: string[]) {
+    this.#n = n;
+    this.#frames = frames;
+    this.#first = frames.length;
+  }
+
+  /** An event; `fields` is the JSON of its fields. */
+  add(type: string, fields: string): void {
+    this.#frames.push(`event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":${this.next}}\n\n`);
+  }
+
+  text(text: string): void {
+    this.#frames.push(text);
+  }
+
+  /** The number of the next frame. */
+  get next(): number {
+    return sequenceNumber(this.#n, this.#frames.length - this.#first);
+  }
+}
+
+/** One step of the projection. */
+interface Step {
+  readonly echo: Echo;
+  readonly n: number;
+  readonly frames: Frames;
+}
+
+/** The projection of a run whose answers repeat an `Echo`. */
+export const responsesProjection = (echo: Echo): Projection<ResponsesState> => ({
+  start,
+  shared: true,
+  project(state, line, n, frames) {
+    const token = tokenIn(line);
+    // Nearly every event is a token of an open message.
+    if (token !== undefined && state.open !== undefined) {
+      frames.push(delta(state.open, token, sequenceNumber(n, 0)));
+      return withText(state, state.open, token);
+    }
+    const step = { echo, n, frames: new Frames(n, frames) };
+    return token === undefined ? afterEvent(state, JSON.parse(line), step) : addText(state, token, step);
+  },
+});
+
+function afterEvent(state: ResponsesState, event: Event, step: Step): ResponsesState {
+  switch (event.type) {
+    case 'message.created':
+      // In what the agent says while the run awaits, a blank line is between two messages.
+      return { ...state, said: 0, text: state.open || state.text.isEmpty ? state.text : state.text.add('\\n\\n') };
+    case 'message.part':
+      return addPart(state, event.part, step);
+    case 'message.completed':
+      return closed(state, 'completed', step);
+    case 'run.created':
+      return begun({ ...state, run: event.run }, event.run.created_at, step);
+    case 'run.in-progress':
+      return working(state, event.run, step);
+    case 'run.awaiting':
+      return awaiting(state, event.run.await_request, step);
+    case 'run.completed':
+    case 'run.failed':
+    case 'run.cancelled':
+      return ended(state, event.run, step);
+    default:
+      return state;
+  }
+}
+
+/** A response begins. */
+function begun(state: ResponsesState, time: string, { echo, n, frames }: Step): ResponsesState {
+  const { run } = state;
+  if (run === undefined) return state;
+  const response: CurrentResponse = {
+    id: responseId({ run_id: run.run_id, after: n - 1 }),
+    previous: state.response?.id,
+    created_at: seconds(time),
+    completed_at: undefined,
+    status: echo.background && n === 1 ? 'queued' : 'in_progress',
+    model: run.agent_name,
+    output: '',
+    usage: undefined,
+    error: undefined,
+    items: 0,
+    call_id: undefined,
+  };
+  frames.add('response.created', `"response":${responseObject(echo, response)}`);
+  if (response.status === 'queued') frames.add('response.queued', `"response":${responseObject(echo, response)}`);
+  return { ...state, response, open: undefined };
+}
+
+function working(before: ResponsesState, run: Run, step: Step): ResponsesState {
+  const { await_resume, created_at } = run;
+  const isNew = before.response !== undefined && isOver(before.response);
+  const state = isNew ? begun(before, await_resume?.received_at ?? created_at, step) : before;
+  if (state.response === undefined) return state;
+  const response: CurrentResponse = { ...state.response, status: 'in_progress' };
+  step.frames.add('response.in_progress', `"response":${responseObject(step.echo, response)}`);
+  const { text } = state;
+  // Said while the run awaited: a message of its own, so that its frames fit into one event.
+  return parted(addText({ ...state, response, text: noText }, `"${text.whole}"`, step), step);
+}
+
+/** Adds text, which is JSON, to the message of the output; it begins one where none is open. */
+function addText(state: ResponsesState, token: string, { n, frames }: Step): ResponsesState {
+  const { response } = state;
+  // An empty text is no reason for a message.
+  if (response === undefined || (token === '""' && state.open === undefined)) return state;
+  if (isOver(response)) return { ...state, text: state.text.add(token.slice(1, -1)) };
+  const open = state.open ?? opened(state, response, n, frames);
+  frames.text(delta(open, token, frames.next));
+  return withText(state, open, token);
+}
+
+const delta = ({ head }: OpenMessage, token: string, number: number): string =>
+  `${head}${token},"logprobs":[],"sequence_number":${number}}\n\n`;
+
+/** Field by field: V8 takes several times as long for a spread, and there is one for each token. */
+const withText = ({ run, response, text, said }: ResponsesState, open: OpenMessage, token: string): ResponsesState => ({
+  run,
+  response,
+  open,
+  text: text.add(token.slice(1, -1)),
+  said,
+});
+
+function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: number, frames: Frames): OpenMessage {
+  const id = `msg_${run?.run_id}_${n}`;
+  const place = `"item_id":"${id}","output_index":${items},"content_index":0`;
+  frames.add('response.output_item.added', `"output_index":${items},"item":${messageItem(id, 'in_progress', '')}`);
+  frames.add('response.content_part.added', `${place},"part":${textPart('', '')}`);
+  const type = 'response.output_text.delta';
+  const head = `event: ${type}\ndata: {"type":"${type}",${place},"delta":`;
+  return { id, head, annotations: '', annotated: 0, shift: -said };
+}
+
+/** Closes the message of the output. */
+function closed(state: ResponsesState, status: 'completed' | 'incomplete', { frames }: Step): ResponsesState {
+  const { open, response } = state;
+  if (open === undefined || response === undefined) return state;
+  const text = state.text.whole;
+  const { id, annotations } = open;
+  const index = `"output_index":${response.items}`;
+  const place = `"item_id":"${id}",${index},"content_index":0`;
+  const part = textPart(text, annotations);
+  const item = messageItem(id, status, part);
+  frames.add('response.output_text.done', `${place},"text":"${text}","logprobs":[]`);
+  frames.add('response.content_part.done', `${place},"part":${part}`);
+  frames.add('response.output_item.done', `${index},"item":${item}`);
+  return { run: state.run, response: withItem(response, item), open: undefined, text: noText, said: 0 };
+}
+
+/** Closes the message of the output before an item of another type; the agent's message goes on after that. */
+function parted(state: ResponsesState, step: Step): ResponsesState {
+  const { open, text } = state;
+  if (open === undefined) return state;
+  const chars: number = JSON.parse(`"${text.whole}"`).length;
+  return { ...closed(state, 'completed', step), said: chars - open.shift };
+}
+
+function withItem(response: CurrentResponse, item: string): CurrentResponse {
+  const { output, items } = response;
+  return { ...response, output: items === 0 ? item : `${output},${item}`, items: items + 1 };
+}
+
+function addPart(state: ResponsesState, part: MessagePart, step: Step): ResponsesState {
+  if (state.response === undefined) return state;
+  const kind = kindOf(part);
+  // The response that the agent has ended with its question takes no more items; its text waits for the next one.
+  const isLate = isOver(state.response);
+  switch (kind.kind) {
+    case 'text':
+      return addText(state, toLine(kind.text), step);
+    case 'data':
+      return addText(state, toLine(textOf(kind.part)), step);
+    case 'citation': {
+      const cited = addText(state, toLine(kind.text), step);
+      return isLate || kind.citation.url === undefined ? cited : annotated(cited, kind.citation, step);
+    }
+    case 'file': {
+      const image = imageBytes(kind);
+      if (image !== undefined && !isLate) {
+        const shown = added(parted(state, step), step, imageCall(image, kind.mediaType));
+        return { ...shown, said: shown.said + textOf(part).length };
+      }
+      const link = linkTo(kind);
+      const { open, ...linked } = addText(state, toLine(link), step);
+      // The agent's indexes do not count what it has not said.
+      const shift = (open?.shift ?? 0) + link.length - textOf(part).length;
+      return { ...linked, open: open && { ...open, shift } };
+    }
+    case 'reasoning':
+      return isLate ? state : added(parted(state, step), step, reasoning(kind.text));
+    case 'tool':
+      return isLate ? state : added(parted(state, step), step, toolCall(kind.name, kind.call, state.response.model));
+  }
+}
+
+function annotated(
+  before: ResponsesState,
+  citation: Parameters<typeof urlCitation>[0],
+  { n, frames }: Step,
+): ResponsesState {
+  const { response } = before;
+  if (response === undefined) return before;
+  const open = before.open ?? opened(before, response, n, frames);
+  const annotation = toLine(urlCitation(citation, open.shift));
+  const place = `"item_id":"${open.id}","output_index":${response.items},"content_index":0`;
+  frames.add(
+    'response.output_text.annotation.added',
+    `${place},"annotation_index":${open.annotated},"annotation":${annotation}`,
+  );
+  const annotations = open.annotated === 0 ? annotation : `${open.annotations},${annotation}`;
+  return { ...before, open: { ...open, annotations, annotated: open.annotated + 1 } };
+}
+
+/** An item that comes whole: how it begins, its frames in between, and the whole. All but the whole are events of the API. */
+interface WholeItem {
+  readonly prefix: string;
+  readonly begins: object;
+  readonly between: readonly (readonly [type: string, fields: object])[];
+  readonly whole: object;
+}
+
+function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): ResponsesState {
+  const { run, response } = state;
+  if (response === undefined) return state;
+  const id = `${item.prefix}_${run?.run_id}_${n}`;
+  const index = `"output_index":${response.items}`;
+  const whole = toLine({ id, ...item.whole });
+  frames.add('response.output_item.added', `${index},"item":${toLine({ id, ...item.whole, ...item.begins })}`);
+  for (const [type, fields] of item.between) {
+    const more = toLine(fields).slice(1, -1);
+    frames.add(type, `"item_id":"${id}",${index}${more === '' ? '' : `,${more}`}`);
+  }
+  frames.add('response.output_item.done', `${index},"item":${whole}`);
+  return { ...state, response: withItem(response, whole) };
+}
+
+/** A call of a tool that the server has run: `function_call` would ask the client to run it. */
+function toolCall(
+  name: string,
+  { tool_input = {}, tool_output }: { tool_input?: object; tool_output?: object },
+  label: string,
+): WholeItem {
+  const args = JSON.stringify(tool_input);
+  const output = tool_output === undefined ? null : JSON.stringify(tool_output);
+  return {
+    prefix: 'mcp',
+    begins: { status: 'in_progress', arguments: '', output: null },
+    between: [
+      ['response.mcp_call_arguments.delta', { delta: args }],
+      ['response.mcp_call_arguments.done', { arguments: args }],
+      ['response.mcp_call.completed', {}],
+    ],
+    whole: { type: 'mcp_call', status: 'completed', name, arguments: args, server_label: label, output, error: null },
+  };
+}
+
+function reasoning(text: string): WholeItem {
+  const part = { type: 'summary_text', text };
+  return {
+    prefix: 'rs',
+    begins: { status: 'in_progress', summary: [] },
+    between: [
+      ['response.reasoning_summary_part.added', { summary_index: 0, part: { type: 'summary_text', text: '' } }],
+      ['response.reasoning_summary_text.delta', { summary_index: 0, delta: text }],
+      ['response.reasoning_summary_text.done', { summary_index: 0, text }],
+      ['response.reasoning_summary_part.done', { summary_index: 0, part }],
+    ],
+    whole: { type: 'reasoning', status: 'completed', summary: [part] },
+  };
+}
+
+const imageCall = (result: string, mediaType: string): WholeItem => ({
+  prefix: 'ig',
+  begins: { status: 'in_progress', result: null },
+  between: [['response.image_generation_call.completed', {}]],
+  whole: {
+    type: 'image_generation_call',
+    status: 'completed',
+    result,
+    output_format: mediaType.slice('image/'.length),
+  },
+});
+
+/** The question becomes a call that the client answers. The response is complete. */
+function awaiting(before: ResponsesState, request: AwaitRequest | undefined, step: Step): ResponsesState {
+  const { run } = before;
+  if (run === undefined || request === undefined) return before;
+  const { name, arguments: args } = callOfQuestion(request);
+  const call_id = callId(run.run_id, step.n);
+  const state = added(closed(before, 'completed', step), step, {
+    prefix: 'fc',
+    begins: { status: 'in_progress', arguments: '' },
+    between: [
+      ['response.function_call_arguments.delta', { delta: args }],
+      ['response.function_call_arguments.done', { name, arguments: args }],
+    ],
+    whole: { type: 'function_call', status: 'completed', call_id, name, arguments: args },
+  });
+  const asked_at = request.message.created_at ?? run.created_at;
+  return finished(state, { status: 'completed', completed_at: seconds(asked_at), call_id }, step);
+}
+
+function ended(before: ResponsesState, { status, error, usage, finished_at }: Run, step: Step): ResponsesState {
+  if (before.response === undefined) return before;
+  // Cancelled or failed while it awaited: that response was complete, and no answer is needed any more.
+  if (isOver(before.response)) return { ...before, response: { ...before.response, call_id: undefined } };
+  const state = closed(before, status === 'completed' ? 'completed' : 'incomplete', step);
+  const outcome = status === 'completed' || status === 'failed' ? status : 'cancelled';
+  return finished(
+    state,
+    {
+      status: outcome,
+      completed_at: outcome === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
+      usage,
+      error: error && { code: codeOf(error), message: error.message },
+    },
+    step,
+  );
+}
+
+/** There is no `response.cancelled`. Clients take `response.incomplete`, and read the status. */
+const finalEvents: Readonly<Record<ResponseStatus, string>> = {
+  queued: 'response.incomplete',
+  in_progress: 'response.incomplete',
+  completed: 'response.completed',
+  failed: 'response.failed',
+  cancelled: 'response.incomplete',
+};
+
+function finished(state: ResponsesState, outcome: Partial<CurrentResponse>, { echo, frames }: Step): ResponsesState {
+  if (state.response === undefined) return state;
+  const response: CurrentResponse = { ...state.response, ...outcome };
+  frames.add(finalEvents[response.status], `"response":${responseObject(echo, response)}`);
+  frames.text('data: [DONE]\n\n');
+  return { ...state, response };
+}

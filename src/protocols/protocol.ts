@@ -1,0 +1,58 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fail } from '../core/errors.ts';
+import type { Access } from '../engine/access.ts';
+import type { CredentialKind } from '../http/auth/authenticate.ts';
+import type { Signatures } from '../http/auth/signatures.ts';
+import type { AccessOf } from '../http/caller.ts';
+import { type Answer, pathOf, refuse } from '../http/errors.ts';
+import type { Responder } from '../http/respond.ts';
+import type { ServerUrl } from '../http/server-url.ts';
+
+/** What the routes of a protocol are given. */
+export interface ProtocolOptions {
+  readonly access: AccessOf;
+  readonly responder: Responder;
+  /** What a caller without credentials may see. */
+  readonly visitor: Access;
+  /** The credentials that callers send; empty where authentication is off. */
+  readonly credentials: readonly CredentialKind[];
+  readonly url: ServerUrl;
+  /** Signs what clients hold for this server. */
+  readonly signatures: Signatures;
+  /** Of this server. */
+  readonly version: string;
+  /** The path before the routes of this server, without a slash at its end; for addresses in answers. */
+  readonly base: string;
+  /** The path of the protocol's routes after that; may be empty. */
+  readonly prefix: string;
+}
+
+/** Where a protocol is served, below the URL of the server. */
+export interface ProtocolAddress {
+  readonly protocol: string;
+  /** What its clients are called. */
+  readonly clients: string;
+  /** `{agent}` stands for the name of an agent, and `{run_id}` for a run. */
+  readonly path: string;
+}
+
+/** What the routes of a protocol outside of its prefix are given: `home` is that prefix. */
+export interface RootOptions extends Omit<ProtocolOptions, 'prefix'> {
+  readonly home: string;
+}
+
+/** Answers errors of a protocol's routes in its own words, and requests below its prefix that match none of them. */
+export function answerErrors(
+  app: FastifyInstance,
+  prefix: string,
+  send: (reply: FastifyReply, answer: Answer) => void,
+): void {
+  const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
+    send(reply, refuse(error, request, reply));
+  app.setErrorHandler(answer);
+  // Without a prefix, unknown addresses are the server's.
+  if (prefix.length <= 1) return;
+  app.setNotFoundHandler((request, reply) =>
+    answer(fail('route_unknown', request.method, pathOf(request)), request, reply),
+  );
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { ServedProtocols } from '../../src/index.ts';
+import { protocolNames } from '../../src/protocols.ts';
+import { echo } from '../support/agents.ts';
+import { serve } from '../support/serve.ts';
+
+const models = async (path: string, protocols?: ServedProtocols): Promise<number> => {
+  const served = await serve([echo], protocols === undefined ? {} : { protocols });
+  return (await served.get(path)).status;
+};
+
+describe('the protocols beside the own API', () => {
+  it('are all served by default', async () => {
+    expect(await models('/v1/models')).toBe(200);
+  });
+
+  it('are those that the options name, each at its prefix or at another', async () => {
+    expect(await models('/v1/models', ['ai-sdk'])).toBe(404);
+    expect(await models('/openai/models', { openai: '/openai' })).toBe(200);
+    expect(await models('/v1/models', [])).toBe(404);
+  });
+
+  it('refuse a name that they do not have, and list theirs', async () => {
+    const typed: ServedProtocols = Object.fromEntries([['gopher', '/gopher']]);
+    await expect(models('/', typed)).rejects.toThrow(`some of ${protocolNames.join(', ')}; got gopher`);
+  });
+
+  it('are loaded only where they are served', () => {
+    const table = readFileSync(new URL('../../src/protocols.ts', import.meta.url), 'utf8');
+    for (const name of protocolNames) {
+      expect(table).toContain(`await import('./protocols/${name}/routes.ts')`);
+      expect(table).not.toMatch(new RegExp(`from '\\./protocols/${name}/`));
+    }
+  });
+});
