@@ -1,0 +1,72 @@
+import { isObject } from '../core/json.ts';
+import { citation, trajectory } from '../core/parts.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import type { GenericEvent } from '../schema/event.ts';
+import type { MessagePart } from '../schema/message.ts';
+import type { AwaitRequest } from '../schema/run.ts';
+
+/** What a Rivulet server says beside A2A, under keys of metadata. Other servers have none of them. */
+export const extension = {
+  /** The position of a frame. A client that sends one back gets the frames after it. */
+  cursor: 'urn:rivulet:a2a:cursor:1',
+  question: 'urn:rivulet:a2a:question:1',
+  citation: 'urn:rivulet:a2a:citation:1',
+  step: 'urn:rivulet:a2a:step:1',
+  error: 'urn:rivulet:a2a:error:1',
+} as const;
+
+type Metadata = Readonly<Record<string, unknown>> | undefined;
+
+const under = (metadata: Metadata, key: keyof typeof extension): Record<string, unknown> | undefined => {
+  const value = metadata?.[extension[key]];
+  return isObject(value) ? value : undefined;
+};
+
+export function cursorIn(metadata: Metadata): string | undefined {
+  const value = metadata?.[extension.cursor];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** What a question has beside its message. */
+export function questionIn(metadata: Metadata): Partial<AwaitRequest> {
+  const { schema, expiresAt, tool } = under(metadata, 'question') ?? {};
+  return {
+    ...(isObject(schema) && { schema }),
+    ...(typeof expiresAt === 'string' && { expires_at: expiresAt }),
+    ...(isObject(tool) && typeof tool.name === 'string' && { tool: { ...tool, name: tool.name } }),
+  };
+}
+
+export function citationIn(metadata: Metadata): MessagePart['metadata'] {
+  const found = under(metadata, 'citation');
+  if (found === undefined) return undefined;
+  const { startIndex, endIndex, url, title, description } = found;
+  return citation({
+    ...(typeof startIndex === 'number' && { start_index: startIndex }),
+    ...(typeof endIndex === 'number' && { end_index: endIndex }),
+    ...(typeof url === 'string' && { url }),
+    ...(typeof title === 'string' && { title }),
+    ...(typeof description === 'string' && { description }),
+  }).metadata;
+}
+
+/** A step of the remote agent, or its progress; a step with the text alone on other servers. */
+export function stepIn(metadata: Metadata, text: string): MessagePart | GenericEvent {
+  const step = under(metadata, 'step');
+  if (step === undefined) return trajectory({ message: text });
+  if (step.kind === 'progress') return { type: 'generic', generic: { ...step, kind: 'progress' } };
+  const { message, toolName, toolInput, toolOutput } = step;
+  return trajectory({
+    ...(typeof message === 'string' && { message }),
+    ...(typeof toolName === 'string' && { tool_name: toolName }),
+    ...(isObject(toolInput) && { tool_input: toolInput }),
+    ...(isObject(toolOutput) && { tool_output: toolOutput }),
+  });
+}
+
+/** The code and the data of the error of a Rivulet run. */
+export function errorIn(metadata: Metadata): Omit<ErrorBody, 'message'> | undefined {
+  const { code, data } = under(metadata, 'error') ?? {};
+  if (code !== 'server_error' && code !== 'invalid_input' && code !== 'not_found') return undefined;
+  return { code, ...(isObject(data) && { data }) };
+}

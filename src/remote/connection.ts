@@ -1,0 +1,147 @@
+import { pipeline, Readable, Transform } from 'node:stream';
+import { type MonoTypeOperatorFunction, retry, timer } from 'rxjs';
+import type { AgentContext } from '../core/agent.ts';
+import { AgentError } from '../core/errors.ts';
+import { addressRule } from '../http/address-guard.ts';
+import { guardedRequest } from '../http/guarded-request.ts';
+
+/** A value, or a function of the context of the run that makes the request; undefined outside of a run. */
+export type FromContext<T> = T | ((context: AgentContext | undefined) => T | Promise<T>);
+
+/** How another server is reached. */
+export interface ConnectionOptions {
+  /** Sent as `Authorization: Bearer`. A function is called for each request; `context.principal` is the caller. */
+  readonly token?: FromContext<string | undefined>;
+  /** Sent with every request, beside the trace context of the run. A function is called for each request. */
+  readonly headers?: FromContext<Readonly<Record<string, string>>>;
+  /** Private addresses or CIDR ranges that may be reached, such as `127.0.0.1`. Default none: only public addresses. */
+  readonly allowNetworks?: readonly string[];
+  /** Milliseconds without a byte of the other server before a connection counts as broken; 0 for never. Default 45,000. */
+  readonly idleTimeout?: number;
+  /** Consecutive attempts without an answer before the run fails. Default 7, which take about a minute. */
+  readonly retries?: number;
+  /** Milliseconds before the first of these attempts; each further one waits twice as long. Default 500. */
+  readonly delay?: number;
+}
+
+/** The other server is gone, full or silent: another attempt may succeed. */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable';
+}
+
+/** Reaches one server, for any number of runs. */
+export class Connection {
+  readonly idleTimeout: number;
+  readonly retries: number;
+  readonly delay: number;
+  readonly #options: ConnectionOptions;
+  readonly #isAllowed: (address: string) => boolean;
+
+  /** @throws Error that names a text of `allowNetworks` which is no network */
+  constructor(options: ConnectionOptions) {
+    const { idleTimeout = 45_000, retries = 7, delay = 500, allowNetworks = [] } = options;
+    this.idleTimeout = idleTimeout;
+    this.retries = retries;
+    this.delay = delay;
+    this.#options = options;
+    this.#isAllowed = addressRule(allowNetworks, 'allowNetworks');
+  }
+
+  async headers(context?: AgentContext): Promise<Record<string, string>> {
+    const [headers, token] = [await given(this.#options.headers, context), await given(this.#options.token, context)];
+    return {
+      ...context?.trace(),
+      ...headers,
+      // Without the line end of a file.
+      ...(token && { authorization: `Bearer ${token.replace(/[^!-~]/g, '')}` }),
+    };
+  }
+
+  /** A `fetch` that connects to permitted addresses only, and follows no redirect. */
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    // The signal of a Request may be collected with it, so that it never fires.
+    const signal = init?.signal ?? request.signal;
+    const target = new URL(request.url);
+    if (!/^https?:$/.test(target.protocol)) throw new TypeError('only http and https URLs are reached');
+    const silent = new AbortController();
+    const tooLate = (): void => silent.abort(new Unreachable('it did not answer in time'));
+    const timer = this.idleTimeout > 0 ? setTimeout(tooLate, this.idleTimeout) : undefined;
+    const response = await guardedRequest(target, this.#isAllowed, {
+      method: request.method,
+      headers: Object.fromEntries(request.headers),
+      ...(request.body !== null && { body: await request.text() }),
+      signal: AbortSignal.any([signal, silent.signal]),
+    }).finally(() => clearTimeout(timer));
+    response.setTimeout(this.idleTimeout, () => response.destroy(new Unreachable('it sent nothing for too long')));
+    const { statusCode: status = 0, headers } = response;
+    const isStream = /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
+    const body = [204, 205, 304].includes(status) ? null : bodyOf(bounded(response, isStream));
+    if (body === null) response.resume();
+    const pairs = Object.entries(headers).map(([name, value = '']): [string, string] => [name, String(value)]);
+    return new Response(body, { status, headers: pairs });
+  };
+
+  /**
+   * A `fetch` with the headers of a run. They are sent to `origin` only: what the other server answers may name further
+   * addresses, which the operator has not chosen.
+   */
+  fetchFor(context: AgentContext | undefined, origin: string): typeof fetch {
+    return async (input, init) => {
+      const headers = new Headers(init?.headers);
+      const isChosen = new URL(input instanceof Request ? input.url : input).origin === origin;
+      const own = isChosen ? await this.headers(context) : {};
+      for (const [name, value] of Object.entries(own)) headers.set(name, value);
+      return this.fetch(input, { ...init, headers });
+    };
+  }
+
+  /** Subscribes again after errors that another attempt may not have; a value resets the count. */
+  retrying<T>(mayRetry: (error: unknown) => boolean): MonoTypeOperatorFunction<T> {
+    return retry({
+      count: this.retries,
+      resetOnSuccess: true,
+      delay: (error, count) => {
+        if (!mayRetry(error)) throw error;
+        // The random part spreads the clients that wait for the same server.
+        return timer(this.delay * 2 ** (count - 1) * (1 + Math.random() / 2));
+      },
+    });
+  }
+}
+
+/** Bytes of a message, which its reader has to keep until it is whole. */
+const maxMessage = 64 * 1024 * 1024;
+
+/** Fails where a body, or an event of a stream, has too many bytes. */
+function bounded(response: Readable, isStream: boolean): Readable {
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _, done) {
+      // The end of an event may be cut in two. The count is too large then, until the next end.
+      const end = isStream ? Math.max(chunk.lastIndexOf('\n\n'), chunk.lastIndexOf('\n\r\n')) : -1;
+      bytes = end === -1 ? bytes + chunk.length : chunk.length - end;
+      if (bytes > maxMessage) done(new AgentError('remote_too_large', `A message has more than ${maxMessage} bytes.`));
+      else done(null, chunk);
+    },
+  });
+  return pipeline(response, counted, () => {});
+}
+
+// One cast: the web streams of Node and of the DOM are the same objects with types of their own.
+const bodyOf = (response: Readable): ReadableStream<Uint8Array> =>
+  Readable.toWeb(response) as ReadableStream<Uint8Array>;
+
+const given = <T>(value: FromContext<T> | undefined, context: AgentContext | undefined): T | Promise<T> | undefined =>
+  value instanceof Function ? value(context) : value;
+
+/** Imports an optional package. @throws AgentError `package_missing` that names what to install */
+export async function optional<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new AgentError('package_missing', `This needs the package ${name}; install it with "npm install ${name}".`);
+  }
+}

@@ -1,0 +1,175 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Client, StreamableHTTPClientTransportOptions, Tool, Transport } from '@modelcontextprotocol/client';
+import type { AgentContext } from '../core/agent.ts';
+import { isObject } from '../core/json.ts';
+import { version } from '../version.ts';
+import { type Connection, optional, Unreachable } from './connection.ts';
+
+/** A server that runs as a child process, as the configuration files of hosts name it. */
+export interface McpCommand {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to the few variables that a child process gets by default, such as `PATH`. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** What a server asks the user for. */
+export interface Elicitation {
+  readonly message: string;
+  readonly schema?: Record<string, unknown>;
+}
+
+type Elicit = (asked: Elicitation) => Promise<Record<string, unknown> | undefined>;
+
+interface OpenCall {
+  readonly context: AgentContext | undefined;
+  readonly elicit: Elicit;
+  /** The stream of the call is broken for good. The SDK would wait for the result until the time-out. */
+  readonly lose: (error: Error) => void;
+}
+
+const load = () => optional('@modelcontextprotocol/client', () => import('@modelcontextprotocol/client'));
+type Sdk = Awaited<ReturnType<typeof load>>;
+
+export interface Opened {
+  readonly sdk: Sdk;
+  readonly client: Client;
+}
+
+/** One connection to an MCP server. It is opened by the first call, shared by all, and opened again after it has closed. */
+export class McpConnection {
+  readonly #server: string | McpCommand;
+  readonly #connection: Connection;
+  /** The call that makes a request: the headers are those of its context. */
+  readonly #current = new AsyncLocalStorage<OpenCall>();
+  /** All open calls: in the older versions, a question does not say which call it belongs to. */
+  readonly #calls = new Set<OpenCall>();
+  readonly #timeout: number;
+  #opened: Promise<Opened> | undefined;
+  /** That of the connection that was opened last, also while the server has not answered yet. */
+  #transport: Transport | undefined;
+
+  /** `timeout`: milliseconds for each answer until the connection is open, and for a list of tools. */
+  constructor(server: string | McpCommand, connection: Connection, timeout: number) {
+    this.#server = server;
+    this.#connection = connection;
+    this.#timeout = timeout;
+  }
+
+  open(): Promise<Opened> {
+    const opened = this.#opened ?? this.#connect();
+    this.#opened = opened;
+    opened.catch(() => this.#forget(opened));
+    return opened;
+  }
+
+  async tools(): Promise<Tool[]> {
+    return (await (await this.open()).client.listTools(undefined, { timeout: this.#timeout })).tools;
+  }
+
+  /** Does a call's work. `elicit` gets what the server asks meanwhile. */
+  during<T>(context: AgentContext | undefined, elicit: Elicit, work: (opened: Opened) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const call: OpenCall = { context, elicit, lose: reject };
+      this.#calls.add(call);
+      this.#current
+        .run(call, async () => work(await this.open()))
+        .finally(() => this.#calls.delete(call))
+        .then(resolve, reject);
+    });
+  }
+
+  /** Ends the session, or the child process. The next call opens the connection again. */
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    // A server that does not answer is not waited for.
+    await this.#transport?.close();
+    const { client } = (await opened?.catch(() => undefined)) ?? {};
+    await client?.close();
+  }
+
+  async #connect(): Promise<Opened> {
+    const sdk = await load();
+    const client = new sdk.Client(
+      { name: 'rivulet', version: version() },
+      { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: 'auto' } },
+    );
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      const schema = 'requestedSchema' in params ? params.requestedSchema : undefined;
+      // With several open calls it is not known which one asks.
+      const [call, ...others] = this.#calls;
+      if (call === undefined || others.length > 0) return { action: 'decline' };
+      const content = await call.elicit(elicitationOf(params.message, schema));
+      return content === undefined ? { action: 'decline' } : { action: 'accept', content: plain(content) };
+    });
+    const opened = { sdk, client };
+    client.onclose = () => this.#forget();
+    this.#transport = await this.#transportTo(sdk);
+    await client.connect(this.#transport, { timeout: this.#timeout });
+    return opened;
+  }
+
+  async #transportTo(sdk: Sdk): Promise<Transport> {
+    if (typeof this.#server === 'string') {
+      const url = new URL(this.#server);
+      return new sdk.StreamableHTTPClientTransport(url, { fetch: this.#fetchOf(url), ...this.#reconnection() });
+    }
+    const stdio = await import('@modelcontextprotocol/client/stdio');
+    const { command, args = [], env, cwd } = this.#server;
+    return new stdio.StdioClientTransport({
+      command,
+      args: [...args],
+      env: { ...stdio.getDefaultEnvironment(), ...env },
+      ...(cwd !== undefined && { cwd }),
+      stderr: 'ignore',
+    });
+  }
+
+  /** A server that refuses to continue a stream does not have the call any more. */
+  #fetchOf(url: URL): typeof globalThis.fetch {
+    return async (input, init) => {
+      const call = this.#current.getStore();
+      const response = await this.#connection.fetchFor(call?.context, url.origin)(input, init);
+      const { status } = response;
+      const isGone = status >= 400 && status < 500 && status !== 408 && status !== 429;
+      if (isGone && new Headers(init?.headers).has('last-event-id')) {
+        call?.lose(new Unreachable(`its stream could not be continued: ${status}`));
+      }
+      return response;
+    };
+  }
+
+  /** As many attempts as elsewhere: the SDK's own two are over before a server has restarted. */
+  #reconnection(): Pick<StreamableHTTPClientTransportOptions, 'reconnectionOptions' | 'reconnectionScheduler'> {
+    const { delay, retries } = this.#connection;
+    return {
+      reconnectionOptions: {
+        initialReconnectionDelay: delay,
+        reconnectionDelayGrowFactor: 2,
+        maxReconnectionDelay: 30_000,
+        maxRetries: Number.POSITIVE_INFINITY,
+      },
+      reconnectionScheduler: (reconnect, wait, attempt) => {
+        if (attempt >= retries) return this.#current.getStore()?.lose(new Unreachable('its stream broke'));
+        const timer = setTimeout(reconnect, wait);
+        return () => clearTimeout(timer);
+      },
+    };
+  }
+
+  #forget(opened = this.#opened): void {
+    if (this.#opened === opened) this.#opened = undefined;
+  }
+}
+
+export const elicitationOf = (message: string, schema: unknown): Elicitation => ({
+  message,
+  ...(isObject(schema) && { schema }),
+});
+
+/** The values that a reply to a server may have. */
+export function plain(content: Record<string, unknown>): Record<string, string | number | boolean | string[]> {
+  return JSON.parse(JSON.stringify(content));
+}

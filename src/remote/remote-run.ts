@@ -1,0 +1,54 @@
+import type { Observable } from 'rxjs';
+import type { AgentContext, AgentManifestInput } from '../core/agent.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import type { GenericEvent } from '../schema/event.ts';
+import type { Message, MessagePart } from '../schema/message.ts';
+import type { AwaitRequest, RunUsage } from '../schema/run.ts';
+
+/**
+ * What a remote run has emitted, as the journal of a durable run has it. `at` is the position after
+ * it, where the remote server has positions; `of` names the artifact that a part belongs to, where it has none.
+ */
+export type Piece = { readonly at?: string; readonly of?: string } & (
+  | { readonly type: 'run'; readonly id: string; readonly session?: string }
+  | { readonly type: 'part'; readonly part: MessagePart }
+  | { readonly type: 'end-of-message' }
+  /** The artifact `of` begins anew. */
+  | { readonly type: 'replaced' }
+  | { readonly type: 'generic'; readonly event: GenericEvent }
+  | { readonly type: 'question'; readonly id: string; readonly request: AwaitRequest }
+  | { readonly type: 'completed'; readonly usage?: RunUsage }
+  | { readonly type: 'failed'; readonly error: ErrorBody; readonly usage?: RunUsage }
+);
+
+/** A server of a protocol, and one agent of it. */
+export interface RemoteAgent {
+  readonly manifest: () => Promise<AgentManifestInput>;
+  /** A run of the agent for one call; nothing is sent before it is begun. */
+  readonly run: (call: RemoteCall) => RemoteRun;
+}
+
+export interface RemoteCall {
+  readonly context: AgentContext;
+  readonly input: readonly Message[];
+  /** Equal for all attempts of this call, also after a crash, and for no other call. */
+  readonly key: string;
+  /** The session of the other server. */
+  readonly session: string;
+}
+
+/** The pieces of all methods end with a question, or with the end of the run. */
+export interface RemoteRun {
+  /** Makes the run, and follows it. Called again after a crash, it makes no second one. */
+  begin(): Observable<Piece>;
+  /** Follows the run after the pieces that it was given. */
+  follow(): Observable<Piece>;
+  /** Answers the last question, and follows the run when subscribed to. It answers once, also after a crash. */
+  reply(message: Message): Observable<Piece>;
+  /** Gets each piece that the caller has, also those of its journal. */
+  onPiece(piece: Piece): void;
+  /** Ends the run. Does nothing if it was never made. */
+  cancel(): Promise<void>;
+  /** The error of a connection in the words of an AgentError. */
+  errorOf(thrown: unknown): unknown;
+}

@@ -1,0 +1,4 @@
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { toolServer } from './mcp-server.ts';
+
+serveStdio(() => toolServer());
