@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ConnectionState } from './connection.ts';
-import { type HttpRequest, toCurl } from './request-code.ts';
+import type { HttpRequest } from './request-code.ts';
 
 /** A request to the server, with all that is needed to repeat it. */
 export interface LoggedRequest extends HttpRequest {
@@ -17,9 +17,14 @@ export interface LoggedRequest extends HttpRequest {
 
 const maxRequests = 100;
 
-// The log is shown, copied, and may be on a shared screen.
+/** In the place of a token in code, which is shown, copied, and may be on a shared screen. */
+export const shownToken = 'YOUR_TOKEN';
+
 const withoutToken = ([name, value]: [string, string]): [string, string] =>
-  name === 'authorization' ? [name, 'Bearer YOUR_TOKEN'] : [name, value];
+  name === 'authorization' ? [name, `Bearer ${shownToken}`] : [name, value];
+
+/** The same for requests that are the same. */
+const textOf = ({ method, url, headers, body }: HttpRequest): string => JSON.stringify([method, url, headers, body]);
 
 /** A `fetch` that logs the page's requests. */
 export class RequestLog {
@@ -62,7 +67,7 @@ export class RequestLog {
       run_id: /\/runs\/([0-9a-f-]{36})/.exec(url)?.[1],
       count: 1,
     };
-    const repeated = this.list.value.find((logged) => method === 'GET' && toCurl(logged) === toCurl(request));
+    const repeated = this.list.value.find((logged) => method === 'GET' && textOf(logged) === textOf(request));
     if (repeated !== undefined) {
       this.#change(repeated.key, { count: repeated.count + 1 });
       return repeated.key;

@@ -56,7 +56,7 @@ inPlayground('the inspector', () => {
     await panel.getByText('"output": [ ] 1 item').click();
     await panel.getByText('{ } 4 keys').click();
     await panel.getByText('"parts": [ ] 1 item').click();
-    await panel.locator('summary').last().click();
+    await panel.getByText('{ } 2 keys').click();
     await panel.getByRole('button', { name: /^Show all [\d,]+ characters$/ }).click();
     await panel.getByText('t299').waitFor();
     await panel.getByRole('button', { name: 'Copy the run as JSON' }).click();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { citation, json } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
-import { listen, type Served } from '../support/serve.ts';
+import { listen, type Served, serve } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
 import { inPlayground, picture, say, shows, visit } from './browser.ts';
 
@@ -100,7 +100,7 @@ inPlayground('an empty conversation', () => {
     ['a desktop', desktop],
     ['a phone', phone],
   ])('shows what the agent needs and examples that are sent with a click, on %s', async (_, look) => {
-    const served = await listen([guide]);
+    const served = await serve([guide]);
     const { page } = await visit(served.url, look);
     await page
       .locator('main')
@@ -110,7 +110,6 @@ inPlayground('an empty conversation', () => {
     expect(await violationsInBoth(page)).toEqual([]);
     await page.getByRole('button', { name: 'A long text' }).click();
     await shows(page, 'Got The prompt of the long text');
-    await served.app.close();
   });
 
   it('does not keep an error when another agent is chosen, or when the server is back', async () => {

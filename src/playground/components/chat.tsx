@@ -23,10 +23,11 @@ export function Chat() {
   useEffect(() => {
     if (!asked) atEnd.current = true;
   }, [asked]);
-  // Keeps the end in view while the output grows, unless the user has scrolled up. A question is shown from its top.
+  // Keeps the end in view while the output grows, unless the user has scrolled up. A question is shown from its top, and
+  // so is an agent without runs.
   useEffect(() => {
     const box = scroller.current;
-    if (box === null || !atEnd.current) return;
+    if (box === null || !atEnd.current || runs.length === 0) return;
     const question = box.querySelector('[data-followed="true"] .question[data-state="open"]');
     const top = question === null ? 0 : question.getBoundingClientRect().top - box.getBoundingClientRect().top;
     box.scrollTop = question === null ? box.scrollHeight : Math.min(box.scrollHeight, box.scrollTop + top - margin);

@@ -9,8 +9,15 @@ const maxHighlighted = 20_000;
 /** Milliseconds without a change after which code is highlighted: while it streams, it changes with each token. */
 const settled = 150;
 
-/** A block of code with its language, a button that copies it, and highlighting. */
-export function CodeBlock({ code, language }: { code: string; language: string }) {
+interface CodeBlockProps {
+  readonly code: string;
+  readonly language: string;
+  /** Default: the language. */
+  readonly title?: string;
+}
+
+/** A block of code with its title, a button that copies it, and highlighting. */
+export function CodeBlock({ code, language, title }: CodeBlockProps) {
   const [highlighted, setHighlighted] = useState<{ readonly code: string; readonly tree: CodeTree }>();
   useEffect(() => {
     if (language === '' || code.length > maxHighlighted) return;
@@ -33,10 +40,10 @@ export function CodeBlock({ code, language }: { code: string; language: string }
   return (
     <div class="code-block">
       <div class="bar">
-        <span>{language || 'text'}</span>
-        <CopyButton label="Copy the code" text={() => code} />
+        <span>{title ?? (language || 'text')}</span>
+        <CopyButton label={title === undefined ? 'Copy the code' : `Copy the code: ${title}`} text={() => code} />
       </div>
-      <ScrollBox class="code" label={language ? `${language} code` : 'Code'}>
+      <ScrollBox class="code" label={title ?? (language ? `${language} code` : 'Code')}>
         <pre>
           <code>{highlighted?.code === code ? childrenOf(highlighted.tree) : code}</code>
         </pre>

@@ -1,9 +1,12 @@
 import type { AgentManifest } from '../../client/client.ts';
 import { usePlayground } from '../playground.ts';
 import { promptsOf, type SamplePrompt } from '../sample-prompts.ts';
+import { lazily } from './lazily.tsx';
 import { Markdown } from './markdown.tsx';
 
-/** What to do first with an agent: its documentation, and its examples to send with one click. */
+const AgentClients = lazily(() => import('./agent-clients.tsx').then(({ AgentClients }) => AgentClients));
+
+/** What to do first with an agent: its documentation, examples to send with one click, and other clients. */
 export function EmptyConversation({ agent }: { agent: AgentManifest }) {
   const { documentation } = agent.metadata ?? {};
   const examples = promptsOf(agent);
@@ -26,6 +29,7 @@ export function EmptyConversation({ agent }: { agent: AgentManifest }) {
         No messages yet. <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a new line. Drop files on the
         box to attach them.
       </p>
+      <AgentClients agent={agent} />
       <AgentsLink>Choose another agent</AgentsLink>
     </div>
   );

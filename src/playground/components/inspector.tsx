@@ -2,11 +2,13 @@ import { usePlayground } from '../playground.ts';
 import { CopyButton } from './copy-button.tsx';
 import { EventLog } from './event-log.tsx';
 import { JsonView } from './json-view.tsx';
-import { RequestList } from './request-list.tsx';
+import { lazily } from './lazily.tsx';
 import { RunFigures } from './run-figures.tsx';
 import { StatusBadge } from './status-badge.tsx';
 import { Tabs } from './tabs.tsx';
 import { TimelineView } from './timeline-view.tsx';
+
+const RequestList = lazily(() => import('./request-list.tsx').then(({ RequestList }) => RequestList));
 
 /** Details of the followed run. */
 export function Inspector() {
