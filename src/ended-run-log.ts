@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { sessionIdOf } from './core/principal.ts';
 import type { RunRow } from './core/store.ts';
 import type { EndedRun, EngineObserver } from './engine/observers.ts';
@@ -9,33 +10,39 @@ interface EndedRunLog {
 }
 
 /** Logs one line for each run that ends: a failed one at `warn`, with the stack of what its agent threw. */
-export const endedRunLog = (log: EndedRunLog): EngineObserver => ({
-  onRunEnded(run) {
-    const { status } = run.row;
-    if (status === 'failed') log.warn(fieldsOf(run), 'run failed');
-    else log.info?.(fieldsOf(run), `run ${status}`);
-  },
-});
+export function endedRunLog(log: EndedRunLog): EngineObserver {
+  /** By the JSON of principals: most runs are of callers that made other ones before. */
+  const ids = new LRUCache<string, string>({ max: 1_000, memoMethod: principalIdOf });
+  return {
+    onRunEnded(run) {
+      const { status, principal } = run.row;
+      const fields = fieldsOf(run, principal === null ? undefined : ids.memo(principal));
+      if (status === 'failed') log.warn(fields, 'run failed');
+      else log.info?.(fields, `run ${status}`);
+    },
+  };
+}
 
-function fieldsOf({ row, error, failure, work }: EndedRun): object {
-  const { run_id, agent_name, session_id, status, principal } = row;
+/** Always the same fields, undefined where there is none, which loggers leave out: an object of one shape is cheaper. */
+function fieldsOf({ row, error, failure, work, span }: EndedRun, principal: string | undefined): object {
+  const { run_id, agent_name, session_id, status } = row;
   const reason = error?.data?.reason ?? error?.data?.code ?? error?.code;
   return {
     run_id,
     session_id: sessionIdOf(session_id),
     agent: agent_name,
-    ...(principal !== null && { principal: principalIdOf(principal) }),
+    principal,
     status,
-    ...(work && {
-      seconds: rounded(work.seconds),
-      ...(work.queued !== undefined && { queued_seconds: rounded(work.queued) }),
-      ...(work.firstPart !== undefined && { first_part_seconds: rounded(work.firstPart) }),
-      parts: work.parts,
-      tokens: work.tokens,
-    }),
-    ...(error && { reason }),
+    seconds: rounded(work?.seconds),
+    queued_seconds: rounded(work?.queued),
+    first_part_seconds: rounded(work?.firstPart),
+    parts: work?.parts,
+    tokens: work?.tokens,
+    trace_id: span?.trace_id,
+    span_id: span?.span_id,
+    reason,
     // The message of what an agent threw may hold a secret; its stack has the message without URLs' passwords.
-    ...(error && { err: { type: reason, message: firstLine(failure ?? error.message), stack: failure ?? '' } }),
+    err: error && { type: reason, message: firstLine(failure ?? error.message), stack: failure ?? '' },
   };
 }
 

@@ -26,17 +26,27 @@ export type {
   AgentSession,
   Awaitable,
   AwaitOptions,
+  Continues,
   IfBusy,
   OnDisconnect,
 } from './core/agent.ts';
-export { defineAgent } from './core/agent.ts';
+export { defineAgent, EndOfWork } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
-export type { Delivery, DeliveryFilter, DeliveryResult, NewDelivery, Outbox } from './core/outbox.ts';
-export type { HasText } from './core/parts.ts';
-export { citation, file, json, progress, textOf, trajectory } from './core/parts.ts';
+export type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  NewDelivery,
+  Outbox,
+  PendingDeliveries,
+  UrlFailures,
+} from './core/outbox.ts';
+export type { HasText, PatchOperation } from './core/parts.ts';
+export { citation, file, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
 export type { Principal, Scope } from './core/principal.ts';
 export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
+export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';
 export { canBecome, fold, isFinal, isSettled, reduce, transcriptOf, transitions } from './core/run-state.ts';
 export type {
   AgentFigures,
@@ -52,7 +62,10 @@ export type {
   RunNotification,
   RunRow,
   SessionRow,
+  StatusFilter,
+  StatusPosition,
   Store,
+  TargetsChanged,
   When,
   Write,
 } from './core/store.ts';
@@ -67,6 +80,7 @@ export type { ConnectionLimits, HttpLimits } from './http/limits.ts';
 export type { MetricsAddress } from './http/metrics/metrics-server.ts';
 export type { ForeignOptions } from './http/remote-fetch.ts';
 export type { CustomPrincipal } from './in-process.ts';
+export type { ProtocolName, ServedProtocols } from './protocols.ts';
 export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';
 export { createRuntime } from './runtime.ts';
 export * from './schema/agent.ts';

@@ -7,6 +7,7 @@ import { operator } from './core/principal.ts';
 import type { Quotas } from './core/quotas.ts';
 import type { Store } from './core/store.ts';
 import { readStoreUrl } from './core/store-url.ts';
+import type { Traces } from './core/traces.ts';
 import { endedRunLog } from './ended-run-log.ts';
 import { Access } from './engine/access.ts';
 import { Engine } from './engine/engine.ts';
@@ -17,6 +18,7 @@ import { createFetch, type ForeignOptions } from './http/remote-fetch.ts';
 import { type WebhookSecrets, webhookSecrets } from './http/webhooks/secrets.ts';
 import { createSend, webhookProblem } from './http/webhooks/send.ts';
 import { type CustomPrincipal, InProcess, type InProcessOptions } from './in-process.ts';
+import { pushForm, pushFormName } from './protocols/a2a/push-form.ts';
 import { Counters } from './quotas/counters.ts';
 import { openTraces } from './tracing/opentelemetry.ts';
 import { version } from './version.ts';
@@ -117,6 +119,7 @@ interface Parts extends InProcessOptions {
   readonly registry: Registry;
   readonly quotas: Quotas;
   readonly secrets: WebhookSecrets | undefined;
+  readonly traces: Traces | undefined;
   readonly base: Base;
   readonly storeKind: string;
   readonly closeStore: () => Promise<void>;
@@ -129,6 +132,8 @@ export class LocalRuntime extends InProcess implements Runtime {
   readonly quotas: Quotas;
   /** Of webhooks; undefined where none are sent. */
   readonly secrets: WebhookSecrets | undefined;
+  /** Undefined where nothing is traced. */
+  readonly traces: Traces | undefined;
   readonly base: Base;
   /** Such as `sqlite`; `custom` for a store that the caller has opened. */
   readonly storeKind: string;
@@ -137,12 +142,13 @@ export class LocalRuntime extends InProcess implements Runtime {
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor({ engine, registry, quotas, secrets, base, storeKind, closeStore, ...calls }: Parts) {
+  private constructor({ engine, registry, quotas, secrets, traces, base, storeKind, closeStore, ...calls }: Parts) {
     super(calls);
     this.engine = engine;
     this.registry = registry;
     this.quotas = quotas;
     this.secrets = secrets;
+    this.traces = traces;
     this.base = base;
     this.storeKind = storeKind;
     this.#closeStore = closeStore;
@@ -180,6 +186,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       webhooks: secrets && {
         send: createSend(secrets, foreign.allowNetworks),
         problemOf,
+        forms: { [pushFormName]: pushForm },
       },
       publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? addressOf(base),
       logFor: (run_id) => log.child({ run_id }),
@@ -188,7 +195,17 @@ export class LocalRuntime extends InProcess implements Runtime {
       runTtlByOwner: options.runTtlByOwner,
       traces,
     });
-    if (log !== noLog) engine.observe(endedRunLog(log));
+    if (log !== noLog) {
+      engine.observe(endedRunLog(log));
+      engine.observe({
+        // The path of a webhook's URL is often a secret.
+        onUrlSwitchedOff: ({ url, ...rest }) =>
+          log.warn(
+            { ...rest, receiver: URL.canParse(url) ? new URL(url).origin : 'no URL' },
+            'a webhook URL was switched off',
+          ),
+      });
+    }
     return new LocalRuntime({
       engine,
       storeKind: kindOf(options.store),
@@ -196,6 +213,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       registry,
       quotas,
       secrets,
+      traces,
       base,
       closeStore: async () => (store === options.store ? undefined : store.close()),
       limits: bodies,

@@ -10,10 +10,12 @@ import Fastify, {
 } from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { fail } from './core/errors.ts';
+import { operator, visitor } from './core/principal.ts';
 import { compile } from './core/validate.ts';
+import { Access } from './engine/access.ts';
 import { newId } from './engine/ids.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
-import { authenticate } from './http/auth/authenticate.ts';
+import { authenticate, credentialKinds } from './http/auth/authenticate.ts';
 import type { AuthOptions } from './http/auth/credentials.ts';
 import { acceptJson } from './http/body.ts';
 import { identifyCallers } from './http/caller.ts';
@@ -33,6 +35,7 @@ import { servePages } from './http/pages.ts';
 import { recordRequests } from './http/request-log.ts';
 import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
+import { serverUrl } from './http/server-url.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
@@ -42,6 +45,7 @@ import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts
 import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
 import { streamTicketRoutes } from './protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from './protocols/acp/webhooks.ts';
+import { protocolAddresses, type ServedProtocols, serveProtocols } from './protocols.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 import { version } from './version.ts';
 
@@ -51,6 +55,8 @@ export interface ServingOptions extends Partial<HttpLimits>, Omit<NameOptions, '
   readonly auth?: AuthOptions;
   /** Serve `/openapi.json` and `/docs`. Default true. */
   readonly docs?: boolean;
+  /** The protocols that are served beside this server's own API. Default: all, at `/ai`, `/ag-ui`, `/v1` and `/a2a`. */
+  readonly protocols?: ServedProtocols;
   /** Serve the playground at `/`. Default true. */
   readonly playground?: boolean;
   /**
@@ -110,6 +116,7 @@ async function host(
   const { engine, registry } = runtime;
   const { publicUrl } = runtime.base;
   const base = publicPath({ publicUrl }) ?? app.prefix;
+  const url = serverUrl({ publicUrl, prefix: app.prefix });
   const address = () => ({ origin: originOf(app), prefix: app.prefix });
   runtime.base.addresses.add(address);
   app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
@@ -117,16 +124,16 @@ async function host(
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
   connections.traffic = traffic;
-  recordRequests(app, { traffic, lines });
+  recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const tickets = authenticate(app, options.auth, publicUrl, traffic);
+  const { tickets, signatures } = await authenticate(app, options.auth, url, traffic);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   const overload = shedRuns(app, http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
-  const responder = new Responder({ monitor, retry: http.retry }, traffic);
+  const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
   readRequests(app, http);
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
@@ -148,11 +155,11 @@ async function host(
   await app.register(FastifySSEPlugin, { retryDelay: false });
   if (options.docs !== false) {
     const agents = registry.list().map(({ manifest }) => manifest.name);
-    await serveOpenApi(app, { version: version(), publicUrl, secured: options.auth !== undefined, agents });
+    await serveOpenApi(app, { version: version(), url, secured: options.auth !== undefined, agents });
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   await app.register(healthRoutes, { checkReady });
-  await app.register(agentRoutes, { access });
+  await app.register(agentRoutes, { access, url, protocols: protocolAddresses(options.protocols) });
   await app.register(runRoutes, { access, responder, base });
   await app.register(storedRunRoutes, { access, responder });
   await app.register(eventRoutes, { access, responder });
@@ -161,6 +168,16 @@ async function host(
   await app.register(resourceRoutes, { access });
   await app.register(principalRoutes, { access });
   if (runtime.secrets !== undefined) await app.register(webhookRoutes, { access, secrets: runtime.secrets });
+  await serveProtocols(app, options.protocols, {
+    access,
+    responder,
+    visitor: new Access(engine, options.auth === undefined ? operator : visitor),
+    credentials: credentialKinds(options.auth),
+    base,
+    url,
+    signatures,
+    version: version(),
+  });
   if (metrics !== undefined && options.metrics !== undefined) {
     await serveMetrics(app, metrics, options.metrics, checkReady);
   }

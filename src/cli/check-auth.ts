@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseKeySet } from '../http/auth/jwks.ts';
-import { type KeyRecord, parseKeyFile } from '../http/auth/key-records.ts';
+import { parseKeyFile } from '../http/auth/key-file.ts';
+import type { KeyRecord } from '../http/auth/key-records.ts';
 import { authOptions } from './auth-options.ts';
 import { type Finding, note, ok, problem } from './finding.ts';
 import type { Settings } from './settings.ts';

@@ -54,6 +54,7 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
   record: [['rivulet record 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11 > run.json', 'a fixture for rivulet/testing']],
   agents: [
     ['rivulet agents', 'a table'],
+    ['rivulet agents demo', 'with the addresses for the clients of each protocol'],
     ['rivulet agents --json | jq -r .name', 'the names'],
   ],
   runs: [

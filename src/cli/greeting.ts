@@ -6,6 +6,8 @@ interface GreetingOptions {
   readonly store: string;
   readonly docs: boolean;
   readonly playground: boolean;
+  /** The addresses of other protocols, such as `AI SDK: /ai/{agent}`. */
+  readonly protocols?: readonly string[];
   readonly watch?: boolean;
   /** Whether callers need a key or token. */
   readonly secured?: boolean;
@@ -16,7 +18,7 @@ const firstAgents = ['demo', 'echo'];
 
 /** The text printed at start-up: the agents, the URLs and a command to try. */
 export function greeting(agents: readonly Agent[], urls: readonly string[], options: GreetingOptions): string {
-  const { store, docs, playground, watch, secured } = options;
+  const { store, docs, playground, protocols = [], watch, secured } = options;
   const [url = '', ...others] = urls;
   const names = agents.map(({ manifest }) => manifest.name);
   const first = firstAgents.find((name) => names.includes(name)) ?? names[0];
@@ -37,6 +39,7 @@ export function greeting(agents: readonly Agent[], urls: readonly string[], opti
     ...(watch ? ['Agents are reloaded when their files change.'] : []),
     ...(playground ? [`Playground: ${url}/`] : []),
     ...(docs ? [`Documentation: ${url}/docs`] : []),
+    ...(protocols.length > 0 ? [`Other clients: ${protocols.join(', ')}`] : []),
     'Try it:',
     '',
     `  ${first === undefined ? `curl ${url}/agents${token}` : example}`,

@@ -1,14 +1,14 @@
-/** Characters that may wait for the end of the turn. */
-const maxChars = 64 * 1024;
+/** Milliseconds, and characters, for which lines may wait. */
+const [maxWait, maxChars] = [10, 64 * 1024];
 
 /**
- * Writes the lines of one turn of the event loop at once. A write for each line costs as much as making the line, and a
- * busy server makes dozens in a turn. A crash of Node itself, such as by SIGKILL, loses the lines of that turn.
+ * Writes the lines of some milliseconds at once. A write costs more than making a line, and a busy server makes few lines
+ * in a turn of the event loop. A crash of Node itself, such as by SIGKILL, loses the lines that wait.
  */
 export class LineBuffer {
   readonly #write: (text: string) => void;
   #text = '';
-  #turn: NodeJS.Immediate | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(write: (text: string) => void) {
     this.#write = write;
@@ -17,12 +17,12 @@ export class LineBuffer {
   write(line: string): void {
     this.#text += line;
     if (this.#text.length > maxChars) this.flush();
-    else this.#turn ??= setImmediate(this.flush);
+    else this.#timer ??= setTimeout(this.flush, maxWait);
   }
 
   readonly flush = (): void => {
-    clearImmediate(this.#turn);
-    this.#turn = undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     const text = this.#text;
     this.#text = '';
     if (text !== '') this.#write(text);

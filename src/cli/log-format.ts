@@ -5,7 +5,7 @@ export interface LogStream {
   write(line: string): void;
 }
 
-/** The stream of the logger, whose lines are lost where nothing reads them. JSON lines of one turn are written at once; lines to read are written as they come. */
+/** The stream of the logger, whose lines are lost where nothing reads them. JSON lines of a few milliseconds are written at once; lines to read are written as they come. */
 export function logStream(format: string, isTerminal = terminal.isTerminal): LogStream {
   terminal.outliveOutput();
   if (format === 'json' || (format === 'auto' && !isTerminal)) {

@@ -3,6 +3,7 @@ import { Limits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
 import { parseKeyPairs } from '../http/auth/key-records.ts';
 import { ConnectionLimits, HttpLimits } from '../http/limits.ts';
+import { isProtocol, protocolNames } from '../protocols.ts';
 
 /** How a setting is given where it is not in a file. */
 interface Names {
@@ -47,6 +48,10 @@ const httpUrl = (url: string): void => {
   throw new Error('expected an http(s) URL, such as https://agents.example.com');
 };
 
+const protocolName = (name: string): void => {
+  if (name !== 'none' && !isProtocol(name)) throw new Error(`expected ${protocolNames.join(', ')} or none`);
+};
+
 /**
  * All settings of `serve` and `worker`: a row is a key of the configuration file, a flag and a variable, with one
  * description and one check. The flags, their help, `rivulet config`, its JSON Schema and the table of
@@ -60,7 +65,7 @@ export const Settings = section({
   ),
   publicUrl: setting(
     { flag: '--public-url <url>', env: 'PUBLIC_URL', worker: true, check: httpUrl },
-    Type.Optional(Type.String({ description: 'base URL of the resources in sessions' })),
+    Type.Optional(Type.String({ description: 'URL under which clients reach the server' })),
   ),
   allowNetworks: setting(
     {
@@ -104,6 +109,13 @@ export const Settings = section({
   docs: setting(
     { flag: '--no-docs', help: 'do not serve /docs and /openapi.json' },
     onOff('serve /docs and /openapi.json', true),
+  ),
+  protocols: setting(
+    { flag: '--protocols <names>', env: 'RIVULET_PROTOCOLS', check: protocolName },
+    list(
+      `protocols that are served beside this server's own API, comma-separated, of ${protocolNames.join(', ')}; or none`,
+      protocolNames,
+    ),
   ),
   playground: setting(
     { flag: '--no-playground', help: 'do not serve the playground at /' },

@@ -4,26 +4,26 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkNode } from '../../src/cli/commands/doctor.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
-import { rivulet } from '../support/command.ts';
+import { rivuletHere } from '../support/command.ts';
 import { agentFile, projectFolder, startRivulet } from './server-project.ts';
 
 const files = { 'agents/a.js': agentFile('a') };
 
-describe.concurrent('rivulet doctor', () => {
+describe('rivulet doctor', () => {
   it('finds no problem where a server would start, and makes no file', async (t) => {
     const cwd = projectFolder(files, t);
-    const { code, out } = await rivulet(['doctor', '--port', '0'], { cwd });
+    const { code, out } = await rivuletHere(['doctor', '--port', '0'], { cwd });
     expect(out).toContain('No problem found.');
     expect(out).toMatch(/ok +agents +a\n/);
     expect(out).toMatch(/ok +store +sqlite:\.\/data\/rivulet\.db: nothing stored yet\n/);
     expect(code).toBe(0);
-    expect((await rivulet(['doctor', '--port', '0'], { cwd })).out).toContain('nothing stored yet');
+    expect((await rivuletHere(['doctor', '--port', '0'], { cwd })).out).toContain('nothing stored yet');
   });
 
   it('checks the store and the address of a server that runs', async (t) => {
     const cwd = projectFolder(files, t);
     const url = await startRivulet(cwd, ['serve', '--port', '0'], t).url();
-    const { code, out } = await rivulet(['doctor', '--port', new URL(url).port], { cwd });
+    const { code, out } = await rivuletHere(['doctor', '--port', new URL(url).port], { cwd });
     expect(out).toMatch(/note +address +127\.0\.0\.1:\d+ has a server that answers \/health\n/);
     expect(out).toMatch(/ok +store +sqlite:\.\/data\/rivulet\.db: version \d+\n/);
     expect(code).toBe(0);
@@ -41,7 +41,7 @@ describe.concurrent('rivulet doctor', () => {
     t.onTestFinished(() => void taken.close());
     const address = taken.address();
     const port = typeof address === 'object' ? String(address?.port) : '';
-    const { code, out } = await rivulet(['doctor', '--port', port], { cwd });
+    const { code, out } = await rivuletHere(['doctor', '--port', port], { cwd });
     expect(out).toMatch(/problem +agents +agents\/a\.js: its default export is not an agent/);
     expect(out).toMatch(/problem +address +0\.0\.0\.0:\d+ is in use by another program; stop it/);
     expect(out).toMatch(/problem +callers +0\.0\.0\.0 has no authentication.*; give --keys/);
@@ -54,17 +54,17 @@ describe.concurrent('rivulet doctor', () => {
   it('checks keys and the provider of tokens', async (t) => {
     const cwd = projectFolder({ ...files, 'keys.yaml': '[]\n', 'jwks.json': '{"keys":[]}' }, t);
     const jwt = ['--jwt-issuer', 'https://id.example.com', '--jwt-audience', 'rivulet', '--jwks'];
-    const none = await rivulet(['doctor', '--port', '0', '--keys', 'keys.yaml', ...jwt, 'none.json'], { cwd });
+    const none = await rivuletHere(['doctor', '--port', '0', '--keys', 'keys.yaml', ...jwt, 'none.json'], { cwd });
     expect(none.out).toMatch(/problem +callers +no API key is valid; make one with: rivulet keys new/);
     expect(none.out).toMatch(/problem +callers +the public keys none\.json cannot be read: ENOENT/);
-    const fine = await rivulet(['doctor', '--port', '0', ...jwt, 'jwks.json'], { cwd });
+    const fine = await rivuletHere(['doctor', '--port', '0', ...jwt, 'jwks.json'], { cwd });
     expect(fine.out).toMatch(/ok +callers +public keys of the token issuer: jwks\.json/);
     expect([none.code, fine.code]).toEqual([1, 0]);
   });
 
   it('exits with 2 where the settings have mistakes', async (t) => {
     const cwd = projectFolder({ ...files, 'rivulet.yaml': 'prot: 1\n' }, t);
-    const { code, err } = await rivulet(['doctor'], { cwd });
+    const { code, err } = await rivuletHere(['doctor'], { cwd });
     expect([code, err]).toEqual([2, 'rivulet: rivulet.yaml:1:1 prot: there is no such setting. Did you mean port?\n']);
   });
 
@@ -79,12 +79,12 @@ describe.concurrent('rivulet doctor', () => {
   });
 });
 
-describe.concurrent('rivulet config', () => {
+describe('rivulet config', () => {
   it('prints each setting, where it came from, and no secret', async (t) => {
     const cwd = projectFolder({ 'rivulet.yaml': 'port: 9000\nlimits:\n  runTtl: 5\n' }, t);
     writeFileSync(join(cwd, 'secret'), 'redis://:hush@store:6379\n');
     const env = { RIVULET_STORE_FILE: join(cwd, 'secret'), LOG_LEVEL: 'info' };
-    const { code, out, err } = await rivulet(['config', '--host', '0.0.0.0'], { cwd, env });
+    const { code, out, err } = await rivuletHere(['config', '--host', '0.0.0.0'], { cwd, env });
     expect(out).toMatch(/^port +9000 +rivulet\.yaml:1:7$/m);
     expect(out).toMatch(/^limits\.runTtl +5 +rivulet\.yaml:3:11$/m);
     expect(out).toMatch(/^host +0\.0\.0\.0 +--host$/m);
@@ -99,10 +99,10 @@ describe.concurrent('rivulet config', () => {
 
   it('prints warnings only with --check, and every mistake with exit code 2', async (t) => {
     const cwd = projectFolder({ 'rivulet.yaml': 'store: "memory:"\n', 'wrong.yaml': 'port: x\nhost: 5\n' }, t);
-    const fine = await rivulet(['config', '--check'], { cwd });
+    const fine = await rivuletHere(['config', '--check'], { cwd });
     expect([fine.code, fine.out]).toEqual([0, '']);
     expect(fine.err).toContain('runs and sessions are lost');
-    const wrong = await rivulet(['config', '--check', '--config', 'wrong.yaml'], { cwd });
+    const wrong = await rivuletHere(['config', '--check', '--config', 'wrong.yaml'], { cwd });
     expect([wrong.code, wrong.err]).toEqual([
       2,
       'rivulet: wrong.yaml:1:7 port: expected integer\nwrong.yaml:2:7 host: expected string\n',
@@ -111,13 +111,13 @@ describe.concurrent('rivulet config', () => {
 
   it('prints the JSON Schema also where the file has mistakes', async (t) => {
     const cwd = projectFolder({ 'rivulet.yaml': 'prot: 1\n' }, t);
-    const { code, out } = await rivulet(['config', '--schema'], { cwd });
+    const { code, out } = await rivuletHere(['config', '--schema'], { cwd });
     expect([code, JSON.parse(out).type]).toEqual([0, 'object']);
   });
 
   it('refuses a folder with two configurations', async (t) => {
     const cwd = projectFolder({ 'rivulet.yaml': '', 'rivulet.json': '{}' }, t);
-    const { code, err } = await rivulet(['config'], { cwd });
+    const { code, err } = await rivuletHere(['config'], { cwd });
     expect([code, err]).toEqual([2, expect.stringContaining('rivulet.yaml and rivulet.json are both here')]);
   });
 });

@@ -33,6 +33,16 @@ describe.concurrent('rivulet', { timeout: 120_000 }, () => {
     expect(lines[3]).toMatch(/^fails +0% +\d\.\d s +The test's fails\.$/);
   });
 
+  it('agents NAME prints the addresses of one for the clients of each protocol', async () => {
+    const { code, out } = await rivulet(['agents', 'echo'], { env });
+    const [head, row, ...addresses] = out.split('\n').filter((line) => line !== '');
+    expect([code, head, row]).toEqual([0, expect.stringMatching(/^NAME/), expect.stringMatching(/^echo /)]);
+    const { addresses: served = [] } = await createClient({ url: env.RIVULET_URL }).agent('echo');
+    expect(addresses.map((line) => line.split(/ {2,}/))).toEqual(served.map(({ protocol, url }) => [protocol, url]));
+    const typo = await rivulet(['agents', 'ecko'], { env });
+    expect([typo.code, typo.err]).toEqual([2, expect.stringContaining('Did you mean echo?')]);
+  });
+
   it('agents --json prints manifests as lines', async () => {
     const { out } = await rivulet(['agents', '--json'], { env });
     expect(

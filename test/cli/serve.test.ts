@@ -1,11 +1,9 @@
 import { once } from 'node:events';
-import { get } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { examplesHelp } from '../../src/cli/examples.ts';
-import { reachableUrls } from '../../src/cli/greeting.ts';
-import { RivuletProcess } from '../support/process.ts';
-import { ask } from '../support/serve.ts';
-import { agentFile, createRun, post, projectFolder, startRivulet } from './server-project.ts';
+import { rivuletHere } from '../support/command.ts';
+import { agentFile, createRun, projectFolder, startRivulet } from './server-project.ts';
 
 describe.concurrent('rivulet serve', () => {
   it('hosts TypeScript, JavaScript and folders with an index, and prints agents, URL and a command to try', async (t) => {
@@ -31,26 +29,6 @@ describe.concurrent('rivulet serve', () => {
     expect(rivulet.err).toBe('');
   });
 
-  it.for([[], ['--watch']])('ends and names the option that changes a port in use, %j', async (options, t) => {
-    const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
-    const taken = new URL(await startRivulet(folder, ['serve', '--port', '0', '--store', 'memory:'], t).url()).port;
-    const rivulet = startRivulet(folder, ['serve', ...options, '--port', taken, '--store', 'memory:'], t);
-    expect(await rivulet.ended()).toBe(1);
-    expect(rivulet.err).toBe(
-      `rivulet: port ${taken} of 127.0.0.1 is in use; give another one with --port, or 0 for a free one\n`,
-    );
-  });
-
-  it('warns at an address that other computers reach, and prints its URLs', async (t) => {
-    const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
-    const args = ['serve', '--host', '0.0.0.0', '--port', '0', '--store', 'memory:', '--no-auth'];
-    const rivulet = startRivulet(folder, args, t);
-    const url = await rivulet.url();
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
-    for (const other of reachableUrls('0.0.0.0', url)) expect(rivulet.out).toContain(other);
-    while (!rivulet.err.includes('no authentication')) await once(rivulet.child.stderr ?? rivulet.child, 'data');
-  });
-
   it('prints at Ctrl-C how many runs it waits for, and ends at once at the second', async (t) => {
     const folder = projectFolder({ 'agents/hang.js': agentFile('hang', '() => new Promise(() => {})') }, t);
     const args = ['serve', '--port', '0', '--store', 'memory:', '--limit', 'shutdownGrace=600000'];
@@ -74,15 +52,28 @@ describe.concurrent('rivulet serve', () => {
     const { history } = await (await fetch(`${url}/sessions/${session_id}`)).json();
     expect(history[0]).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
   });
+});
+
+describe('the options of rivulet serve', () => {
+  // serve.servers.ts does the same with a process and --watch.
+  it('names the option that changes a port in use', async (t) => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    t.onTestFinished(() => void taken.close());
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const cwd = projectFolder({ 'agents/a.js': agentFile('a') }, t);
+    const { code, err } = await rivuletHere(['serve', '--port', String(port), '--store', 'memory:'], { cwd });
+    expect([code, err]).toEqual([
+      1,
+      `rivulet: port ${port} of 127.0.0.1 is in use; give another one with --port, or 0 for a free one\n`,
+    ]);
+  });
 
   it('exits with one line that names an unknown kind of store', async (t) => {
-    const rivulet = startRivulet(
-      projectFolder({ 'agents/a.js': agentFile('a') }, t),
-      ['serve', '--store', 'mongo:'],
-      t,
-    );
-    expect(await rivulet.ended()).toBe(1);
-    expect(rivulet.err).toMatch(/^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/);
+    const cwd = projectFolder({ 'agents/a.js': agentFile('a') }, t);
+    const { code, err } = await rivuletHere(['serve', '--store', 'mongo:'], { cwd });
+    expect(code).toBe(1);
+    expect(err).toMatch(/^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/);
   });
 
   it.for<[string, string[], RegExp]>([
@@ -105,9 +96,9 @@ describe.concurrent('rivulet serve', () => {
       /--limit keepAliveTimeout: expected integer to be less/,
     ],
   ])('refuses %s', async ([, args, says], t) => {
-    const rivulet = startRivulet(projectFolder({}, t), ['serve', ...args], t);
-    expect(await rivulet.ended()).toBe(2);
-    expect(rivulet.err).toMatch(says);
+    const { code, err } = await rivuletHere(['serve', ...args], { cwd: projectFolder({}, t) });
+    expect(code).toBe(2);
+    expect(err).toMatch(says);
   });
 
   it('accepts the former name of a limit, with a warning', async (t) => {
@@ -116,67 +107,17 @@ describe.concurrent('rivulet serve', () => {
     expect(rivulet.err).toContain('the limit stopTime is now called shutdownGrace');
     expect(rivulet.err).toContain('--limit shutdownGrace: expected integer; got "many"');
   });
-
-  it('accepts the configured host names and origins, and applies limits of requests', async (t) => {
-    const folder = projectFolder({ 'agents/a.js': agentFile('a') }, t);
-    const args = [
-      'serve',
-      '--port',
-      '0',
-      '--store',
-      'memory:',
-      '--host',
-      'localhost',
-      '--limit',
-      'bodyValues=50,maxStreams=1',
-    ];
-    const env = { RIVULET_ALLOW_HOST: 'node1, node2', RIVULET_ALLOW_ORIGIN: 'https://app.example.com' };
-    const url = await startRivulet(folder, args, t, env).url();
-    const { port } = new URL(url);
-    const statusOf = (headers: Record<string, string>): Promise<number> =>
-      new Promise((resolve, reject) => {
-        get({ host: '127.0.0.1', port, path: '/ping', headers }, (response) => {
-          response.resume();
-          resolve(response.statusCode ?? 0);
-        }).on('error', reject);
-      });
-    expect(await statusOf({ host: 'node2:80' })).toBe(200);
-    expect(await statusOf({ host: 'node3:80' })).toBe(421);
-    expect(await statusOf({ origin: 'https://app.example.com' })).toBe(200);
-    expect(await statusOf({ origin: 'https://other.example.com' })).toBe(403);
-    const wide = await post(`${url}/runs`, ask('a', 'hi', { x: Array(60).fill(0) }));
-    expect(wide.status).toBe(413);
-  });
-
-  it('survives an agent that throws where no Observable catches the error', async (t) => {
-    const folder = projectFolder(
-      {
-        'agents/stray.js': agentFile(
-          'stray',
-          '() => { setTimeout(() => { throw new Error("astray"); }); Promise.reject(new Error("afloat")); return "ok"; }',
-        ),
-        'agents/well.js': agentFile('well'),
-      },
-      t,
-    );
-    const rivulet = startRivulet(folder, ['serve', '--port', '0', '--store', 'memory:'], t);
-    const url = await rivulet.url();
-    await createRun(url, 'stray');
-    while (!rivulet.out.includes('astray') || !rivulet.out.includes('afloat')) await createRun(url, 'well');
-    expect((await createRun(url, 'well')).status).toBe('completed');
-    expect(rivulet.out).toContain('an agent threw outside of its run');
-  });
 });
 
 describe('rivulet', () => {
   it('prints help', async () => {
-    const help = new RivuletProcess(['--help']);
-    expect(await help.ended()).toBe(0);
+    const help = await rivuletHere(['--help']);
+    expect(help.code).toBe(0);
     const commands = [...help.out.matchAll(/^ {2}([a-z]+) .*(?:<|\[options\])/gm)].map(([, name = '']) => name);
     expect(commands).toEqual(expect.arrayContaining(['serve', 'run', 'chat', 'runs']));
     for (const name of commands) expect(examplesHelp(name), name).toContain(`$ `);
-    const serve = new RivuletProcess(['serve', '--help']);
-    expect(await serve.ended()).toBe(0);
+    const serve = await rivuletHere(['serve', '--help']);
+    expect(serve.code).toBe(0);
     for (const word of ['--host', '--port', '--store', '--public-url', 'RIVULET_STORE', 'sqlite:./data/rivulet.db']) {
       expect(serve.out).toContain(word);
     }

@@ -19,6 +19,22 @@ describe.concurrent('rivulet serve --watch', { timeout: 120_000 }, () => {
     expect(await project.ask('one')).toBe('nearer');
   });
 
+  it('reports a file that does not load, keeps its previous version, and loads it when it is fixed', async (t) => {
+    const project = await watchedProject(t, {
+      'agents/a.ts': agentFile('a', "() => 'first'"),
+      'agents/b.js': agentFile('b', "() => 'b'"),
+    });
+    project.write('agents/a.ts', 'export default {;');
+    await project.printed('agents/a.ts has changed');
+    expect(project.server.err).toMatch(
+      /^rivulet: agents\/a\.ts: does not load: .*Expected identifier.*; its previous version stays\n$/,
+    );
+    expect([await project.ask('a'), await project.ask('b')]).toEqual(['first', 'b']);
+    project.write('agents/a.ts', agentFile('a', "() => 'second'"));
+    await project.printed('agents/a.ts has changed');
+    expect(await project.ask('a')).toBe('second');
+  });
+
   it('adds agents of new files and folders, and removes agents whose file is removed', async (t) => {
     const project = await watchedProject(t, { 'agents/a.js': agentFile('a', "() => 'a'") });
     project.write('agents/b.ts', agentFile('b', "() => 'b'"));

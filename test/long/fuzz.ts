@@ -1,15 +1,15 @@
 /**
- * Sends malformed requests: `npx tsx test/long/fuzz.ts [seed] [requests]`, after `npm run build`;
- * Linux only; about a minute. It sends the requests to a server in a process of its own, twenty at a
- * time, and exits with 1 if a response has status 5xx (except 503) or no Error object, if there is none, if the
- * server stops, or if it leaks resources:
+ * Sends malformed requests, half of them to the protocols beside the server's own:
+ * `npx tsx test/long/fuzz.ts [seed] [requests]`, after `npm run build`; Linux only; about a minute. It sends the
+ * requests to a server in a process of its own, twenty at a time, and exits with 1 if a response has status 5xx (except
+ * 503) or another error than its protocol's, if there is none, if the server stops, or if it leaks resources:
  *
  * - the number of open files and sockets returns to the one before, plus or minus 5;
  * - memory after a second series is at most 40 MB above that after the first, which fills code, caches and the heap;
  *   the runs of valid requests stay in the store.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { MalformedRequests } from '../support/malformed.ts';
+import { type Checked, malformedRequests } from '../support/malformed-protocols.ts';
 import { Proc } from '../support/proc.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
@@ -26,16 +26,16 @@ const faults = new Map<string, number>();
 const note = (what: string): void => void faults.set(what, (faults.get(what) ?? 0) + 1);
 const statuses = new Map<number, number>();
 
-async function storm(url: string, requests: MalformedRequests, count: number): Promise<void> {
+async function storm(url: string, next: () => Checked, count: number): Promise<void> {
   const port = Number(new URL(url).port);
   const sender = async (): Promise<void> => {
     for (; count > 0 && performance.now() < deadline; ) {
       count -= 1;
-      const request = requests.next();
+      const { request, isError } = next();
       try {
         for (const answer of await send(port, request)) {
           statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-          const wrong = fault(answer);
+          const wrong = fault(answer, isError);
           if (wrong !== undefined) note(`${request.name}: ${wrong}, to ${excerpt(request.bytes)}`);
         }
       } catch (error) {
@@ -67,7 +67,7 @@ try {
     body: JSON.stringify({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] }),
   });
   const { run_id, session_id } = await response.json();
-  const requests = new MalformedRequests(seed, { agent: 'echo', run_id, session_id });
+  const requests = await malformedRequests(url, seed, { agent: 'echo', run_id, session_id });
   const proc = new Proc(server.child.pid);
   const handles = proc.handles;
   await storm(url, requests, total / 2);

@@ -7,7 +7,16 @@ import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = resolve(import.meta.dirname, '../..');
-const entries = { rivulet: 'dist/index.d.ts', 'rivulet/client': 'dist/client/client.d.ts' };
+const entries = {
+  rivulet: 'dist/index.d.ts',
+  'rivulet/client': 'dist/client/client.d.ts',
+  'rivulet/client/ai-sdk': 'dist/client/ai-sdk.d.ts',
+  'rivulet/adapters/ai-sdk': 'dist/adapters/ai-sdk.d.ts',
+  'rivulet/adapters/langgraph': 'dist/adapters/langgraph.d.ts',
+  'rivulet/adapters/openai-agents': 'dist/adapters/openai-agents.d.ts',
+  'rivulet/remote': 'dist/remote/remote-agent.d.ts',
+  'rivulet/remote/mcp': 'dist/remote/mcp.d.ts',
+};
 export const reportFile = resolve(import.meta.dirname, 'api.txt');
 
 interface Name {

@@ -1,7 +1,8 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { makeApiKey } from '../../http/auth/api-key.ts';
-import { checkKeyRecords, type KeyRecord, parseKeyFile, recordOf, userScopes } from '../../http/auth/key-records.ts';
+import { parseKeyFile } from '../../http/auth/key-file.ts';
+import { checkKeyRecords, type KeyRecord, recordOf, userScopes } from '../../http/auth/key-records.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { terminal } from '../terminal.ts';
 

@@ -9,6 +9,7 @@ import { Registry } from '../../engine/registry.ts';
 import { isReported } from '../../engine/unhandled.ts';
 import { makeApiKey } from '../../http/auth/api-key.ts';
 import { recordOf } from '../../http/auth/key-records.ts';
+import { isProtocol, protocolAddresses } from '../../protocols.ts';
 import type { RunsResponse } from '../../schema/api.ts';
 import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
@@ -40,6 +41,7 @@ export async function serve(options: Settings): Promise<number> {
   const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
   const agents = watched?.registry ?? (await registryOf(options.agents));
   const { docs, playground, trustProxy, trustTraceContext, worker } = options;
+  const protocols = options.protocols.filter(isProtocol);
   const names = {
     allowedHosts: [...options.allowHosts, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigins,
@@ -50,6 +52,7 @@ export async function serve(options: Settings): Promise<number> {
     agents,
     docs,
     playground,
+    protocols,
     trustProxy,
     trustTraceContext,
     worker,
@@ -64,7 +67,9 @@ export async function serve(options: Settings): Promise<number> {
     throw listenError(error, options);
   });
   const secured = auth !== undefined;
-  terminal.print(greeting(agents.list(), reachableUrls(options.host, url), { ...options, secured }));
+  const urls = reachableUrls(options.host, url);
+  const addresses = protocolAddresses(protocols).map(({ clients, path }) => `${clients}: ${path}`);
+  terminal.print(greeting(agents.list(), urls, { ...options, protocols: addresses, secured }));
   if (!secured && !isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
   closeOnSignal(app, agents, options, key);
   return exit.completed;
@@ -77,7 +82,8 @@ export async function serve(options: Settings): Promise<number> {
 export async function work(options: Settings): Promise<number> {
   requireSharedStore(options.store, 'A worker');
   const agents = await registryOf(options.agents);
-  const app = await createServer({ agents, docs: false, playground: false, ...(await serverOptions(options)) });
+  const none = { docs: false, playground: false, protocols: [] };
+  const app = await createServer({ agents, ...none, ...(await serverOptions(options)) });
   await app.ready();
   const names = agents.list().map(({ manifest }) => manifest.name);
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
@@ -88,8 +94,7 @@ export async function work(options: Settings): Promise<number> {
 /** Listens at the address of the options, or on the socket that systemd has opened there. */
 async function listen(app: FastifyInstance, { host, port }: Settings): Promise<string> {
   const fd = takeInheritedSocket(process.env);
-  // The greeting has the addresses.
-  const listenTextResolver = (): string => 'the server listens';
+  const listenTextResolver = (address: string): string => `the server listens at ${address}`;
   if (fd === undefined) return app.listen({ host, port, listenTextResolver });
   const socket: FastifyListenOptions & { readonly fd: number } = { fd, listenTextResolver };
   await app.listen(socket);
