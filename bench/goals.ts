@@ -1,4 +1,5 @@
 /** The goals of the bench, and whether they are met. */
+import { rows } from './projections.ts';
 import { type Figures, median, type Result } from './work.ts';
 
 /** A bound on a figure: absolute, as a ratio to another contestant's, or as the difference from it. */
@@ -48,6 +49,16 @@ const syncRuns = (of: string, limit: number): Goal => ({
   bound: 'at least',
   limit,
 });
+const libraries = new Set(rows.map(({ library }) => library));
+/** Of each protocol but the server's own, which is the first row. */
+const protocols = rows.slice(1).flatMap(({ id, library }): Goal[] => {
+  if (libraries.has(id)) return [];
+  const goal = { work: 'Frames of an answer of 20,000 tokens', of: id, figure: 'frames/s', bound: 'at least' } as const;
+  return [
+    { ...goal, against: 'ACP', limit: 0.5 },
+    ...(library === undefined ? [] : [{ ...goal, against: library, limit: 5 }]),
+  ];
+});
 const atMost = (work: string, of: string, figure: string, limit: number): Goal => ({
   work,
   of,
@@ -71,6 +82,7 @@ export const goals: readonly Goal[] = [
   firstToken('rivulet-sqlite', 0.6),
   syncRuns('rivulet-memory', 0.5),
   syncRuns('rivulet-sqlite', 0.3),
+  ...protocols,
   ...['rivulet-memory', 'rivulet-sqlite'].flatMap((of) => [
     atMost('One run with 100 readers', of, 'CPU-µs an event and reader', 3),
     { ...atMost('10,000 idle streams', of, 'KB a stream', 12), against: 'bare', by: 'difference' as const },

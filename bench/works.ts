@@ -6,6 +6,7 @@ import { finishedRuns } from './works/finished-runs.ts';
 import { first } from './works/first.ts';
 import { growth } from './works/growth.ts';
 import { idle } from './works/idle.ts';
+import { protocols } from './works/protocols.ts';
 import { watched } from './works/readers.ts';
 import { replay } from './works/replay.ts';
 import { runs } from './works/runs.ts';
@@ -43,6 +44,7 @@ export const works: readonly Work[] = [
   ...first,
   ...runs,
   ...replay,
+  ...protocols,
   ...idle,
   ...finishedRuns,
   ...growth,
