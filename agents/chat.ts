@@ -1,8 +1,16 @@
 import OpenAI from 'openai';
-import { AgentError, defineAgent, type Message, type MessagePart, textOf, trajectory } from 'rivulet';
-import { concatMap, concatWith, EMPTY, from, map, Observable, of, switchMap, toArray } from 'rxjs';
-import { calculate, calculator } from './_calculate.ts';
+import {
+  type AgentContext,
+  AgentError,
+  type AgentOutput,
+  defineAgent,
+  type Message,
+  type MessagePart,
+  textOf,
+} from 'rivulet';
+import { concat, concatMap, concatWith, defer, EMPTY, from, map, Observable, of, switchMap, toArray } from 'rxjs';
 import { findModel, localOllama, type Missing, type Model } from './_model.ts';
+import { ChatTools } from './_tools.ts';
 
 const maxRounds = 8;
 
@@ -14,7 +22,7 @@ const descriptionFor = (found: Model | Missing): string =>
  * Sends the session to a language model, and streams its answer token by token. The description says whether there is
  * a model. It is looked for again in each run, because Ollama may have been started meanwhile.
  */
-export const createChat = async (ollama = localOllama) =>
+export const createChat = async (ollama = localOllama, tools = new ChatTools()) =>
   defineAgent(
     {
       name: 'chat',
@@ -34,30 +42,85 @@ export const createChat = async (ollama = localOllama) =>
         concatWith(input),
         map(toChat),
         toArray(),
-        // A step: after a crash or a deploy, the answer so far is in the journal, and the model continues from there.
-        switchMap((messages) =>
-          context.step(
-            'answer',
-            () => answerOfModel(ollama, messages, context.signal),
-            (before) => answerOfModel(ollama, [...messages, ...continuation(before)], context.signal),
-          ),
-        ),
-        concatMap((output) => {
-          if (typeof output === 'string' || !('tokens' in output)) return of(output);
-          context.usage(output);
-          return EMPTY;
-        }),
+        switchMap((messages) => converse({ ollama, tools, context }, messages)),
       ),
     { durable: true },
   );
 
-export default await createChat();
+export default await createChat(localOllama, await ChatTools.load(process.env));
 
-/** A token, a tool call, or the number of tokens used. */
-type Answer = string | MessagePart | { tokens: number };
+interface Chat {
+  readonly ollama: string;
+  readonly tools: ChatTools;
+  readonly context: AgentContext;
+}
+
+type ChatMessage = OpenAI.ChatCompletionMessageParam;
+
+/** A token; or the calls of tools and the number of tokens used, at the end of the model's answer. */
+type Answer = string | { readonly calls: readonly ToolCall[]; readonly tokens: number };
+interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: string;
+}
+
+/** The answer of the model. Where it calls tools, their results, and then its next answer. */
+function converse(chat: Chat, messages: readonly ChatMessage[], round = 1): Observable<AgentOutput> {
+  const { context, tools } = chat;
+  let content = '';
+  let calls: readonly ToolCall[] = [];
+  // A step: after a crash or a deploy, the answer so far is in the journal, and the model continues from there.
+  const answer = context
+    .step<Answer>(
+      'answer',
+      () => answerOfModel(chat, messages),
+      (before) =>
+        before.some((item) => typeof item !== 'string')
+          ? EMPTY
+          : answerOfModel(chat, [...messages, ...continuation(before)]),
+    )
+    .pipe(
+      concatMap((item) => {
+        if (typeof item === 'string') {
+          content += item;
+          return of(item);
+        }
+        calls = item.calls;
+        context.usage({ tokens: item.tokens });
+        return EMPTY;
+      }),
+    );
+  const results: ChatMessage[] = [];
+  const call = ({ id, name, args }: ToolCall): Observable<AgentOutput> =>
+    tools.call(name, args, context).pipe(
+      concatMap((said) => {
+        if ('output' in said) return of(said.output);
+        results.push({ role: 'tool', tool_call_id: id, content: said.result });
+        return EMPTY;
+      }),
+    );
+  const next = defer(() => {
+    if (calls.length === 0) return EMPTY;
+    if (round === maxRounds) {
+      throw new AgentError('llm_error', `The model asked for tools ${maxRounds} times and gave no answer.`);
+    }
+    const tool_calls = calls.map(({ id, name, args }) => ({
+      id,
+      type: 'function' as const,
+      function: { name, arguments: args },
+    }));
+    const said = { role: 'assistant' as const, content, tool_calls };
+    return concat(
+      from(calls).pipe(concatMap(call)),
+      defer(() => converse(chat, [...messages, said, ...results], round + 1)),
+    );
+  });
+  return concat(answer, next);
+}
 
 /** Messages that let the model continue an interrupted answer. */
-function continuation(before: readonly Answer[]): OpenAI.ChatCompletionMessageParam[] {
+function continuation(before: readonly Answer[]): ChatMessage[] {
   const content = before.filter((item) => typeof item === 'string').join('');
   return content === ''
     ? []
@@ -67,59 +130,41 @@ function continuation(before: readonly Answer[]): OpenAI.ChatCompletionMessagePa
       ];
 }
 
-const answerOfModel = (
-  ollama: string,
-  messages: OpenAI.ChatCompletionMessageParam[],
-  signal: AbortSignal,
-): Observable<Answer> =>
-  from(findModel(process.env, ollama)).pipe(
-    switchMap((found) => {
+const answerOfModel = ({ ollama, tools, context }: Chat, messages: readonly ChatMessage[]): Observable<Answer> =>
+  defer(() => Promise.all([findModel(process.env, ollama), tools.definitions(context)])).pipe(
+    switchMap(([found, definitions]) => {
       if ('missing' in found) throw new AgentError('llm_unreachable', found.missing);
-      return answer(found, messages, signal);
+      return answer(found, messages, definitions);
     }),
   );
 
 /** Cold: subscribing sends the request, unsubscribing aborts it. */
 function answer(
   { baseURL, apiKey, name }: Model,
-  messages: OpenAI.ChatCompletionMessageParam[],
-  signal: AbortSignal,
+  messages: readonly ChatMessage[],
+  tools: OpenAI.ChatCompletionTool[],
 ): Observable<Answer> {
   return new Observable((subscriber) => {
     const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
-    const tool = async (args: string): Promise<unknown> => {
-      const { input: tool_input, output: tool_output } = await calculate(args);
-      subscriber.next(trajectory({ message: 'Calculated.', tool_name: calculator.name, tool_input, tool_output }));
-      return tool_output;
-    };
-    const runner = client.chat.completions
-      .runTools(
-        {
-          model: name,
-          messages,
-          stream: true,
-          stream_options: { include_usage: true },
-          tools: [{ type: 'function', function: { ...calculator, function: tool } }],
-        },
-        { signal, maxChatCompletions: maxRounds },
-      )
-      .on('content', (token) => subscriber.next(token))
-      .on('chatCompletion', ({ usage }) => usage && subscriber.next({ tokens: usage.total_tokens }));
-    runner.done().then(
-      () => {
-        // The runner stops silently after its last round, even if the model has called a tool.
-        if (runner.messages.at(-1)?.role !== 'tool') return subscriber.complete();
-        subscriber.error(
-          new AgentError('llm_error', `The model asked for tools ${maxRounds} times and gave no answer.`),
-        );
+    const stream = client.chat.completions
+      .stream({ model: name, messages: [...messages], stream_options: { include_usage: true }, tools })
+      .on('content', (token) => subscriber.next(token));
+    stream.finalChatCompletion().then(
+      ({ choices: [choice], usage }) => {
+        const calls = (choice?.message.tool_calls ?? []).map((called) => {
+          const { id, function: asked } = called;
+          return { id, name: asked.name, args: asked.arguments };
+        });
+        subscriber.next({ calls, tokens: usage?.total_tokens ?? 0 });
+        subscriber.complete();
       },
       (error) => subscriber.error(explain(error, baseURL)),
     );
-    return () => runner.abort();
+    return () => stream.abort();
   });
 }
 
-function toChat(message: Message): OpenAI.ChatCompletionMessageParam {
+function toChat(message: Message): ChatMessage {
   const content = textOf(message);
   if (message.role !== 'user') return { role: 'assistant', content };
   const images = message.parts.flatMap(imageOf);
