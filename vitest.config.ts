@@ -1,13 +1,37 @@
+import { existsSync, statfsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/**
+ * The folder of temporary files: in memory where there is room, because the files of stores are written and synchronised
+ * thousands of times. The tests of servers use the disk.
+ */
+const memoryFolder = '/dev/shm';
+const hasRoom = existsSync(memoryFolder) && statfsSync(memoryFolder).bavail * statfsSync(memoryFolder).bsize > 2 ** 30;
+const env = hasRoom ? { TMPDIR: memoryFolder } : {};
+
+const simulations = [...configDefaults.exclude, 'test/simulate/**'];
 
 export default defineConfig({
   resolve: {
     // Tests, agents and examples say `rivulet`, as users do, and get the sources.
     alias: [
       { find: /^rivulet$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
+      {
+        find: /^rivulet\/adapters\/(.+)$/,
+        replacement: fileURLToPath(new URL('./src/adapters/$1.ts', import.meta.url)),
+      },
       { find: /^rivulet\/react$/, replacement: fileURLToPath(new URL('./src/react/use-run.ts', import.meta.url)) },
       { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
+      {
+        find: /^rivulet\/client\/ai-sdk$/,
+        replacement: fileURLToPath(new URL('./src/client/ai-sdk.ts', import.meta.url)),
+      },
+      {
+        find: /^rivulet\/remote$/,
+        replacement: fileURLToPath(new URL('./src/remote/remote-agent.ts', import.meta.url)),
+      },
+      { find: /^rivulet\/remote\/mcp$/, replacement: fileURLToPath(new URL('./src/remote/mcp.ts', import.meta.url)) },
       { find: /^rivulet\/testing$/, replacement: fileURLToPath(new URL('./src/testing/testing.ts', import.meta.url)) },
     ],
   },
@@ -15,9 +39,11 @@ export default defineConfig({
     // What needs a browser for long has a command of its own, `npm run test:browser`; and so has what kills servers and
     // processes and waits for leases and time-outs that are real, `npm run test:servers`.
     projects: [
-      { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'] } },
+      { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'], exclude: simulations, env } },
       { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
       { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
+      // Ids never go back: a process that has simulated makes ids of 2030, and no later run of it expires.
+      { extends: true, test: { name: 'default-simulations', include: ['test/simulate/*.test.ts'], isolate: true } },
     ],
     // What hangs, not what takes long: a machine may be ten times slower than another.
     testTimeout: 240_000,
@@ -28,6 +54,8 @@ export default defineConfig({
     maxWorkers: 3,
     // No test changes a module's state, so files may share what they import.
     isolate: false,
+    // Most objects of a test live short: with 16 MB for them, a tenth of the CPU goes into their collections.
+    execArgv: ['--max-semi-space-size=64'],
     // acp-sdk's ESM entry does not load on Node; going through Vite, it does.
     server: { deps: { inline: ['acp-sdk'] } },
   },

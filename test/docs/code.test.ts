@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { type Agent, createServer, isSettled, type Run } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -9,8 +7,8 @@ import echo from '../../agents/echo.ts';
 import { Registry } from '../../src/engine/registry.ts';
 import { startLlm } from '../agents/llm.ts';
 import { textOf } from '../support/serve.ts';
-import { type Block, blocks, inLanguage, missingLines, root, runs } from './blocks.ts';
-import { docsProject, pathOf } from './project.ts';
+import { type Block, blocks, inLanguage, missingLines, runs } from './blocks.ts';
+import { docsProject, pathOf, typeErrorsIn } from './project.ts';
 
 const llm = await startLlm(() => ['The sky ', 'is blue.']);
 process.env.OPENAI_BASE_URL = llm.url;
@@ -24,10 +22,7 @@ const client = createClient({ url });
 
 const project = docsProject(url);
 // Beside the other tests, since it takes as long as all of them.
-const typeErrors = promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', project.folder]).then(
-  () => '',
-  ({ stdout }) => String(stdout),
-);
+const typeErrors = typeErrorsIn(project);
 const load = (block: Block): Promise<{ default?: Agent }> => import(join(project.folder, pathOf(block)));
 
 const code = inLanguage('ts');

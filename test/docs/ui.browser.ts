@@ -9,7 +9,7 @@ import { echo } from '../support/agents.ts';
 import { useApprovePage } from '../support/approve-page.ts';
 import { browser, inBrowser } from '../support/browser.ts';
 import { blocks, root } from './blocks.ts';
-import { type DocsProject, docsProject } from './project.ts';
+import { type CodeProject, docsProject } from './project.ts';
 
 const ofPage = blocks.filter(({ page }) => page === 'docs/ui.md');
 const blockOf = (language: string, file?: string): string =>
@@ -36,7 +36,7 @@ const vuePage = `
 `;
 
 inBrowser('the UIs of docs/ui.md', () => {
-  let project: DocsProject;
+  let project: CodeProject;
   let app: FastifyInstance;
   let vite: ViteDevServer;
   let base: string;

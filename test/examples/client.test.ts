@@ -34,6 +34,7 @@ it('talk() prints the output piece by piece, and replies to questions', async ()
   expect(run?.status).toBe('completed');
 });
 
+// client.servers.ts closes its input.
 it('as a script, prompts on the terminal and exits with the status of the run', async () => {
   const { url } = await serve([approve, echo]);
   const script = spawn(process.execPath, ['--import', 'tsx', 'examples/client.ts', url, 'approve', 'dance']);
@@ -45,18 +46,6 @@ it('as a script, prompts on the terminal and exits with the status of the run', 
   expect(await out).toBe('I am about to do this: dance\n\nThen I leave it.\n');
   expect(await err).toMatch(/Answer yes or no\. .*completed\n$/s);
   expect(code).toBe(0);
-});
-
-it('as a script, says that the run awaits a reply when its input is closed, before or at the question', async () => {
-  const { url } = await serve([approve]);
-  for (const atQuestion of [false, true]) {
-    const script = spawn(process.execPath, ['--import', 'tsx', 'examples/client.ts', url, 'approve', 'dance']);
-    const err = textIn(script.stderr);
-    if (atQuestion) await once(script.stdout, 'data');
-    script.stdin.end();
-    expect(await once(script, 'exit')).toEqual([1, null]);
-    expect(await err).toMatch(/There is no more input; the run awaits a reply\.\n$/);
-  }
 });
 
 it('as a script, prints why a run failed', async () => {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { defaultLimits } from '../../src/engine/limits.ts';
@@ -55,6 +55,19 @@ describe('the image', () => {
     };
     expect(await check(new URL(url).port)).toBe(0);
     expect(await check('1')).toBe(1);
+  });
+
+  it('keeps the development dependencies that the agents import', () => {
+    const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+    const imported = readdirSync('agents')
+      .filter((file) => file.endsWith('.ts'))
+      .flatMap((file) => [...readFileSync(`agents/${file}`, 'utf8').matchAll(/(?:from|import\() ?'([^']+)'/g)])
+      .map(([, name = '']) => (name.startsWith('@') ? name.split('/', 2).join('/') : name.split('/', 1).join('')))
+      .filter((name) => name in devDependencies);
+    const kept = /for name in ([^;]+);/.exec(image)?.[1]?.split(' ') ?? [];
+    // `rivulet/remote/mcp`, which the chat imports, loads it where MCP_SERVERS names servers.
+    const loaded = '@modelcontextprotocol/client';
+    expect(kept.toSorted()).toEqual([...new Set([...imported, loaded])].toSorted());
   });
 
   it('has a valid configuration', async () => {

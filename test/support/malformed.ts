@@ -18,6 +18,30 @@ export interface Known {
 const noId = '00000000-0000-4000-8000-000000000000';
 const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
+/** A value of any type, for any field of a body. */
+export const valueOfAnyKind = (dice: Dice): unknown =>
+  dice.of<() => unknown>(
+    () => null,
+    () => dice.of(true, false),
+    () => dice.of(0, -1, 1e308, 2 ** 53, 0.1, -0),
+    () =>
+      dice.of(
+        '',
+        ' ',
+        '\u0000',
+        '\ud800',
+        '__proto__',
+        '../../etc/passwd',
+        '%00',
+        '\u2028\r\n\r\n',
+        'a'.repeat(70_000),
+      ),
+    () => [],
+    () => ({}),
+    () => [[[]]],
+    () => ({ constructor: { prototype: { polluted: 1 } } }),
+  )();
+
 /** Malformed requests; the dice choose the kind and the form of each. */
 export class MalformedRequests {
   readonly #dice: Dice;
@@ -55,32 +79,6 @@ export class MalformedRequests {
       mode: this.#dice.of('sync', 'async', 'stream'),
       input: [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }],
     };
-  }
-
-  // Values of various types, for any field of a body.
-  #junk(): unknown {
-    const dice = this.#dice;
-    return dice.of<() => unknown>(
-      () => null,
-      () => dice.of(true, false),
-      () => dice.of(0, -1, 1e308, 2 ** 53, 0.1, -0),
-      () =>
-        dice.of(
-          '',
-          ' ',
-          '\u0000',
-          '\ud800',
-          '__proto__',
-          '../../etc/passwd',
-          '%00',
-          '\u2028\r\n\r\n',
-          'a'.repeat(70_000),
-        ),
-      () => [],
-      () => ({}),
-      () => [[[]]],
-      () => ({ constructor: { prototype: { polluted: 1 } } }),
-    )();
   }
 
   #body(): Malformed {
@@ -135,7 +133,10 @@ export class MalformedRequests {
       (value) => ({ run_id: this.#known.run_id, await_resume: { type: value, message: value }, mode: 'async' }),
     ];
     const mutate = this.#dice.of(...(spots as [(typeof spots)[0], ...typeof spots]));
-    return this.#answered('a value of the wrong kind', this.#post(this.#path(), JSON.stringify(mutate(this.#junk()))));
+    return this.#answered(
+      'a value of the wrong kind',
+      this.#post(this.#path(), JSON.stringify(mutate(valueOfAnyKind(this.#dice)))),
+    );
   }
 
   #strangeJson(): Malformed {

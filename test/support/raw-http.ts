@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import type { Malformed } from './malformed.ts';
+import { isErrorObject } from './malformed-protocols.ts';
 
 export interface Answer {
   readonly status: number;
@@ -54,16 +55,10 @@ function parse(text: string): Answer[] {
 }
 
 /** The defect of a response to a malformed request; undefined if there is none. */
-export function fault({ status, body }: Answer): string | undefined {
+export function fault({ status, body }: Answer, isError = isErrorObject): string | undefined {
   if (status >= 500 && status !== 503) return `it answered ${status}: ${body.slice(0, 200)}`;
   if (status < 300 || status === 304) return undefined;
   // Node itself responds, without a body, to a missing Host and to an unknown Expect.
   if ((status === 400 || status === 417) && body === '0\r\n\r\n') return undefined;
-  try {
-    const { code, message } = JSON.parse(body);
-    if (typeof code === 'string' && typeof message === 'string') return undefined;
-  } catch {
-    // Said below.
-  }
-  return `${status} without an Error object: ${body.slice(0, 200)}`;
+  return isError(body) ? undefined : `${status} without an error of the protocol: ${body.slice(0, 200)}`;
 }

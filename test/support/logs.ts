@@ -1,0 +1,171 @@
+import fc from 'fast-check';
+import { encode, runEventOf } from '../../src/core/encode.ts';
+import { sharedState, statePatch } from '../../src/core/parts.ts';
+import { fold, resumedEvent } from '../../src/core/run-state.ts';
+import type { Event } from '../../src/schema/event.ts';
+import type { Message, MessagePart } from '../../src/schema/message.ts';
+import type { Run, RunStatus } from '../../src/schema/run.ts';
+
+const at = '2026-01-02T03:04:05.678Z';
+const base64 = { content_type: 'image/png', content_encoding: 'base64', content: 'aGk=' } as const;
+
+/** Text that is hard to splice: quotes, backslashes, control characters, line breaks of all kinds, emoji. */
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 8 }),
+  fc.constantFrom('a"b', '\\', '\\"', '"}}', '\u2028', '\n\r\u0000', 'hello ', ''),
+);
+
+const token = text.map((content): MessagePart => ({ content_type: 'text/plain', content }));
+const part: fc.Arbitrary<MessagePart> = fc.oneof(
+  { weight: 4, arbitrary: token },
+  text.map((content) => ({ content_type: 'text/html', content })),
+  text.map((content) => ({ content_type: 'text/plain', content, name: 'a.txt' })),
+  text.map((said) => ({ content_type: 'application/json', content: JSON.stringify({ said }) })),
+  fc.constant({ ...base64 }),
+  fc.constant({ ...base64, name: 'a.png' }),
+  fc.constant({ content_type: 'image/png', content_url: 'https://example.com/a.png' }),
+  text.map((title) => ({
+    content_type: 'text/plain',
+    metadata: { kind: 'citation' as const, url: 'https://example.com/', title, start_index: 0, end_index: 1 },
+  })),
+  text.map((content) => ({ content_type: 'text/plain', content, metadata: { kind: 'citation' as const } })),
+  text.map((message) => ({ content_type: 'text/plain', metadata: { kind: 'trajectory' as const, message } })),
+  text.map((said) => ({
+    content_type: 'text/plain',
+    metadata: { kind: 'trajectory' as const, tool_name: 'look', tool_input: { said }, tool_output: { found: 1 } },
+  })),
+);
+
+type Act =
+  | { readonly do: 'message'; readonly parts: readonly MessagePart[]; readonly open?: boolean }
+  | { readonly do: 'generic'; readonly kind: string }
+  | {
+      readonly do: 'ask';
+      readonly question: string;
+      readonly schema: boolean;
+      readonly tool: boolean;
+      readonly meanwhile: readonly MessagePart[];
+    };
+
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('message' as const), parts: fc.array(part, { maxLength: 5 }) }) },
+  fc.record({ do: fc.constant('generic' as const), kind: fc.constantFrom('progress', 'state', 'own') }),
+  fc.record({
+    do: fc.constant('ask' as const),
+    question: text,
+    schema: fc.boolean(),
+    tool: fc.boolean(),
+    // Agents may speak while they await.
+    meanwhile: fc.oneof(fc.constant([]), fc.array(part, { maxLength: 3 })),
+  }),
+);
+
+/** What a random run does: its acts, a message that may stay open, and its end. */
+const plan = fc.record({
+  acts: fc.array(act, { maxLength: 6 }),
+  open: fc.option(fc.array(part, { minLength: 1, maxLength: 3 })),
+  end: fc.constantFrom<RunStatus>('completed', 'failed', 'cancelled', 'awaiting', 'in-progress'),
+});
+
+/** Random logs of runs that may have been recorded: every kind of part and event, every end, and none. */
+export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
+  const events: Event[] = [];
+  let run: Run = {
+    run_id: '01990000-0000-7000-8000-000000000001',
+    agent_name: 'any',
+    session_id: '01990000-0000-7000-8000-000000000002',
+    status: 'created',
+    output: [],
+    created_at: at,
+  };
+  const emit = (event: Event): void => {
+    events.push(event);
+    run = fold(structuredClone(run), structuredClone(event));
+  };
+  const status = (type: 'created' | 'in-progress' | 'awaiting', more: Partial<Run> = {}): void => {
+    const { questions: _, await_request: __, await_resume: ___, ...rest } = run;
+    emit({ type: `run.${type}`, run: { ...rest, ...more, status: type, output: [] } });
+  };
+  const complete = (): void => {
+    const said = run.output.at(-1);
+    if (said !== undefined) emit({ type: 'message.completed', message: { ...said, completed_at: at } });
+  };
+  const say = (parts: readonly MessagePart[], isOpen = false): void => {
+    const message: Message = { role: 'agent/any', parts: [], created_at: at };
+    emit({ type: 'message.created', message: { ...message, completed_at: null } });
+    for (const one of parts) emit({ type: 'message.part', part: one });
+    if (!isOpen) complete();
+  };
+  let asked = 0;
+  const ask = (question: string, schema: boolean, tool: boolean): void => {
+    asked += 1;
+    const message: Message = {
+      role: 'agent/any',
+      parts: [{ content_type: 'text/plain', content: question }],
+      created_at: at,
+      completed_at: at,
+    };
+    status('awaiting', {
+      await_request: {
+        type: 'message',
+        message,
+        id: String(asked),
+        ...(schema && { schema: { type: 'boolean' } }),
+        ...(tool && { tool: { name: 'browse', input: { url: 'https://example.com/' } } }),
+      },
+    });
+  };
+  status('created');
+  status('in-progress');
+  for (const one of acts) {
+    if (one.do === 'message') say(one.parts);
+    else if (one.do === 'generic') emit({ type: 'generic', generic: { kind: one.kind, value: { a: 1 } } });
+    else {
+      ask(one.question, one.schema, one.tool);
+      if (one.meanwhile.length > 0) say(one.meanwhile, true);
+      const message: Message = {
+        role: 'user',
+        parts: [{ content_type: 'text/plain', content: 'true' }],
+        created_at: at,
+        completed_at: at,
+      };
+      emit(resumedEvent(run, { type: 'message', message, id: String(asked), channel: 'api', received_at: at }));
+      if (one.meanwhile.length > 0) complete();
+    }
+  }
+  if (end === 'awaiting') ask('Well?', false, false);
+  else if (open !== null) say(open, end !== 'completed');
+  if (end === 'completed' || end === 'failed' || end === 'cancelled') {
+    const error = { code: 'server_error' as const, message: 'It broke.' };
+    emit({ type: `run.${end}`, run: { ...run, status: end, finished_at: at, ...(end === 'failed' && { error }) } });
+  }
+  return events.map(encode);
+});
+
+const quiet = { role: 'agent/any', parts: [], created_at: at };
+/** What an agent does while it awaits, or at any time: it says something, and changes the state. */
+const extras: Event[][] = [
+  [
+    { type: 'message.created', message: { ...quiet, completed_at: null } },
+    { type: 'message.part', part: { content_type: 'text/plain', content: 'still here' } },
+    { type: 'message.completed', message: { ...quiet, completed_at: at } },
+  ],
+  [sharedState({ steps: [] })],
+  [statePatch([{ op: 'add', path: '/steps/-', value: 'one' }])],
+  [statePatch([{ op: 'remove', path: '/no/such' }])],
+  // No operations: an event of the agent's own.
+  [{ type: 'generic', generic: { kind: 'state', patch: [{ op: 'set', path: 'steps', value: null }] } }],
+];
+
+/** Logs in which the agent goes on between any two changes of the status, also while it awaits. */
+export const busyLogs: fc.Arbitrary<string[]> = fc
+  .tuple(logs, fc.array(fc.nat({ max: 2 * extras.length }), { maxLength: 8 }))
+  .map(([log, picks]) => {
+    const left = [...picks];
+    return log.flatMap((line, index) => {
+      const next = log[index + 1];
+      const isBetween = runEventOf(line) !== undefined && next !== undefined;
+      const extra = isBetween ? extras[left.shift() ?? -1] : undefined;
+      return [line, ...(extra ?? []).map(encode)];
+    });
+  });
