@@ -8,5 +8,5 @@ const proxied = { target: agents, changeOrigin: true, headers: { origin: new URL
 export default defineConfig({
   root: import.meta.dirname,
   cacheDir: '../../node_modules/.vite/examples-ui',
-  server: { proxy: { '/runs': proxied, '/agents': proxied } },
+  server: { proxy: { '/runs': proxied, '/agents': proxied, '/ai/': proxied } },
 });
