@@ -25,6 +25,8 @@ export interface Usage {
   readonly cpu: number;
   /** Resident memory, in bytes. */
   readonly memory: number;
+  /** Objects on the heap, in bytes. */
+  readonly heap: number;
   /** Number of commits; only nodes report it. */
   readonly commits?: number;
 }

@@ -70,6 +70,7 @@ export function report(port: number, more: () => object = () => ({})): void {
     // Collects garbage, so that the result does not depend on when it is measured.
     if (message === 'memory') for (let times = 0; times < 3; times += 1) globalThis.gc?.();
     const { user, system } = process.cpuUsage(start);
-    process.send?.({ cpu: user + system, memory: process.memoryUsage().rss, ...more() });
+    const { rss, heapUsed } = process.memoryUsage();
+    process.send?.({ cpu: user + system, memory: rss, heap: heapUsed, ...more() });
   });
 }

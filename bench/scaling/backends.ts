@@ -90,11 +90,12 @@ export class Nodes {
 
   /** The sum of their usage. */
   async usage(): Promise<Required<Usage>> {
-    const sum = { cpu: 0, memory: 0, commits: 0 };
+    const sum = { cpu: 0, memory: 0, heap: 0, commits: 0 };
     for (const node of this.all) {
-      const { cpu, memory, commits = 0 } = await node.usage();
+      const { cpu, memory, heap, commits = 0 } = await node.usage();
       sum.cpu += cpu;
       sum.memory += memory;
+      sum.heap += heap;
       sum.commits += commits;
     }
     return sum;
