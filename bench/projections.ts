@@ -221,7 +221,7 @@ export const rows: readonly Row[] = [
   ),
   projected(
     'OpenAI Chat Completions',
-    () => exported('openai/chat-projection.ts', 'chatProjection', { usage: false, asksUser: false }),
+    () => exported('openai/chat-projection.ts', 'chatProjection', { usage: false, asksUser: false, whole: false }),
     stringified.id,
   ),
   stringified,

@@ -43,5 +43,5 @@ describe('a token that is put into its frame without being parsed', () => {
     expectSame(responsesProjection(echoOf({ protocol: 'openai' }))));
 
   it('has the frame of a parsed one in OpenAI’s Chat Completions', () =>
-    expectSame(chatProjection({ usage: true, asksUser: true })));
+    expectSame(chatProjection({ usage: true, asksUser: true, whole: true })));
 });

@@ -1,6 +1,7 @@
 import { tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import { isFinal } from '../../core/run-state.ts';
+import { flat } from '../../http/sse/frames.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
@@ -57,7 +58,7 @@ const tokenEnd = '}]},"append":true}}';
 export function a2aFrames(task: Conversation, input: readonly Message[], form: FrameForm = {}): Projection<State> {
   const { historyLength } = form;
   const extent = historyLength === undefined ? {} : { historyLength };
-  const end = `${tokenEnd}${tailOf(form)}`;
+  const end = flat(`${tokenEnd}${tailOf(form)}`);
   return {
     start: { artifacts: 0 },
     shared: isShared(form),
@@ -165,8 +166,8 @@ class Group {
     const begun = `\ndata: ${headOf(this.#form)}{"artifactUpdate":{`;
     const update = toLine({ taskId, contextId, artifact: { artifactId } }).slice(1, -2);
     const rest = `${update},"parts":[{"text":`;
-    if (!this.#form.cursors) return { head: `${begun}${rest}`, afterPosition: undefined };
-    return { head: `${begun}"metadata":{"${extension.cursor}":"`, afterPosition: `"},${rest}` };
+    if (!this.#form.cursors) return { head: flat(`${begun}${rest}`), afterPosition: undefined };
+    return { head: flat(`${begun}"metadata":{"${extension.cursor}":"`), afterPosition: flat(`"},${rest}`) };
   }
 
   #nextId(): string {

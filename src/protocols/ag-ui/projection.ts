@@ -1,5 +1,6 @@
 import { tokenIn, toLine } from '../../core/encode.ts';
 import { stateChangeOf } from '../../core/parts.ts';
+import { flat } from '../../http/sse/frames.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
@@ -287,7 +288,7 @@ class Group {
 
 const unnamed: ErrorBody = { code: 'server_error', message: 'The run failed.' };
 
-const headOf = (id: string): string => `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":`;
+const headOf = (id: string): string => flat(`data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":`);
 
 /** The result of a tool as text: a call without one would look like a call that the client has to answer. */
 const resultOf = ({ tool_output, message = '' }: TrajectoryMetadata): string =>

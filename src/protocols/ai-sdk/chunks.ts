@@ -1,5 +1,6 @@
 import { isObject } from '../../core/json.ts';
 import { textOf } from '../../core/parts.ts';
+import { flat } from '../../http/sse/frames.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
@@ -57,7 +58,7 @@ interface OpenText {
 /** The text that begins with an event. */
 export const textFrom = (n: number): OpenText => ({
   id: `t${n}`,
-  head: `data: {"type":"text-delta","id":"t${n}","delta":`,
+  head: flat(`data: {"type":"text-delta","id":"t${n}","delta":`),
 });
 
 const suspicious = /"(?:__proto__|constructor)"/;

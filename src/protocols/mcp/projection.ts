@@ -1,4 +1,5 @@
 import { runEventOf, tokenIn, toLine } from '../../core/encode.ts';
+import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
@@ -59,11 +60,11 @@ class Frames {
 
   constructor(call: ProjectedCall) {
     this.#call = call;
-    this.#id = `id: ${eventIds(call.run_id, call)}`;
+    this.#id = flat(`id: ${eventIds(call.run_id, call)}`);
     if (call.token === undefined) return;
     const token = toLine(call.token);
     const params = `{"progressToken":${token},"progress":`;
-    this.#progress = `\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":${params}`;
+    this.#progress = flat(`\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":${params}`);
   }
 
   project(state: CallState, line: string, n: number, frames: string[]): CallState {

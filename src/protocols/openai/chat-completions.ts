@@ -33,6 +33,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app
       reply.header('Run-ID', run_id).header('x-should-retry', 'false');
       const projection = chatProjection({
         usage: stream && stream_options?.include_usage === true,
+        whole: !stream,
         asksUser: asked.request.tools?.some(({ name }) => name === askUser) === true,
       });
       const ended = ({ outcome }: ChatState): string => {

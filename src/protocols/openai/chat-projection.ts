@@ -1,5 +1,6 @@
 import { tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
@@ -20,6 +21,8 @@ export interface ChatOptions {
   readonly usage: boolean;
   /** The client has a tool to answer questions with. */
   readonly asksUser: boolean;
+  /** The state has the whole text, for a client that does not stream. */
+  readonly whole: boolean;
 }
 
 /** How a completion ended. */
@@ -36,7 +39,11 @@ export interface ChatState {
   readonly id: string;
   /** A chunk, up to its choices. */
   readonly head: string;
-  /** The text so far, as the inside of a JSON string. */
+  /** The chunk of a token, up to the token. */
+  readonly tokenHead: string;
+  /** Whether there is any text so far. */
+  readonly said: boolean;
+  /** The text so far, as the inside of a JSON string; for a client that streams, nothing. */
   readonly content: GrowingText;
   /** As `content`. */
   readonly reasoning: GrowingText;
@@ -55,6 +62,8 @@ const start: ChatState = {
   run: undefined,
   id: '',
   head: '',
+  tokenHead: '',
+  said: false,
   content: noText,
   reasoning: noText,
   annotations: '',
@@ -64,29 +73,36 @@ const start: ChatState = {
   late: noText,
 };
 
+const choiceHead = '{"index":0,"delta":';
+const ends = { plain: '}]}\n\n', usage: '}],"usage":null}\n\n' };
+const tokenEnd = '},"logprobs":null,"finish_reason":null';
+const tokenEnds = { plain: `${tokenEnd}${ends.plain}`, usage: `${tokenEnd}${ends.usage}` };
+
 /** The chunks of one event. */
 class Chunks {
   readonly #frames: string[];
-  readonly #options: ChatOptions;
+  readonly options: ChatOptions;
 
   constructor(frames: string[], options: ChatOptions) {
     this.#frames = frames;
-    this.#options = options;
-  }
-
-  get asksUser(): boolean {
-    return this.#options.asksUser;
+    this.options = options;
   }
 
   /** `delta` is JSON. */
   add(state: ChatState, delta: string, finish: 'stop' | 'tool_calls' | undefined = undefined): void {
     const reason = finish === undefined ? 'null' : `"${finish}"`;
-    const choice = `{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${reason}}`;
-    this.#frames.push(`${state.head}${choice}]${this.#options.usage ? ',"usage":null' : ''}}\n\n`);
+    this.#frames.push(
+      `${state.head}${choiceHead}${delta},"logprobs":null,"finish_reason":${reason}${this.options.usage ? ends.usage : ends.plain}`,
+    );
+  }
+
+  /** Text, which is JSON. */
+  text(state: ChatState, token: string): void {
+    this.#frames.push(`${state.tokenHead}${token}${this.options.usage ? tokenEnds.usage : tokenEnds.plain}`);
   }
 
   end(state: ChatState, usage: RunUsage | undefined): void {
-    if (this.#options.usage) {
+    if (this.options.usage) {
       this.#frames.push(`${state.head}],"usage":${JSON.stringify(chatUsage(usage))}}\n\n`);
     }
     this.#frames.push('data: [DONE]\n\n');
@@ -98,12 +114,11 @@ class Chunks {
 }
 
 /** The state at the beginning of a completion. */
-const completion = (run: Run, id: string): ChatState => ({
-  ...start,
-  run,
-  id,
-  head: `data: {"id":"${id}","object":"chat.completion.chunk","created":${createdAt(run)},"model":"${run.agent_name}","choices":[`,
-});
+function completion(run: Run, id: string): ChatState {
+  const known = `"id":"${id}","object":"chat.completion.chunk","created":${createdAt(run)},"model":"${run.agent_name}"`;
+  const head = `data: {${known},"choices":[`;
+  return { ...start, run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":`) };
+}
 
 const createdAt = (run: Run | undefined): number => (run === undefined ? 0 : seconds(run.created_at));
 
@@ -133,7 +148,7 @@ function afterEvent(state: ChatState, event: Event, n: number, chunks: Chunks): 
     case 'run.in-progress':
       return working(state, n, chunks);
     case 'message.created':
-      return { ...state, isNext: !(state.outcome === undefined ? state.content : state.late).isEmpty };
+      return { ...state, isNext: state.outcome === undefined ? state.said : !state.late.isEmpty };
     case 'message.part':
       return addPart(state, event.part, chunks);
     case 'message.completed':
@@ -162,19 +177,22 @@ function addText(before: ChatState, token: string, chunks: Chunks): ChatState {
   if (token === '""') return before;
   const state = before.isNext ? separated(before, chunks) : before;
   if (state.outcome !== undefined) return { ...state, late: state.late.add(token.slice(1, -1)) };
-  chunks.add(state, `{"content":${token}}`);
-  // Field by field: V8 takes several times as long for a spread, and there is one for each token.
-  const { run, id, head, content, reasoning, annotations, isNext, shift, outcome, late } = state;
-  const grown = content.add(token.slice(1, -1));
-  return { run, id, head, content: grown, reasoning, annotations, isNext, shift, outcome, late };
+  chunks.text(state, token);
+  return withContent(state, token.slice(1, -1), chunks);
+}
+
+/** `more` is the inside of a JSON string. */
+function withContent(state: ChatState, more: string, { options }: Chunks): ChatState {
+  if (!options.whole) return state.said ? state : { ...state, said: true };
+  return { ...state, said: true, content: state.content.add(more) };
 }
 
 /** A blank line between two messages. */
 function separated(state: ChatState, chunks: Chunks): ChatState {
   const { shift, late } = state;
   if (state.outcome !== undefined) return { ...state, late: late.add('\\n\\n'), shift: shift + 2, isNext: false };
-  chunks.add(state, '{"content":"\\n\\n"}');
-  return { ...state, content: state.content.add('\\n\\n'), shift: shift + 2, isNext: false };
+  chunks.text(state, '"\\n\\n"');
+  return { ...withContent(state, '\\n\\n', chunks), shift: shift + 2, isNext: false };
 }
 
 function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState {
@@ -216,9 +234,8 @@ function awaiting(before: ChatState, request: AwaitRequest | undefined, n: numbe
   const { run } = before;
   if (run === undefined || request === undefined) return before;
   const call = callOfQuestion(request);
-  if (request.tool === undefined && !(chunks.asksUser && call.name === askUser)) {
-    const isNext = !before.content.isEmpty;
-    const asked = addText({ ...before, isNext }, toLine(questionText(request)), chunks);
+  if (request.tool === undefined && !(chunks.options.asksUser && call.name === askUser)) {
+    const asked = addText({ ...before, isNext: before.said }, toLine(questionText(request)), chunks);
     chunks.add(asked, '{}', 'stop');
     chunks.end(asked, undefined);
     return { ...asked, shift: 0, isNext: false, outcome: { finish: 'question' } };

@@ -1,3 +1,5 @@
+import { flat } from '../../http/sse/frames.ts';
+
 /** Characters after which what was added becomes one flat text. */
 const flatChars = 1_024;
 
@@ -18,9 +20,7 @@ export class GrowingText {
   add(more: string): GrowingText {
     const last = this.#last + more;
     if (last.length < flatChars) return new GrowingText(this.#flat, last);
-    // V8 makes a joined text flat when a character is read.
-    last.charCodeAt(0);
-    return new GrowingText(this.#flat + last);
+    return new GrowingText(this.#flat + flat(last));
   }
 
   get whole(): string {

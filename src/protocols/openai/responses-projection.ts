@@ -1,5 +1,6 @@
 import { tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
@@ -190,7 +191,7 @@ function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: nu
   frames.add('response.output_item.added', `"output_index":${items},"item":${messageItem(id, 'in_progress', '')}`);
   frames.add('response.content_part.added', `${place},"part":${textPart('', '')}`);
   const type = 'response.output_text.delta';
-  const head = `event: ${type}\ndata: {"type":"${type}",${place},"delta":`;
+  const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":`);
   return { id, head, annotations: '', annotated: 0, shift: -said };
 }
 
