@@ -1,4 +1,4 @@
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import {
   type AgentContext,
   AgentError,
@@ -131,21 +131,23 @@ function continuation(before: readonly Answer[]): ChatMessage[] {
 }
 
 const answerOfModel = ({ ollama, tools, context }: Chat, messages: readonly ChatMessage[]): Observable<Answer> =>
-  defer(() => Promise.all([findModel(process.env, ollama), tools.definitions(context)])).pipe(
-    switchMap(([found, definitions]) => {
+  // The client is imported only here: its 150 files would delay the start of the server.
+  defer(() => Promise.all([import('openai'), findModel(process.env, ollama), tools.definitions(context)])).pipe(
+    switchMap(([{ OpenAI }, found, definitions]) => {
       if ('missing' in found) throw new AgentError('llm_unreachable', found.missing);
-      return answer(found, messages, definitions);
+      return answer(OpenAI, found, messages, definitions);
     }),
   );
 
 /** Cold: subscribing sends the request, unsubscribing aborts it. */
 function answer(
+  Client: typeof OpenAI,
   { baseURL, apiKey, name }: Model,
   messages: readonly ChatMessage[],
   tools: OpenAI.ChatCompletionTool[],
 ): Observable<Answer> {
   return new Observable((subscriber) => {
-    const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
+    const client = new Client({ baseURL, apiKey, maxRetries: 0 });
     const stream = client.chat.completions
       .stream({ model: name, messages: [...messages], stream_options: { include_usage: true }, tools })
       .on('content', (token) => subscriber.next(token));
@@ -158,7 +160,10 @@ function answer(
         subscriber.next({ calls, tokens: usage?.total_tokens ?? 0 });
         subscriber.complete();
       },
-      (error) => subscriber.error(explain(error, baseURL)),
+      (error) => {
+        const isUnreachable = error instanceof Client.APIConnectionError;
+        subscriber.error(isUnreachable ? unreachable(baseURL) : failed(error, baseURL));
+      },
     );
     return () => stream.abort();
   });
@@ -180,13 +185,11 @@ function imageOf({
   return [{ type: 'image_url', image_url: { url: `data:${content_type};base64,${content}` } }];
 }
 
-function explain(error: unknown, url: string): AgentError {
-  if (error instanceof OpenAI.APIConnectionError) {
-    return new AgentError(
-      'llm_unreachable',
-      `No LLM answers at ${url}: start Ollama there or set OPENAI_BASE_URL, and OPENAI_API_KEY and OPENAI_MODEL as that server wants them.`,
-    );
-  }
-  const reason = error instanceof Error ? error.message : String(error);
-  return new AgentError('llm_error', `The LLM at ${url} failed: ${reason}`);
-}
+const unreachable = (url: string): AgentError =>
+  new AgentError(
+    'llm_unreachable',
+    `No LLM answers at ${url}: start Ollama there or set OPENAI_BASE_URL, and OPENAI_API_KEY and OPENAI_MODEL as that server wants them.`,
+  );
+
+const failed = (error: unknown, url: string): AgentError =>
+  new AgentError('llm_error', `The LLM at ${url} failed: ${error instanceof Error ? error.message : String(error)}`);

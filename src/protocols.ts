@@ -83,18 +83,23 @@ export const protocolAddresses = (served?: ServedProtocols): ProtocolAddress[] =
     return { protocol, clients, path: `${prefix}${address}` };
   });
 
+/** Imports the protocols that are served. */
+export const loadProtocols = async (served?: ServedProtocols) =>
+  Promise.all(
+    servedProtocols(served).map(async ([name, prefix]) => ({
+      routes: await rows[name].load(),
+      root: await rows[name].loadRoot?.(),
+      prefix,
+    })),
+  );
+
 /** Serves protocols beside the server's own, each a reader of the same logs. */
 export async function serveProtocols(
   app: FastifyInstance,
   served: ServedProtocols | undefined,
   options: Omit<ProtocolOptions, 'prefix'>,
 ): Promise<void> {
-  const loading = servedProtocols(served).map(async ([name, prefix]) => ({
-    routes: await rows[name].load(),
-    root: await rows[name].loadRoot?.(),
-    prefix,
-  }));
-  for (const { routes, root, prefix } of await Promise.all(loading)) {
+  for (const { routes, root, prefix } of await loadProtocols(served)) {
     await app.register(routes, { ...options, prefix });
     if (root !== undefined) await app.register(root, { ...options, home: prefix });
   }

@@ -9,7 +9,7 @@ import { Registry } from '../../engine/registry.ts';
 import { isReported } from '../../engine/unhandled.ts';
 import { makeApiKey } from '../../http/auth/api-key.ts';
 import { recordOf } from '../../http/auth/key-records.ts';
-import { isProtocol, protocolAddresses } from '../../protocols.ts';
+import { isProtocol, loadProtocols, protocolAddresses } from '../../protocols.ts';
 import type { RunsResponse } from '../../schema/api.ts';
 import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
@@ -38,10 +38,12 @@ export async function serve(options: Settings): Promise<number> {
   const { key } = makeApiKey();
   const own = recordOf(key, { principal: 'rivulet serve', scopes: ['runs:read', 'admin'] });
   const auth = configured && { ...configured, keys: [...(configured.keys ?? []), own] };
+  const protocols = options.protocols.filter(isProtocol);
+  // Before the agents: once tsx is registered, each import asks its thread. For the protocols that was a tenth of a start.
+  await loadProtocols(protocols);
   const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
   const agents = watched?.registry ?? (await registryOf(options.agents));
   const { docs, playground, trustProxy, trustTraceContext, worker } = options;
-  const protocols = options.protocols.filter(isProtocol);
   const names = {
     allowedHosts: [...options.allowHosts, ...(isIP(options.host) === 0 ? [options.host] : [])],
     allowedOrigins: options.allowOrigins,
