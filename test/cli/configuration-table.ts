@@ -10,7 +10,8 @@ const code = (text: string): string => (text === '' ? '' : `\`${text}\``);
 
 function defaultOf(value: unknown): string {
   if (value === undefined) return '';
-  return Array.isArray(value) ? value.join(', ') : String(value);
+  if (Array.isArray(value)) return value.join(', ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 const cells = [

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type ErrorName, fail, RivuletError } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
@@ -124,6 +125,9 @@ const conversationOf = ({ run_id, session_id }: Run, { protocol, conversation }:
   contextId: (protocol === 'a2a' ? conversation : undefined) ?? session_id ?? run_id,
 });
 
+/** Events of a log that are folded in one turn of the event loop: 2 to 5 ms. */
+const eventsPerTurn = 1_000;
+
 /** Folds a log up to an event. @throws RivuletError `cursor_invalid` where it ends before */
 async function runAt(own: Access, run_id: string, n: number): Promise<Run> {
   let run: Run | undefined;
@@ -133,6 +137,7 @@ async function runAt(own: Access, run_id: string, n: number): Promise<Run> {
       if (run !== undefined) run = fold(run, event);
       else if ('run' in event) run = event.run;
       if (first + index === n && run !== undefined) return run;
+      if ((first + index) % eventsPerTurn === 0) await nextTurn();
     }
   }
   throw fail('cursor_invalid', 'the position', String(n));
