@@ -51,3 +51,58 @@ export function linkTo({ url, mediaType, name }: Extract<PartKind, { kind: 'file
 /** The bytes of an image in base64; undefined for other files. */
 export const imageBytes = ({ url }: Extract<PartKind, { kind: 'file' }>): string | undefined =>
   /^data:image\/[\w.+-]+;base64,/.test(url) ? url.slice(url.indexOf(',') + 1) : undefined;
+
+/** An item that comes whole: how it begins, its frames in between, and the whole. All but the whole are events of the API. */
+export interface WholeItem {
+  readonly prefix: string;
+  readonly begins: object;
+  readonly between: readonly (readonly [type: string, fields: object])[];
+  readonly whole: object;
+}
+
+/** A call of a tool that the server has run: `function_call` would ask the client to run it. */
+export function toolCall(
+  name: string,
+  { tool_input = {}, tool_output }: { tool_input?: object; tool_output?: object },
+  label: string,
+): WholeItem {
+  const args = JSON.stringify(tool_input);
+  const output = tool_output === undefined ? null : JSON.stringify(tool_output);
+  return {
+    prefix: 'mcp',
+    begins: { status: 'in_progress', arguments: '', output: null },
+    between: [
+      ['response.mcp_call_arguments.delta', { delta: args }],
+      ['response.mcp_call_arguments.done', { arguments: args }],
+      ['response.mcp_call.completed', {}],
+    ],
+    whole: { type: 'mcp_call', status: 'completed', name, arguments: args, server_label: label, output, error: null },
+  };
+}
+
+export function reasoning(text: string): WholeItem {
+  const part = { type: 'summary_text', text };
+  return {
+    prefix: 'rs',
+    begins: { status: 'in_progress', summary: [] },
+    between: [
+      ['response.reasoning_summary_part.added', { summary_index: 0, part: { type: 'summary_text', text: '' } }],
+      ['response.reasoning_summary_text.delta', { summary_index: 0, delta: text }],
+      ['response.reasoning_summary_text.done', { summary_index: 0, text }],
+      ['response.reasoning_summary_part.done', { summary_index: 0, part }],
+    ],
+    whole: { type: 'reasoning', status: 'completed', summary: [part] },
+  };
+}
+
+export const imageCall = (result: string, mediaType: string): WholeItem => ({
+  prefix: 'ig',
+  begins: { status: 'in_progress', result: null },
+  between: [['response.image_generation_call.completed', {}]],
+  whole: {
+    type: 'image_generation_call',
+    status: 'completed',
+    result,
+    output_format: mediaType.slice('image/'.length),
+  },
+});

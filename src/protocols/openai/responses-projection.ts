@@ -9,7 +9,18 @@ import { kindOf } from '../projector.ts';
 import { codeOf } from './errors.ts';
 import { type GrowingText, noText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
-import { callOfQuestion, imageBytes, linkTo, messageItem, textPart, urlCitation } from './output-items.ts';
+import {
+  callOfQuestion,
+  imageBytes,
+  imageCall,
+  linkTo,
+  messageItem,
+  reasoning,
+  textPart,
+  toolCall,
+  urlCitation,
+  type WholeItem,
+} from './output-items.ts';
 import {
   type Echo,
   isOver,
@@ -275,14 +286,6 @@ function annotated(
   return { ...before, open: { ...open, annotations, annotated: open.annotated + 1 } };
 }
 
-/** An item that comes whole: how it begins, its frames in between, and the whole. All but the whole are events of the API. */
-interface WholeItem {
-  readonly prefix: string;
-  readonly begins: object;
-  readonly between: readonly (readonly [type: string, fields: object])[];
-  readonly whole: object;
-}
-
 function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): ResponsesState {
   const { run, response } = state;
   if (response === undefined) return state;
@@ -297,53 +300,6 @@ function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): Res
   frames.add('response.output_item.done', `${index},"item":${whole}`);
   return { ...state, response: withItem(response, whole) };
 }
-
-/** A call of a tool that the server has run: `function_call` would ask the client to run it. */
-function toolCall(
-  name: string,
-  { tool_input = {}, tool_output }: { tool_input?: object; tool_output?: object },
-  label: string,
-): WholeItem {
-  const args = JSON.stringify(tool_input);
-  const output = tool_output === undefined ? null : JSON.stringify(tool_output);
-  return {
-    prefix: 'mcp',
-    begins: { status: 'in_progress', arguments: '', output: null },
-    between: [
-      ['response.mcp_call_arguments.delta', { delta: args }],
-      ['response.mcp_call_arguments.done', { arguments: args }],
-      ['response.mcp_call.completed', {}],
-    ],
-    whole: { type: 'mcp_call', status: 'completed', name, arguments: args, server_label: label, output, error: null },
-  };
-}
-
-function reasoning(text: string): WholeItem {
-  const part = { type: 'summary_text', text };
-  return {
-    prefix: 'rs',
-    begins: { status: 'in_progress', summary: [] },
-    between: [
-      ['response.reasoning_summary_part.added', { summary_index: 0, part: { type: 'summary_text', text: '' } }],
-      ['response.reasoning_summary_text.delta', { summary_index: 0, delta: text }],
-      ['response.reasoning_summary_text.done', { summary_index: 0, text }],
-      ['response.reasoning_summary_part.done', { summary_index: 0, part }],
-    ],
-    whole: { type: 'reasoning', status: 'completed', summary: [part] },
-  };
-}
-
-const imageCall = (result: string, mediaType: string): WholeItem => ({
-  prefix: 'ig',
-  begins: { status: 'in_progress', result: null },
-  between: [['response.image_generation_call.completed', {}]],
-  whole: {
-    type: 'image_generation_call',
-    status: 'completed',
-    result,
-    output_format: mediaType.slice('image/'.length),
-  },
-});
 
 /** The question becomes a call that the client answers. The response is complete. */
 function awaiting(before: ResponsesState, request: AwaitRequest | undefined, step: Step): ResponsesState {

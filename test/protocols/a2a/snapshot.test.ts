@@ -1,10 +1,12 @@
-import { concat, from } from 'rxjs';
+import { concat, from, ignoreElements } from 'rxjs';
 import { expect, it, onTestFinished } from 'vitest';
 import { agent } from '../../support/agents.ts';
 import { listen } from '../../support/serve.ts';
 
 const tokens = 40_000;
-const talker = agent('talker', (_, { await: ask }) => concat(from(Array<string>(tokens).fill('x')), ask('Go on?')));
+const talker = agent('talker', (_, { await: ask }) =>
+  concat(from(Array<string>(tokens).fill('x')), ask('Go on?').pipe(ignoreElements())),
+);
 
 /** Turns of the event loop, until `work` has ended. */
 async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
