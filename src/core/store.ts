@@ -45,6 +45,8 @@ export interface RunRow {
 export interface Batch {
   readonly first: number;
   readonly lines: readonly string[];
+  /** Whether the last event settles the run, and only that one can. Undefined where the lines have to be searched. */
+  readonly settles?: boolean;
 }
 
 export interface Resource {
