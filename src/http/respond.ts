@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { firstValueFrom, lastValueFrom, merge, Observable, ReplaySubject, takeUntil, tap, timer } from 'rxjs';
+import { firstValueFrom, lastValueFrom, merge, Observable, takeUntil, tap, timer } from 'rxjs';
+import { UnorderedSet } from '../core/collections.ts';
 import { runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { ownerOf } from '../core/principal.ts';
@@ -8,8 +9,7 @@ import type { Batch, RunFilter } from '../core/store.ts';
 import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
 import { isSettling, lastIdOf } from '../engine/log/batch.ts';
-import type { CursorOptions } from '../engine/log/cursor.ts';
-import type { RunStream } from '../engine/log/run-stream.ts';
+import type { Cursor, CursorOptions } from '../engine/log/cursor.ts';
 import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceClosed } from './once-closed.ts';
@@ -40,7 +40,9 @@ export const eventFrames: Projection<undefined> = {
  */
 export class Responder {
   readonly #streams: Streams;
-  readonly #stopped = new ReplaySubject<void>(1);
+  #isStopped = false;
+  readonly #stopListeners = new UnorderedSet<() => void>();
+  readonly #stopped = new Observable<void>((subscriber) => this.#whenStopped(() => subscriber.next()));
 
   constructor(streams: Streams) {
     this.#streams = streams;
@@ -62,7 +64,14 @@ export class Responder {
   /** Ends the responses that wait for runs: the server stops, and its runtime goes on. */
   stop(): void {
     this.#streams.monitor.end();
-    this.#stopped.next();
+    this.#isStopped = true;
+    for (const listener of this.#stopListeners.all()) listener();
+  }
+
+  /** Calls back when the server stops, at once where it has. Returns an unsubscribe function. */
+  #whenStopped(callback: () => void): () => void {
+    if (this.#isStopped) callback();
+    return this.#stopListeners.add(callback);
   }
 
   async respond(
@@ -94,7 +103,7 @@ export class Responder {
     options: CursorOptions,
     mode: StreamMode = 'events',
   ): Promise<FastifyReply> {
-    const cursor = (await access.stream(run_id, options)).cursor();
+    const cursor = await access.openCursor(run_id, options);
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();
@@ -169,7 +178,7 @@ export class Responder {
     { after = 0, until = 'settled' }: CursorOptions,
   ): Promise<string> {
     await countReader(reply, access, run_id);
-    const { last, id } = await this.#lastOf(await access.stream(run_id, { after, until }));
+    const { last, id } = await this.#lastOf(await access.openCursor(run_id, { after, until }));
     // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
     return runEventOf(last) === 'awaiting' ? access.runAt(run_id, id) : runInside(last);
   }
@@ -186,8 +195,7 @@ export class Responder {
     options: CursorOptions = {},
   ): Promise<State> {
     const projector = await this.#projectorAt(reply, access, run_id, projection, options);
-    const events = await access.stream(run_id, { until: 'settled', ...options });
-    await this.#lastOf(events, (batch) => projector.piecesOf(batch));
+    await this.#lastOf(await access.openCursor(run_id, { until: 'settled', ...options }), projector.piecesOf);
     return projector.state;
   }
 
@@ -225,9 +233,18 @@ export class Responder {
     return projector;
   }
 
-  /** Reads to the event that settles a run. @throws RivuletError `stopping` */
-  async #lastOf(events: RunStream, read = (_: Batch): unknown => undefined): Promise<{ last: string; id: number }> {
-    const batch = await lastValueFrom(events.pipe(takeUntil(this.#stopped), tap(read)), { defaultValue: undefined });
+  /**
+   * Reads to the event that settles a run, and closes the cursor. Operators of RxJS would take 5 % of a short run.
+   * @throws RivuletError `stopping`
+   */
+  async #lastOf(cursor: Cursor, read?: (batch: Batch) => unknown): Promise<{ last: string; id: number }> {
+    const leave = this.#whenStopped(() => cursor.close());
+    let batch: Batch | undefined;
+    try {
+      for await (batch of cursor) read?.(batch);
+    } finally {
+      leave();
+    }
     const last = batch?.lines.at(-1);
     // When the server stops, it hands over a durable run, which then settles on another node.
     if (last === undefined || !isSettling(last)) throw fail('stopping');
