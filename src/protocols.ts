@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { named } from './http/plugin-name.ts';
 import type { ProtocolAddress, ProtocolOptions, RootOptions } from './protocols/protocol.ts';
 
 interface Protocol {
@@ -87,6 +88,7 @@ export const protocolAddresses = (served?: ServedProtocols): ProtocolAddress[] =
 export const loadProtocols = async (served?: ServedProtocols) =>
   Promise.all(
     servedProtocols(served).map(async ([name, prefix]) => ({
+      name,
       routes: await rows[name].load(),
       root: await rows[name].loadRoot?.(),
       prefix,
@@ -99,8 +101,8 @@ export async function serveProtocols(
   served: ServedProtocols | undefined,
   options: Omit<ProtocolOptions, 'prefix'>,
 ): Promise<void> {
-  for (const { routes, root, prefix } of await loadProtocols(served)) {
-    await app.register(routes, { ...options, prefix });
-    if (root !== undefined) await app.register(root, { ...options, home: prefix });
+  for (const { name, routes, root, prefix } of await loadProtocols(served)) {
+    await app.register(named(routes, name), { ...options, prefix });
+    if (root !== undefined) await root(app, { ...options, home: prefix });
   }
 }

@@ -1,3 +1,4 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { KindGuard, type TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import Fastify, {
@@ -17,11 +18,12 @@ import { newId } from './engine/ids.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
 import { authenticate, credentialKinds } from './http/auth/authenticate.ts';
 import type { AuthOptions } from './http/auth/credentials.ts';
+import type { StreamTickets } from './http/auth/stream-ticket.ts';
 import { acceptJson } from './http/body.ts';
-import { identifyCallers } from './http/caller.ts';
+import { type AccessOf, identifyCallers } from './http/caller.ts';
 import { Connections } from './http/connections.ts';
 import { answerOrigins } from './http/cors.ts';
-import { handleError, refuseUnknown } from './http/errors.ts';
+import { type AnswerBelow, handleError, refuseUnknown } from './http/errors.ts';
 import { healthRoutes } from './http/health.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
 import { safeLogger } from './http/logger.ts';
@@ -32,19 +34,22 @@ import { serveOpenApi } from './http/openapi.ts';
 import { shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
+import { named } from './http/plugin-name.ts';
 import { recordRequests } from './http/request-log.ts';
 import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
-import { serverUrl } from './http/server-url.ts';
+import { type ServerUrl, serverUrl } from './http/server-url.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
+import type { WebhookSecrets } from './http/webhooks/secrets.ts';
 import { agentRoutes } from './protocols/acp/agents.ts';
 import { principalRoutes } from './protocols/acp/principals.ts';
 import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts';
 import { resourceRoutes, sessionRoutes } from './protocols/acp/sessions.ts';
 import { streamTicketRoutes } from './protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from './protocols/acp/webhooks.ts';
+import type { ProtocolAddress } from './protocols/protocol.ts';
 import { protocolAddresses, type ServedProtocols, serveProtocols } from './protocols.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 import { version } from './version.ts';
@@ -95,8 +100,11 @@ export interface RuntimeServerOptions extends RuntimeServingOptions, ListenerOpt
  * `await app.register(rivulet, { prefix: '/acp', agents: [echo] })`.
  * Its error handling, parsers and validators stay inside.
  */
-export const rivulet: FastifyPluginAsync<RivuletOptions | RuntimeServingOptions> = (app, options) =>
-  host(app, options, new Connections(app.server));
+export const rivulet: FastifyPluginAsync<RivuletOptions | RuntimeServingOptions> = named(
+  (app: FastifyInstance, options: RivuletOptions | RuntimeServingOptions) =>
+    host(app, options, new Connections(app.server)),
+  'rivulet',
+);
 
 async function host(
   app: FastifyInstance,
@@ -134,7 +142,7 @@ async function host(
   const overload = shedRuns(app, http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
-  readRequests(app, http);
+  const answerBelow = readRequests(app, http);
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
   const checkReady = async (): Promise<void> => {
@@ -158,16 +166,9 @@ async function host(
     await serveOpenApi(app, { version: version(), url, secured: options.auth !== undefined, agents });
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
-  await app.register(healthRoutes, { checkReady });
-  await app.register(agentRoutes, { access, url, protocols: protocolAddresses(options.protocols) });
-  await app.register(runRoutes, { access, responder, base });
-  await app.register(storedRunRoutes, { access, responder });
-  await app.register(eventRoutes, { access, responder });
-  await app.register(streamTicketRoutes, { access, tickets, base });
-  await app.register(sessionRoutes, { access });
-  await app.register(resourceRoutes, { access });
-  await app.register(principalRoutes, { access });
-  if (runtime.secrets !== undefined) await app.register(webhookRoutes, { access, secrets: runtime.secrets });
+  const protocols = protocolAddresses(options.protocols);
+  const { secrets } = runtime;
+  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets });
   await serveProtocols(app, options.protocols, {
     access,
     responder,
@@ -176,11 +177,39 @@ async function host(
     base,
     url,
     signatures,
+    answerBelow,
     version: version(),
   });
   if (metrics !== undefined && options.metrics !== undefined) {
     await serveMetrics(app, metrics, options.metrics, checkReady);
   }
+}
+
+interface OwnRoutes {
+  readonly access: AccessOf;
+  readonly responder: Responder;
+  readonly url: ServerUrl;
+  readonly base: string;
+  readonly protocols: readonly ProtocolAddress[];
+  readonly tickets: StreamTickets | undefined;
+  readonly checkReady: () => Promise<void>;
+  readonly secrets: WebhookSecrets | undefined;
+}
+
+/** The server's own API. The routes are called, not registered: a context for each would take a third of the start. */
+async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<void> {
+  const { secrets } = options;
+  const typed = app.withTypeProvider<TypeBoxTypeProvider>();
+  await healthRoutes(typed, options);
+  await agentRoutes(typed, options);
+  await runRoutes(typed, options);
+  await storedRunRoutes(typed, options);
+  await eventRoutes(typed, options);
+  await streamTicketRoutes(typed, options);
+  await sessionRoutes(typed, options);
+  await resourceRoutes(typed, options);
+  await principalRoutes(typed, options);
+  if (secrets !== undefined) await webhookRoutes(typed, { ...options, secrets });
 }
 
 async function openMetrics({ engine, registry, storeKind }: LocalRuntime, openStreams: () => number): Promise<Metrics> {
@@ -207,18 +236,18 @@ async function serveMetrics(
   app.addHook('onClose', async () => listener?.close());
 }
 
-/** How requests are parsed, checked and refused; how answers are written. */
-function readRequests(app: FastifyInstance, limits: HttpLimits): void {
+/** How requests are parsed, checked and refused; how answers are written. Returns how prefixes answer their own. */
+function readRequests(app: FastifyInstance, limits: HttpLimits): AnswerBelow {
   app.setValidatorCompiler(validatorCompiler);
   // Responses are made by us from what the store keeps; a schema could only drop fields from them.
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(handleError);
-  refuseUnknown(app);
+  const answerBelow = refuseUnknown(app);
   acceptJson(app, limits);
   reportUnknownFields(app);
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= limits.bodyLimit;
   });
+  return answerBelow;
 }
 
 /** Refuses requests while the server stops, and streams while there are too many. */
@@ -285,7 +314,7 @@ export async function createServer({
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   const lines = logger === false ? undefined : app.log;
   try {
-    await app.register((inner) => host(inner, options, connections, lines));
+    await app.register(named((inner: FastifyInstance) => host(inner, options, connections, lines), 'rivulet'));
   } catch (error) {
     await app.close();
     throw error;

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { fail } from '../core/errors.ts';
 import type { Access } from '../engine/access.ts';
 import type { CredentialKind } from '../http/auth/authenticate.ts';
 import type { Signatures } from '../http/auth/signatures.ts';
 import type { AccessOf } from '../http/caller.ts';
-import { type Answer, pathOf, refuse } from '../http/errors.ts';
+import { type Answer, type AnswerBelow, refuse } from '../http/errors.ts';
 import type { Responder } from '../http/respond.ts';
 import type { ServerUrl } from '../http/server-url.ts';
 
@@ -19,6 +18,8 @@ export interface ProtocolOptions {
   readonly url: ServerUrl;
   /** Signs what clients hold for this server. */
   readonly signatures: Signatures;
+  /** Answers requests that match no route, below the prefix. */
+  readonly answerBelow: AnswerBelow;
   /** Of this server. */
   readonly version: string;
   /** The path before the routes of this server, without a slash at its end; for addresses in answers. */
@@ -44,15 +45,12 @@ export interface RootOptions extends Omit<ProtocolOptions, 'prefix'> {
 /** Answers errors of a protocol's routes in its own words, and requests below its prefix that match none of them. */
 export function answerErrors(
   app: FastifyInstance,
-  prefix: string,
+  { prefix, answerBelow }: Pick<ProtocolOptions, 'prefix' | 'answerBelow'>,
   send: (reply: FastifyReply, answer: Answer) => void,
 ): void {
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     send(reply, refuse(error, request, reply));
   app.setErrorHandler(answer);
   // Without a prefix, unknown addresses are the server's.
-  if (prefix.length <= 1) return;
-  app.setNotFoundHandler((request, reply) =>
-    answer(fail('route_unknown', request.method, pathOf(request)), request, reply),
-  );
+  if (prefix.length > 1) answerBelow(app.prefix, answer);
 }

@@ -4,6 +4,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import { matchesEtag } from '../../http/negotiation.ts';
+import { named } from '../../http/plugin-name.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions, type RootOptions } from '../protocol.ts';
@@ -15,9 +16,9 @@ import { restRoutes } from './rest.ts';
 import { Tasks } from './tasks.ts';
 
 /** A2A: an agent is an address with a card, a run is a task. */
-export const a2aRoutes: FastifyPluginAsync<ProtocolOptions> = async (app, options) => {
+export const a2aRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
   const { prefix, responder } = options;
-  answerErrors(app, prefix, sendRestError);
+  answerErrors(app, options, sendRestError);
   const service: Service = {
     responder,
     tasks: new Tasks(),
@@ -30,9 +31,9 @@ export const a2aRoutes: FastifyPluginAsync<ProtocolOptions> = async (app, option
     },
   };
   const bindings = { ...options, service, prefix: '' };
-  await app.register(jsonRpcRoutes, bindings);
-  await app.register(restRoutes, bindings);
-  await app.register(agentCardRoutes, { ...options, home: prefix, prefix: '' });
+  await app.register(named(jsonRpcRoutes, 'a2a-json-rpc'), bindings);
+  await restRoutes(app, bindings);
+  await agentCardRoutes(app, { ...options, home: prefix });
 };
 
 /** The card of each agent. Without credentials, an agent that asks for scopes has none: see the extended card. */

@@ -20,9 +20,10 @@ const reattachQuery = Type.Object({
 });
 
 /** AG-UI: an agent is an address to post to; a run of the client is a turn of a run here. */
-export const agUiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder, prefix }) => {
+export const agUiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
+  const { access, responder } = options;
   const streams = new RunStreams(responder);
-  answerErrors(app, prefix, (reply, { body }) =>
+  answerErrors(app, options, (reply, { body }) =>
     reply.type('application/json; charset=utf-8').send(JSON.stringify(runError(body))),
   );
 

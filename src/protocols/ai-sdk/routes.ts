@@ -38,9 +38,10 @@ const TranscriptQuery = Type.Object({
 const defaultTurns = 50;
 
 /** AI SDK UI message stream. */
-export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder, prefix }) => {
+export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
+  const { access, responder } = options;
   // A chat shows the body of a response that is no success as the text of its error.
-  answerErrors(app, prefix, (reply, { body }) => reply.type('text/plain; charset=utf-8').send(body.message));
+  answerErrors(app, options, (reply, { body }) => reply.type('text/plain; charset=utf-8').send(body.message));
   const read = chatReader();
 
   app.post(

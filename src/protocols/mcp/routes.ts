@@ -45,9 +45,9 @@ interface Asked {
 
 /** The Model Context Protocol: agents are tools, at one address for both eras of the protocol. */
 export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
-  const { access, prefix } = options;
+  const { access } = options;
   const server = new McpServer(options);
-  answerErrors(app, prefix, sendAnswer);
+  answerErrors(app, options, sendAnswer);
 
   app.post(
     '/',

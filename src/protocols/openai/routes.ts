@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyPluginAsync } from 'fastify';
 import { sendJson } from '../../http/respond.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams } from '../../schema/api.ts';
@@ -34,15 +33,12 @@ const modelRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { ac
 };
 
 /** OpenAI Responses and Chat Completions. */
-export const openAiRoutes: FastifyPluginAsync<ProtocolOptions> = async (app, options) => {
-  const { prefix } = options;
-  answerErrors(app, prefix, sendError);
-  // The prefix is that of this plugin already.
-  const own = { ...options, prefix: '' };
-  const shared = { ...own, responses: new StoredResponses() };
-  await app.register(responseCreation, shared);
-  await app.register(responseReading, shared);
-  await app.register(responseEnding, shared);
-  await app.register(chatRoutes, own);
-  await app.register(modelRoutes, own);
+export const openAiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
+  answerErrors(app, options, sendError);
+  const shared = { ...options, responses: new StoredResponses() };
+  await responseCreation(app, shared);
+  await responseReading(app, shared);
+  await responseEnding(app, shared);
+  await chatRoutes(app, options);
+  await modelRoutes(app, options);
 };
