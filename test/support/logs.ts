@@ -69,7 +69,7 @@ const plan = fc.record({
 
 /** Random logs of runs that may have been recorded: every kind of part and event, every end, and none. */
 export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
-  const events: Event[] = [];
+  const lines: string[] = [];
   let run: Run = {
     run_id: '01990000-0000-7000-8000-000000000001',
     agent_name: 'any',
@@ -79,8 +79,10 @@ export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
     created_at: at,
   };
   const emit = (event: Event): void => {
-    events.push(event);
-    run = fold(structuredClone(run), structuredClone(event));
+    const line = encode(event);
+    lines.push(line);
+    // A fold changes what it is given. Its own copy of an event costs a tenth of `structuredClone`.
+    run = fold(run, JSON.parse(line));
   };
   const status = (type: 'created' | 'in-progress' | 'awaiting', more: Partial<Run> = {}): void => {
     const { questions: _, await_request: __, await_resume: ___, ...rest } = run;
@@ -139,7 +141,7 @@ export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
     const error = { code: 'server_error' as const, message: 'It broke.' };
     emit({ type: `run.${end}`, run: { ...run, status: end, finished_at: at, ...(end === 'failed' && { error }) } });
   }
-  return events.map(encode);
+  return lines;
 });
 
 const quiet = { role: 'agent/any', parts: [], created_at: at };
