@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServer, rivulet, type ServerOptions } from '../../src/index.ts';
 import { agent, echo, never } from '../support/agents.ts';
 import { send } from '../support/raw-http.ts';
-import { ask, type Served, serve } from '../support/serve.ts';
+import { ask, type Served, serve, shared } from '../support/serve.ts';
 
 const portOf = (served: Served): number => Number(new URL(served.url).port);
 
@@ -23,11 +23,14 @@ const statusOf = async (options: Partial<ServerOptions>, headers: Record<string,
   return (await app.inject({ url: '/ping', headers })).statusCode;
 };
 
+/** A server with the default names. */
+const local = shared([echo]);
+
 describe('the Host of a request', () => {
   it.each(['127.0.0.1:PORT', '127.0.0.1', 'localhost:PORT', 'LOCALHOST', 'localhost.:PORT', '127.1.2.3', '[::1]:PORT'])(
     'may name this machine: %s',
     async (host) => {
-      const served = await serve([echo]);
+      const served = await local();
       const answer = await raw(served, 'GET /ping', `Host: ${host.replace('PORT', String(portOf(served)))}`);
       expect(answer.status).toBe(200);
     },
@@ -46,7 +49,7 @@ describe('the Host of a request', () => {
     'local host',
     '',
   ])('is refused with 421 where it is another name, and the error says what to do: "%s"', async (host) => {
-    const served = await serve([echo]);
+    const served = await local();
     const answer = await raw(served, 'GET /agents', `Host: ${host}`);
     expect([answer.status, answer.error.code]).toEqual([421, 'invalid_input']);
     expect(answer.error.message).toContain('--allow-host');
@@ -77,14 +80,14 @@ describe('the Host of a request', () => {
     ['with two', ['Host: localhost', 'Host: evil.example']],
     ['with the same one twice', ['Host: localhost', 'host: localhost']],
   ])('is required exactly once: a request %s is answered 400', async (_, headers) => {
-    const served = await serve([echo]);
+    const served = await local();
     const answer = await raw(served, 'GET /ping', ...headers);
     expect([answer.status, answer.error.code]).toEqual([400, 'invalid_input']);
     expect(answer.error.message).toContain('Host header');
   });
 
   it('is optional for HTTP/1.0, which no browser uses', async () => {
-    const served = await serve([echo]);
+    const served = await local();
     const socket = connect(portOf(served), '127.0.0.1').setEncoding('utf8');
     socket.write('GET /ping HTTP/1.0\r\n\r\n');
     let text = '';
@@ -155,7 +158,7 @@ describe('the Origin of a request', () => {
   it.each(['http://localhost:8000', 'HTTP://LOCALHOST:8000', 'https://localhost:8000'])(
     'may be that of the server’s own pages: %s',
     async (origin) => {
-      const served = await serve([echo]);
+      const served = await local();
       expect((await raw(served, 'GET /agents', host, `Origin: ${origin}`)).status).toBe(200);
     },
   );
@@ -169,7 +172,7 @@ describe('the Origin of a request', () => {
     'data:',
     'nonsense',
   ])('is refused with 403 where it is another one, and the error says what to do: %s', async (origin) => {
-    const served = await serve([echo]);
+    const served = await local();
     const answer = await raw(served, 'GET /agents', host, `Origin: ${origin}`);
     expect([answer.status, answer.error.code]).toEqual([403, 'invalid_input']);
     expect(answer.error.message).toContain('--allow-origin');

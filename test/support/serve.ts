@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { type Agent, createServer, type Event, type Run, type ServerOptions } from '../../src/index.ts';
 
 export interface Served {
@@ -17,7 +17,17 @@ export async function serve(agents: Agent[], options: Partial<ServerOptions> = {
   return served;
 }
 
-/** A listening server for all tests of a file; the caller closes it. */
+/** A listening server for all tests of a file or a block; the first test that calls it starts it. */
+export function shared(agents: Agent[], options: Partial<ServerOptions> = {}): () => Promise<Served> {
+  let served: Promise<Served> | undefined;
+  afterAll(async () => (await served)?.app.close());
+  return () => {
+    served ??= listen(agents, options);
+    return served;
+  };
+}
+
+/** A listening server that the caller closes. */
 export async function listen(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
   // Agents of tests may never end; the server does not wait for them.
   const app = await createServer({ agents, ...options, limits: { shutdownGrace: 0, ...options.limits } });

@@ -197,27 +197,39 @@ export const scripted = methods.filter((method) => !others.includes(method));
 /** Methods that the engine's timers call repeatedly; only their first calls belong to the script. */
 const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];
 
+/** Performs the script over an empty store, which `open` returns and which is closed then. */
+async function performOnce(open: () => Promise<Store>, plan: Plan): Promise<void> {
+  const store = await open();
+  try {
+    await perform(store, plan);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The number of calls of each method in the script without a failure. */
+export async function countCalls(open: () => Promise<Store>): Promise<Plan['calls']> {
+  const plan = newPlan();
+  await performOnce(open, plan);
+  return plan.calls;
+}
+
 /**
- * Performs the script with the first call of a method failing, then with the second, and so on. `open` returns an empty
- * store, which is closed each time. `most` limits the failing calls, which are spread over all. Returns their number.
+ * Performs the script with the first call of a method failing, then with the second, and so on. `calls` is what the
+ * script calls without a failure. `most` limits the failing calls, which are spread over all. Returns their number.
  */
-export async function failEachCall(open: () => Promise<Store>, method: Method, most: number): Promise<number> {
-  const whole = newPlan();
-  const once = async (plan: Plan): Promise<void> => {
-    const store = await open();
-    try {
-      await perform(store, plan);
-    } finally {
-      await store.close();
-    }
-  };
-  await once(whole);
-  const calls = whole.calls[method] ?? 0;
-  const script = periodic.includes(method) ? Math.min(calls, 12) : calls;
+export async function failEachCall(
+  open: () => Promise<Store>,
+  method: Method,
+  calls: Plan['calls'],
+  most = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const all = calls[method] ?? 0;
+  const script = periodic.includes(method) ? Math.min(all, 12) : all;
   const count = Math.min(script, most);
   for (let n = 0; n < count; n += 1) {
     const call = 1 + Math.floor((n * script) / count);
-    await once(newPlan({ [method]: { fails: call } }));
+    await performOnce(open, newPlan({ [method]: { fails: call } }));
   }
   return count;
 }

@@ -7,7 +7,7 @@ import { ErrorBody, ErrorCode, type Run } from '../../../src/index.ts';
 import { openStore } from '../../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../../support/agents.ts';
 import { withoutInput } from '../../support/details.ts';
-import { ask, finished, type Served, serve } from '../../support/serve.ts';
+import { ask, finished, type Served, serve, shared } from '../../support/serve.ts';
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const images = agent('images', () => 'ok', { input_content_types: ['image/*', 'application/json'] });
@@ -216,9 +216,11 @@ async function send(served: Served, path: string, init: Case[2]): Promise<Respon
 }
 
 describe('the error table', () => {
+  const served = shared([echo, images], { bodyLimit: 100_000 });
+
   it.each(cases)('%s', async (_, path, init, status, code, says) => {
-    const served = await serve([echo, images], { bodyLimit: 100_000 });
-    const response = await send(served, path, init);
+    const { get } = await served();
+    const response = await send(await served(), path, init);
     const body = await response.json();
     expect([response.status, body.code]).toEqual([status, code]);
     expect(body.message).toMatch(says);
@@ -226,7 +228,7 @@ describe('the error table', () => {
     expect(errorTable).toHaveProperty(body.data.reason);
     expect(Value.Check(ErrorBody, body)).toBe(true);
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
-    expect((await served.get('/ping')).status).toBe(200);
+    expect((await get('/ping')).status).toBe(200);
   });
 
   it('lists the allowed methods in a 405', async () => {
