@@ -30,7 +30,14 @@ async function crashed(
   lost = 0,
   store = new RecordingStore(),
 ): Promise<{ served: Served; run: Run; lines: string[] }> {
-  const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 0 } });
+  const app = await createServer({
+    agents: [agent],
+    store,
+    docs: false,
+    playground: false,
+    protocols: [],
+    limits: { shutdownGrace: 0 },
+  });
   const payload = ask(agent.manifest.name, text);
   const run: Run = (await app.inject({ method: 'POST', url: '/runs', payload })).json();
   const kept = await store.after(store.commits.length - lost);

@@ -137,7 +137,14 @@ async function toTheEnd(
   store: Store,
   start: boolean,
 ): Promise<{ run: Run; events: Event[] } | undefined> {
-  const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 0, attempts: 0 } });
+  const app = await createServer({
+    agents: [agent],
+    store,
+    docs: false,
+    playground: false,
+    protocols: [],
+    limits: { shutdownGrace: 0, attempts: 0 },
+  });
   try {
     await app.ready();
     const payload = { agent_name: 'random', mode: 'async', input: [{ parts: [{ content: 'go' }] }] };

@@ -71,7 +71,14 @@ function transitionsOf(events: Event[]): [Run['status'], Run['status']][] {
 
 async function playOut(steps: Step[], actions: Action[], store: string): Promise<void> {
   const random = agent('random', (_, context) => concat(...steps.map((one) => perform(one, context))));
-  const app = await createServer({ agents: [random], store, docs: false, limits: { cancelGrace: 5 } });
+  const app = await createServer({
+    agents: [random],
+    store,
+    docs: false,
+    playground: false,
+    protocols: [],
+    limits: { cancelGrace: 5 },
+  });
   const get = (url: string, headers = {}) => app.inject({ url, headers });
   const post = (url: string, payload?: object) => app.inject({ method: 'POST', url, ...(payload && { payload }) });
   try {

@@ -52,7 +52,14 @@ it('releases a durable run that is added while the others are released', async (
     { durable: true },
   );
   const store = new SlowStore();
-  const app = await createServer({ agents: [agent], store, docs: false, limits: { shutdownGrace: 60_000 } });
+  const app = await createServer({
+    agents: [agent],
+    store,
+    docs: false,
+    playground: false,
+    protocols: [],
+    limits: { shutdownGrace: 60_000 },
+  });
   const post = (headers = {}) =>
     app.inject({ method: 'POST', url: '/runs', payload: ask('talk', 'hi', { mode: 'async' }), headers });
 

@@ -1,20 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { belongingsOf, TenantNode, unlimited } from '../support/tenants.ts';
 import { describeTenancy } from './tenancy.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-tenancy-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-
+// tenancy.servers.ts does the same with the other stores, and with two nodes of those that are shared.
 describeTenancy('memory', async () => [await TenantNode.open(unlimited)]);
-describeTenancy('SQLite', async () => [
-  await TenantNode.open({ ...unlimited, store: `sqlite:${join(folder, 'runs.db')}` }),
-]);
 
 it('makes the same calls of the store for what another owner has and for what does not exist', async () => {
   const plan = newPlan();

@@ -18,7 +18,8 @@ interface Operation {
   readonly requestBody?: { content: { 'application/json': { examples?: Record<string, { value: object }> } } };
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+/** The time below which a tenth of all are: other load of the machine delays the rest. */
+const usual = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 10)] ?? 0;
 
 /** All operations of a node's OpenAPI document. */
 async function operationsOf(caller: Caller): Promise<Operation[]> {
@@ -272,8 +273,10 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         times.theirs.push(await timeOf(run_id));
         times.nothing.push(await timeOf(newId()));
       }
-      const [theirs, nothing] = [median(times.theirs), median(times.nothing)];
-      console.log(`${name}: not yours ${theirs.toFixed(2)} ms, not there ${nothing.toFixed(2)} ms (medians of 150)`);
+      const [theirs, nothing] = [usual(times.theirs), usual(times.nothing)];
+      console.log(
+        `${name}: not yours ${theirs.toFixed(2)} ms, not there ${nothing.toFixed(2)} ms (a tenth of 150 is faster)`,
+      );
       expect(theirs / nothing).toBeGreaterThan(0.6);
       expect(theirs / nothing).toBeLessThan(1.6);
     });

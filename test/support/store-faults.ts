@@ -117,6 +117,7 @@ async function perform(store: Store, plan: Plan): Promise<void> {
       dispatcher: new LocalDispatcher(),
       limits,
       docs: false,
+      protocols: [],
       playground: false,
     });
   let app = await start();

@@ -27,4 +27,8 @@ describe('one node', () => {
     'gives a client of Durable Streams each event once, cut off after any number of bytes (live: %s)',
     (live) => followWithCuts(live, 10, async (tap) => [await serve([tap.agent])]),
   );
+
+  it.each(['long-poll', 'sse', true] as const)('gives it each event once from SQLite as well (live: %s)', (live) =>
+    followWithCuts(live, 400, async (tap) => [await serve([tap.agent], { store: 'sqlite::memory:' })]),
+  );
 });

@@ -1,0 +1,3 @@
+import { describeChats } from './chat.ts';
+
+describeChats(['5.0.277']);
