@@ -74,7 +74,9 @@ const start: ChatState = {
 };
 
 const choiceHead = '{"index":0,"delta":';
+/** The end of a chunk, after the finish reason; for a client that gets its usage in the last chunk, the others have none. */
 const ends = { plain: '}]}\n\n', usage: '}],"usage":null}\n\n' };
+/** The end of a token's chunk, after the token. */
 const tokenEnd = '},"logprobs":null,"finish_reason":null';
 const tokenEnds = { plain: `${tokenEnd}${ends.plain}`, usage: `${tokenEnd}${ends.usage}` };
 
@@ -91,9 +93,8 @@ class Chunks {
   /** `delta` is JSON. */
   add(state: ChatState, delta: string, finish: 'stop' | 'tool_calls' | undefined = undefined): void {
     const reason = finish === undefined ? 'null' : `"${finish}"`;
-    this.#frames.push(
-      `${state.head}${choiceHead}${delta},"logprobs":null,"finish_reason":${reason}${this.options.usage ? ends.usage : ends.plain}`,
-    );
+    const end = this.options.usage ? ends.usage : ends.plain;
+    this.#frames.push(`${state.head}${choiceHead}${delta},"logprobs":null,"finish_reason":${reason}${end}`);
   }
 
   /** Text, which is JSON. */
