@@ -66,14 +66,23 @@ export const protocolNames = Object.keys(protocols).filter(isProtocol);
 /** Which protocols are served beside the server's own: names, or names with a prefix for each, such as `/chat`. */
 export type ServedProtocols = readonly ProtocolName[] | { readonly [name in ProtocolName]?: string };
 
-/** Each protocol that is served, with its prefix. @throws Error that names an unknown one */
+/** Each protocol that is served, once, with its prefix. @throws Error that names an unknown one, or an odd prefix */
 function servedProtocols(served: ServedProtocols = protocolNames): [ProtocolName, string][] {
-  const given = isList(served) ? served.map((name): [string, undefined] => [name, undefined]) : Object.entries(served);
-  return given.map(([name, prefix]) => {
+  const given = isList(served)
+    ? [...new Set(served)].map((name): [string, undefined] => [name, undefined])
+    : Object.entries(served);
+  return given.map(([name, asked]) => {
     if (!isProtocol(name)) throw new Error(`protocols: expected some of ${protocolNames.join(', ')}; got ${name}`);
-    return [name, prefix ?? protocols[name].prefix];
+    const prefix = asked ?? protocols[name].prefix;
+    if (!prefixPattern.test(prefix)) {
+      throw new Error(`protocols.${name}: expected a prefix such as /${name}, without a slash at its end; got ${prefix}`);
+    }
+    return [name, prefix];
   });
 }
+
+/** Cards and greetings append paths to a prefix, and the router reads some characters in a way of its own. */
+const prefixPattern = /^(?:\/[\w.~-]+)*$/;
 
 const isList = (served: ServedProtocols): served is readonly ProtocolName[] => Array.isArray(served);
 

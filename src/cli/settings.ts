@@ -49,7 +49,8 @@ const httpUrl = (url: string): void => {
 };
 
 const protocolName = (name: string): void => {
-  if (name !== 'none' && !isProtocol(name)) throw new Error(`expected ${protocolNames.join(', ')} or none`);
+  if (name === 'none' || isProtocol(name)) return;
+  throw new Error(`expected some of ${protocolNames.join(', ')}, or none; got ${name}`);
 };
 
 /**

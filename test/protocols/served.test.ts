@@ -26,6 +26,16 @@ describe('the protocols beside the own API', () => {
     await expect(models('/', typed)).rejects.toThrow(`some of ${protocolNames.join(', ')}; got gopher`);
   });
 
+  it('are served once where the options name them twice', async () => {
+    expect(await models('/v1/models', ['openai', 'openai'])).toBe(200);
+  });
+
+  it.each(['openai', '/', '/openai/', '/open ai', '/:openai', '//openai'])('refuse the prefix "%s"', async (prefix) => {
+    await expect(models('/', { openai: prefix })).rejects.toThrow(
+      `protocols.openai: expected a prefix such as /openai, without a slash at its end; got ${prefix}`,
+    );
+  });
+
   it('are loaded only where they are served', () => {
     const table = readFileSync(new URL('../../src/protocols.ts', import.meta.url), 'utf8');
     for (const name of protocolNames) {
