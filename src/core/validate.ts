@@ -93,14 +93,16 @@ function matchesLiterals(variant: TObject, value: unknown): boolean {
   );
 }
 
-// A union fails with one error for all its variants; the variant with the deepest error is probably the intended one.
+// A union fails with one error for all its variants; the variant with the deepest error is probably the intended one, or
+// that of texts where the value is one.
 function deepest(error: ValueError): ValueError {
   let best = error;
   for (const variant of error.errors) {
     const first = variant.First();
     if (first === undefined || KindGuard.IsLiteral(first.schema)) continue;
     const inner = deepest(first);
-    if (inner.path.length > best.path.length) best = inner;
+    const isOfText = best === error && typeof error.value === 'string' && KindGuard.IsString(inner.schema);
+    if (inner.path.length > best.path.length || isOfText) best = inner;
   }
   return best;
 }
@@ -144,5 +146,7 @@ function problemOf(error: ValueError): string {
       : [],
   );
   if (kinds.length > 0) return `expected one of the kinds ${kinds.join(', ')}`;
+  const types = variants.map(({ type }): unknown => type);
+  if (types.length > 0 && types.every((type) => typeof type === 'string')) return `expected ${types.join(' or ')}`;
   return `${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
 }

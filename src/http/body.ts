@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { FastifyInstance } from 'fastify';
-import { fail } from '../core/errors.ts';
+import { errorOf, fail, type RivuletError } from '../core/errors.ts';
 import { JsonSize } from './json-size.ts';
 
 interface BodyLimits {
@@ -30,11 +30,20 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
     readText(payload, { length, maxBytes: bodyLimit }, new JsonSize(bodyValues)).then((text) => {
       if (text.trim() === '') return done(null, undefined);
       parse(request, text, (error, value) => {
-        if (error === null) done(null, value);
-        else done(fail('body_not_json', error.message.replace(/\.$/, '')));
+        done(error === null ? null : refusalOf(text), value);
       });
     }, done);
   });
+}
+
+/** The parser of Fastify does not say what is wrong, and calls keys that it refuses no JSON. */
+function refusalOf(text: string): RivuletError {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    return fail('body_not_json', errorOf(error).message.replace(/\.$/, ''));
+  }
+  return fail('body_not_json', 'the key "__proto__", and "prototype" in "constructor", are not accepted');
 }
 
 /** Decodes and measures each chunk on arrival, so that even a large body blocks the event loop only briefly. */

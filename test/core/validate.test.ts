@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
 import { covers } from '../../src/core/messages.ts';
 import { compile } from '../../src/core/validate.ts';
@@ -46,6 +47,15 @@ describe('validation', () => {
   ])('names the field: %s', (_, more, text) => {
     const given = JSON.parse(JSON.stringify(request(more)));
     expect(() => check(given)).toThrow(text);
+  });
+
+  it.each([
+    [true, 'id: expected string or integer or null.'],
+    [1.5, 'id: expected string or integer or null.'],
+    ['too long', 'id: expected string length less or equal to 3.'],
+  ])('names the types of a union of types: %j', (value, text) => {
+    const id = Type.Union([Type.String({ maxLength: 3 }), Type.Integer(), Type.Null()]);
+    expect(() => compile(id, 'id')(value)).toThrow(text);
   });
 
   it('says in words what each pattern expects, never as a regular expression', () => {
