@@ -75,7 +75,9 @@ function servedProtocols(served: ServedProtocols = protocolNames): [ProtocolName
     if (!isProtocol(name)) throw new Error(`protocols: expected some of ${protocolNames.join(', ')}; got ${name}`);
     const prefix = asked ?? protocols[name].prefix;
     if (!prefixPattern.test(prefix)) {
-      throw new Error(`protocols.${name}: expected a prefix such as /${name}, without a slash at its end; got ${prefix}`);
+      throw new Error(
+        `protocols.${name}: expected a prefix such as /${name}, without a slash at its end; got ${prefix}`,
+      );
     }
     return [name, prefix];
   });

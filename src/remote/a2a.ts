@@ -1,9 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Message as A2aMessage, AgentCard, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
+import { Type } from '@sinclair/typebox';
 import { concatMap, defer, from, lastValueFrom, Observable } from 'rxjs';
 import { type AgentContext, type AgentManifestInput, nameProblem } from '../core/agent.ts';
-import { AgentError } from '../core/errors.ts';
+import { AgentError, errorOf, fail } from '../core/errors.ts';
+import { compile } from '../core/validate.ts';
 import type { Message } from '../schema/message.ts';
 import { extension } from './a2a-extension.ts';
 import { messageFor } from './a2a-parts.ts';
@@ -24,7 +26,8 @@ export function a2aAgent(connection: Connection, url: string): RemoteAgent {
   const open = async (context?: AgentContext): Promise<Peer> => {
     const sdk = await optional('@a2a-js/sdk', () => import('@a2a-js/sdk/client'));
     const fetchImpl = refusing(connection.fetchFor(context, new URL(address).origin));
-    const card = await new sdk.DefaultAgentCardResolver({ fetchImpl }).resolve(address, '');
+    const resolver = new sdk.DefaultAgentCardResolver({ fetchImpl });
+    const card = checkedCard(address, await resolver.resolve(address, '').catch(noJson));
     const transports = [new sdk.JsonRpcTransportFactory({ fetchImpl }), new sdk.RestTransportFactory({ fetchImpl })];
     return { card, client: await new sdk.ClientFactory({ transports }).createFromAgentCard(card) };
   };
@@ -32,6 +35,42 @@ export function a2aAgent(connection: Connection, url: string): RemoteAgent {
     manifest: async () => manifestOf((await open()).card),
     run: (call) => new A2aRun(connection, () => open(call.context), call),
   };
+}
+
+/** What is read of a card, here and by the SDK, which checks none of it. */
+const Card = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    supportedInterfaces: Type.Array(Type.Object({ url: Type.String(), protocolBinding: Type.String() })),
+    skills: Type.Optional(
+      Type.Array(
+        Type.Object({
+          tags: Type.Optional(Type.Array(Type.String())),
+          examples: Type.Optional(Type.Array(Type.String())),
+        }),
+      ),
+    ),
+  },
+  { additionalProperties: true },
+);
+const checkCard = compile(Card, 'card');
+
+/** A page that is no JSON becomes an answer that is no card. */
+function noJson(error: unknown): undefined {
+  if (!(error instanceof SyntaxError)) throw error;
+}
+
+/** @throws AgentError `remote_refused` for what is no card of A2A 1.0: another attempt would get the same */
+function checkedCard(address: string, card: AgentCard | undefined): AgentCard {
+  try {
+    const { supportedInterfaces } = checkCard(card);
+    const isKnown = supportedInterfaces.some(({ protocolBinding }) => /^(jsonrpc|http\+json)$/i.test(protocolBinding));
+    if (card !== undefined && isKnown) return card;
+    throw fail('validation_failed', 'card.supportedInterfaces', 'expected one with JSONRPC or HTTP+JSON');
+  } catch (error) {
+    throw new AgentError('remote_refused', `${address} is no agent card of A2A 1.0. ${errorOf(error).message}`);
+  }
 }
 
 /** Fails where another attempt may succeed, and where the SDK's error would not say what to do. */
@@ -57,7 +96,7 @@ function manifestOf({
   description,
   defaultInputModes,
   defaultOutputModes,
-  skills,
+  skills = [],
 }: AgentCard): AgentManifestInput {
   const label = name
     .toLowerCase()

@@ -129,6 +129,36 @@ describe('a hostile A2A server', () => {
     expect(await errorOf(url)).toEqual({ code: 'remote_unreachable' });
   });
 
+  it.each([
+    ['a page', '<html>', 'card: expected object.'],
+    ['nothing', 'null', 'card: expected object.'],
+    [
+      'a card of version 0.3',
+      '{"name":"x","description":"y","url":"http://127.0.0.1/","skills":[]}',
+      'card.supportedInterfaces: is required.',
+    ],
+    [
+      'a card of gRPC alone',
+      '{"name":"x","description":"y","supportedInterfaces":[{"url":"a","protocolBinding":"GRPC"}]}',
+      'card.supportedInterfaces: expected one with JSONRPC or HTTP+JSON.',
+    ],
+    [
+      'a card with odd skills',
+      '{"name":"x","description":"y","supportedInterfaces":[],"skills":"none"}',
+      'card.skills: expected array.',
+    ],
+  ])('that has %s instead of a card is asked once, and the error says what is wrong', async (_, body, problem) => {
+    let asked = 0;
+    const url = await listen((_request, response) => {
+      asked += 1;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    });
+    const message = `${url}/.well-known/agent-card.json is no agent card of A2A 1.0. ${problem}`;
+    await expect(remoteAgent(url, { allowNetworks })).rejects.toMatchObject({ code: 'remote_refused', message });
+    expect(await errorOf(url)).toEqual({ code: 'remote_refused' });
+    expect(asked).toBe(2);
+  });
+
   it('that sends a card without an end is left before it fills the memory', async () => {
     const sent: Promise<number>[] = [];
     const url = await listen((_, response) => void sent.push(endless(response, 'application/json', '"')));
