@@ -13,7 +13,7 @@ export const version = '1.0';
  */
 export function negotiate({ headers, query }: FastifyRequest, reply: FastifyReply): boolean {
   const inQuery: unknown = Reflect.get(Object(query), 'A2A-Version');
-  const named = String(headers['a2a-version'] ?? inQuery ?? '').trim();
+  const named = String(headers['a2a-version'] || inQuery || '').trim();
   if (!/^1\.0(\.\d+)?$/.test(named))
     throw fail('version_unsupported', `A2A-Version: expected ${version}; got ${named.slice(0, 60) || 'none'}`);
   const cursors = listsValue(String(headers['a2a-extensions'] ?? ''), extension.cursor);

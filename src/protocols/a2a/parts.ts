@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import mime from 'mime/lite';
 import { fail } from '../../core/errors.ts';
+import { isBase64 } from '../../core/messages.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import { jsonIn } from '../projector.ts';
 import { extension } from './extension.ts';
@@ -57,7 +58,7 @@ function inputPartOf(part: Part, path: string): GivenPart {
   }
   const { filename = '', mediaType = '', metadata } = part;
   return {
-    ...contentOf(part, mediaType, filename),
+    ...contentOf({ ...part, ...(part.raw !== undefined && { raw: base64In(part.raw, path) }) }, mediaType, filename),
     ...(filename !== '' && { name: filename }),
     ...(metadata !== undefined && { client_metadata: metadata }),
   };
@@ -69,6 +70,14 @@ function contentOf({ text, raw, url, data }: Part, mediaType: string, filename: 
   if (raw !== undefined) return { content_type: guessed, content_encoding: 'base64', content: raw };
   if (url !== undefined) return { content_type: guessed, content_url: url };
   return { content_type: mediaType || 'application/json', content: JSON.stringify(data) };
+}
+
+/** As in the JSON of Protocol Buffers: also with the characters for URLs, and without padding. */
+function base64In(raw: string, path: string): string {
+  const standard = raw.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
+  const padded = standard.padEnd(Math.ceil(standard.length / 4) * 4, '=');
+  if (isBase64(padded)) return padded;
+  throw fail('validation_failed', `${path}.raw`, 'expected base64');
 }
 
 const isJson = (type: string): boolean => /^application\/([\w.-]+\+)?json\b/i.test(type);

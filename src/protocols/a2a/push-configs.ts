@@ -77,6 +77,8 @@ export async function listPushConfigs(own: Access, find: FindTask, params: unkno
   const run_id = await find(taskId);
   const all = (await own.targets(run_id, pushFormName)).map((target) => shown(run_id, target));
   const from = pageToken ? all.findIndex((one) => one.id === pageToken) + 1 : 0;
+  // From the first page on, a client that deletes what it lists would never come to an end.
+  if (pageToken && from === 0) throw fail('validation_failed', 'pageToken', 'expected the id of a config of this task');
   const configs = all.slice(from, from + (pageSize || all.length));
   const isLast = from + configs.length >= all.length;
   return { configs, nextPageToken: isLast ? '' : (configs.at(-1)?.id ?? '') };

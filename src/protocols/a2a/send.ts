@@ -1,4 +1,4 @@
-import { fail, RivuletError } from '../../core/errors.ts';
+import { type ErrorName, fail, RivuletError } from '../../core/errors.ts';
 import { covers } from '../../core/messages.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { Access } from '../../engine/access.ts';
@@ -51,12 +51,19 @@ export async function send(
     tasks.add(created.run, input, request);
     return created;
   } catch (error) {
+    if (error instanceof RivuletError && namesPlaces.has(error.kind)) throw inItsWords(error);
     const isReused = error instanceof RivuletError && error.kind === 'idempotency_key_reused';
     if (!isReused || headers['idempotency-key'] !== undefined) throw error;
     // The client knows no Idempotency-Key where it has sent none.
     throw fail('validation_failed', 'message.messageId', 'came with another message before; send a new one for each');
   }
 }
+
+const namesPlaces: ReadonlySet<ErrorName> = new Set(['validation_failed', 'content_type_refused']);
+
+/** The engine names the message by its place in a run or a reply, which this client has not sent. */
+const inItsWords = ({ kind, message }: RivuletError): RivuletError =>
+  new RivuletError(kind, message.replace(/\b(?:input\[0\]|await_resume\.message)(?=[.:])/, 'message'));
 
 /** What the request says beside its message. */
 function requestOf({ message, configuration, metadata, tenant }: SendMessageRequest, contextId?: string): AgentRequest {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { file } from '../../../src/index.ts';
-import { taskPartOf } from '../../../src/protocols/a2a/parts.ts';
+import { inputOf, taskPartOf } from '../../../src/protocols/a2a/parts.ts';
 
 describe('a part of an agent', () => {
   it('is text where its bytes are UTF-8, and raw where a text would change them', () => {
@@ -17,5 +17,24 @@ describe('a part of an agent', () => {
       mediaType: 'text/csv',
       filename: 'a.csv',
     });
+  });
+});
+
+describe('a part of a client', () => {
+  const given = (raw: string) =>
+    inputOf({ messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'a' }, { raw }] }).parts[1];
+
+  it.each([
+    ['+/8=', '+/8='],
+    ['-_8=', '+/8='],
+    ['-_8', '+/8='],
+    ['aGkh', 'aGkh'],
+    ['', ''],
+  ])('may have the bytes %j in any base64 of Protocol Buffers', (raw, content) => {
+    expect(given(raw)).toMatchObject({ content, content_encoding: 'base64' });
+  });
+
+  it.each(['a', '!!!!', 'ab=c'])('is refused with the bytes %j', (raw) => {
+    expect(() => given(raw)).toThrow('message.parts[1].raw: expected base64.');
   });
 });

@@ -69,6 +69,8 @@ describe('the push notification configs of a task', () => {
     expect(first).toMatchObject({ configs: [{ id: 'a' }, { id: 'b' }], nextPageToken: 'b' });
     const rest = await listPushConfigs(own, find, { taskId, pageSize: 2, pageToken: 'b' });
     expect(rest).toMatchObject({ configs: [{ id: 'c' }], nextPageToken: '' });
+    const unknown = listPushConfigs(own, find, { taskId, pageToken: 'no' });
+    await expect(unknown).rejects.toThrow('pageToken: expected the id of a config of this task');
   });
 
   it('are refused where they could not be sent', async () => {

@@ -1,4 +1,4 @@
-import { of } from 'rxjs';
+import { map, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemoryStore } from '../../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, never, Tap } from '../../support/agents.ts';
@@ -287,6 +287,23 @@ describe('an error', () => {
     const response = await request();
     const { error } = RestError.of(await response.json());
     expect([response.status, error.code, error.details[0]?.reason]).toEqual([status, status, reason]);
+  });
+
+  it('names the place in the message of the client, also in a reply', async () => {
+    const form = agent('form', (_, { await: ask }) =>
+      ask('A number?', { schema: { type: 'number' } }).pipe(map(() => 'ok')),
+    );
+    const own = await serve([form, full]);
+    const problemOf = async (name: string, body: object) =>
+      RestError.of(await (await own.post(`/a2a/${name}/message:send`, body, version)).json()).error.message;
+    const asked = await own.post('/a2a/form/message:send', said('hi'), version);
+    const { task } = SendAnswer.of(await asked.json());
+    expect(await problemOf('form', said('none', { taskId: task.id }))).toBe('message.parts: must be number.');
+    expect(await problemOf('full', said('', { parts: [{ data: 1 }] }))).toMatch(/^message\.parts\[0\]: agent full/);
+  });
+
+  it('of a version is not that of an empty header, where the query has one', async () => {
+    expect((await get('echo/tasks?A2A-Version=1.0', { 'a2a-version': '' })).status).toBe(200);
   });
 
   it('of JSON-RPC has its code, and comes with 200', async () => {
