@@ -22,7 +22,9 @@ export type PartKind =
   | { readonly kind: 'data'; readonly part: MessagePart };
 
 export function kindOf(part: MessagePart): PartKind {
-  const { metadata, name, content, content_url, content_type = 'text/plain', content_encoding } = part;
+  const { metadata, content, content_url, content_type = 'text/plain', content_encoding } = part;
+  // An empty name makes no artifact.
+  const name = part.name || undefined;
   if (metadata?.kind === 'trajectory') {
     const { tool_name, message = '' } = metadata;
     return tool_name === undefined

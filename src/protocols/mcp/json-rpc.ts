@@ -68,7 +68,12 @@ const checkResponse = compile(Response, 'message');
 export function messageIn(body: unknown): RpcMessage {
   if (Array.isArray(body)) throw invalid('expected one message, got a batch; send each by itself');
   try {
-    if (!isObject(body) || !('method' in body)) return { kind: 'response', message: checkResponse(body) };
+    if (!isObject(body) || !('method' in body)) {
+      const message = checkResponse(body);
+      // Without any, it would count as a refusal, which cancels the run.
+      if (message.result === undefined && message.error === undefined) throw invalid('expected a result or an error');
+      return { kind: 'response', message };
+    }
     return 'id' in body
       ? { kind: 'request', message: checkRequest(body) }
       : { kind: 'notification', message: checkNotification(body) };

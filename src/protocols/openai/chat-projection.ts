@@ -211,7 +211,9 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
     case 'citation': {
       const cited = addText(state, toLine(kind.text), chunks);
       if (kind.citation.url === undefined || cited.outcome !== undefined) return cited;
-      const { type: _, ...source } = urlCitation(kind.citation, cited.shift);
+      // Before the text of its message, the blank line is still to come.
+      const shift = cited.isNext ? cited.shift + 2 : cited.shift;
+      const { type: _, ...source } = urlCitation(kind.citation, shift);
       const annotation = toLine({ type: 'url_citation', url_citation: source });
       chunks.add(cited, `{"annotations":[${annotation}]}`);
       return { ...cited, annotations: cited.annotations === '' ? annotation : `${cited.annotations},${annotation}` };

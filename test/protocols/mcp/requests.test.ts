@@ -115,6 +115,7 @@ const tasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
 describe('any request', () => {
   it.each<[what: string, body: unknown, status: number, code: number]>([
+    ['an answer without a result and an error', { jsonrpc: '2.0', id: 'x' }, 400, -32600],
     ['a batch', [request('ping')], 400, -32600],
     ['no message', { hello: 1 }, 400, -32600],
     ['another JSON-RPC', { ...request('ping'), jsonrpc: '1.0' }, 400, -32600],

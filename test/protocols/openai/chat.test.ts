@@ -1,7 +1,10 @@
 import OpenAI from 'openai';
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
+import { from, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { finished, listen, type Served } from '../../support/serve.ts';
+import { citation } from '../../../src/index.ts';
+import { agent } from '../../support/agents.ts';
+import { finished, listen, type Served, serve } from '../../support/serve.ts';
 import { all } from './agents.ts';
 
 let served: Served;
@@ -44,6 +47,25 @@ describe('Chat Completions, with the official client', () => {
         },
       ],
     });
+  });
+
+  it('counts from the text of its message where a citation comes before it', async () => {
+    const source = citation({ url: 'https://example.com/', start_index: 0, end_index: 4 });
+    const messages = [[{ content: 'One.' }], [source, { content: 'Two.' }]].map((parts) => ({ role: 'agent', parts }));
+    const own = await serve([agent('sources', () => from(messages))]);
+    const { choices } = await (
+      await own.post('/v1/chat/completions', { model: 'sources', messages: [user('go')] })
+    ).json();
+    const { content, annotations } = choices[0].message;
+    const { start_index, end_index } = annotations[0].url_citation;
+    expect([content, content.slice(start_index, end_index)]).toEqual(['One.\n\nTwo.', 'Two.']);
+  });
+
+  it('has a part with an empty name as text', async () => {
+    const own = await serve([agent('unnamed', () => of({ content: 'Hello', name: '' }))]);
+    const asked = { model: 'unnamed', messages: [user('go')] };
+    const { choices } = await (await own.post('/v1/chat/completions', asked)).json();
+    expect(choices[0].message.content).toBe('Hello');
   });
 
   it('sends the usage in a last chunk, where the client asks for it', async () => {
