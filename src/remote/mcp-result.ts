@@ -19,11 +19,18 @@ export function resultOf({ content = [], structuredContent, isError }: CallToolR
   // Servers repeat structured content as text, for clients that do not know it.
   const blocks = structured === undefined ? content : content.filter((block) => !isCopy(block, structured));
   return {
-    parts: [...blocks.flatMap(partOf), ...(structured === undefined ? [] : [json(structured)])],
+    parts: [...blocks.flatMap(partOf).map(onItsLine), ...(structured === undefined ? [] : [json(structured)])],
     output: structured ?? { text },
     ...(isError === true && { error: text || 'The tool failed and did not say why.' }),
   };
 }
+
+const isText = (part: MessagePart | undefined): boolean =>
+  part?.content_type === 'text/plain' && part.name === undefined;
+
+/** A block of text after another one: as parts of a message they would be one word. */
+const onItsLine = (part: MessagePart, index: number, parts: readonly MessagePart[]): MessagePart =>
+  isText(part) && isText(parts[index - 1]) ? { ...part, content: `\n${part.content}` } : part;
 
 function isCopy(block: ContentBlock, structured: object): boolean {
   if (block.type !== 'text') return false;
