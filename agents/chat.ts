@@ -130,9 +130,18 @@ function continuation(before: readonly Answer[]): ChatMessage[] {
       ];
 }
 
+/** The client is imported in the first run: its 150 files would delay the start of the server. */
+async function openai({ log }: AgentContext): Promise<typeof import('openai')> {
+  try {
+    return await import('openai');
+  } catch (error) {
+    log.error(String(error));
+    throw new AgentError('package_missing', 'The package openai does not load; install it with "npm install openai".');
+  }
+}
+
 const answerOfModel = ({ ollama, tools, context }: Chat, messages: readonly ChatMessage[]): Observable<Answer> =>
-  // The client is imported only here: its 150 files would delay the start of the server.
-  defer(() => Promise.all([import('openai'), findModel(process.env, ollama), tools.definitions(context)])).pipe(
+  defer(() => Promise.all([openai(context), findModel(process.env, ollama), tools.definitions(context)])).pipe(
     switchMap(([{ OpenAI }, found, definitions]) => {
       if ('missing' in found) throw new AgentError('llm_unreachable', found.missing);
       return answer(OpenAI, found, messages, definitions);
