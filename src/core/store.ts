@@ -45,8 +45,6 @@ export interface RunRow {
 export interface Batch {
   readonly first: number;
   readonly lines: readonly string[];
-  /** Whether the last event settles the run, and only that one can. Undefined where the lines have to be searched. */
-  readonly settles?: boolean;
 }
 
 export interface Resource {

@@ -173,10 +173,9 @@ export class Cursor implements Reader {
       if (batch !== undefined && lastIdOf(batch) > this.#after) {
         // A page may have events that are newer than the run's row.
         if (batch.first > end || this.#after >= end) break;
-        const settling = this.#untilSettled ? settlingIdIn(batch, this.#after, end) : undefined;
-        const fresh = sliceOf(batch, this.#after, settling ?? end);
+        const fresh = sliceOf(batch, this.#after, this.#untilSettled ? settlingIdIn(batch, this.#after, end) : end);
         this.#after = lastIdOf(fresh);
-        if (settling !== undefined) this.close();
+        if (this.#untilSettled && isSettling(fresh.lines.at(-1))) this.close();
         return fresh;
       }
       this.#next += 1;
@@ -253,17 +252,13 @@ export class Cursor implements Reader {
   }
 }
 
-/**
- * The id of the first event after `after`, and up to `end`, that settles the run; undefined where there is none. To search
- * the lines of a live log would take 3 % of a short run: V8 has to join the pieces of each line first.
- */
-function settlingIdIn({ first, lines, settles }: Batch, after: number, end: number): number | undefined {
-  const last = first + lines.length - 1;
-  if (settles !== undefined) return settles && last <= end ? last : undefined;
-  for (let id = Math.max(first, after + 1); id <= Math.min(last, end); id += 1) {
-    if (isSettling(lines[id - first])) return id;
+/** The id of the first event after `after` that settles the run; if there is none, the last id up to `end`. */
+function settlingIdIn(batch: Batch, after: number, end: number): number {
+  const last = Math.min(lastIdOf(batch), end);
+  for (let id = Math.max(batch.first, after + 1); id < last; id += 1) {
+    if (isSettling(batch.lines[id - batch.first])) return id;
   }
-  return undefined;
+  return last;
 }
 
 // Most batches are passed on whole and unchanged, so that all readers share what was derived from them.

@@ -221,11 +221,8 @@ export class RunLog implements UncommittedLog, Source {
     for (let index = 0; index < count; index += 1) {
       const write = writes[index];
       if (write === undefined) continue;
-      const { row, expect, lines } = write;
-      this.#durable = row;
-      // A write ends with the event that settles the run: see `#openWrite`.
-      if (lines.length > 0)
-        this.#tail.push({ first: expect + 1, lines, settles: row.snapshot > expect && isSettled(row.status) });
+      this.#durable = write.row;
+      if (write.lines.length > 0) this.#tail.push({ first: write.expect + 1, lines: write.lines });
     }
     if (count < writes.length) {
       this.#onRefused(outcomes[at + count] ?? 'fenced', writes.slice(count));
