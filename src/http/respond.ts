@@ -103,7 +103,7 @@ export class Responder {
     options: CursorOptions,
     mode: StreamMode = 'events',
   ): Promise<FastifyReply> {
-    const cursor = await access.openCursor(run_id, options);
+    const cursor = (await access.stream(run_id, options)).cursor();
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();

@@ -12,7 +12,7 @@ import {
 import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { echo } from '../support/agents.ts';
-import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
+import { apiOnly, ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
 
 const durable = (name: string, run: AgentFunction, options: AgentOptions = {}): Agent =>
   defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true, ...options });
@@ -33,9 +33,7 @@ async function crashed(
   const app = await createServer({
     agents: [agent],
     store,
-    docs: false,
-    playground: false,
-    protocols: [],
+    ...apiOnly,
     limits: { shutdownGrace: 0 },
   });
   const payload = ask(agent.manifest.name, text);

@@ -29,6 +29,7 @@ import {
 } from '../../src/index.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { withoutInput } from '../support/details.ts';
+import { apiOnly } from '../support/serve.ts';
 
 /** The actions of a durable agent; everything that may differ in a replay is in steps. */
 type Act = {
@@ -140,9 +141,7 @@ async function toTheEnd(
   const app = await createServer({
     agents: [agent],
     store,
-    docs: false,
-    playground: false,
-    protocols: [],
+    ...apiOnly,
     limits: { shutdownGrace: 0, attempts: 0 },
   });
   try {

@@ -5,7 +5,7 @@ import type { AgentContext, AgentOutput, Event, Run } from '../../src/index.ts';
 import { canBecome, createServer, fold, isFinal } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
-import { parseFrames } from '../support/serve.ts';
+import { apiOnly, parseFrames } from '../support/serve.ts';
 
 /** The actions of a random agent. */
 type Step =
@@ -74,9 +74,7 @@ async function playOut(steps: Step[], actions: Action[], store: string): Promise
   const app = await createServer({
     agents: [random],
     store,
-    docs: false,
-    playground: false,
-    protocols: [],
+    ...apiOnly,
     limits: { cancelGrace: 5 },
   });
   const get = (url: string, headers = {}) => app.inject({ url, headers });

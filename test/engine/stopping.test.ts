@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { Key, Outcome, Write } from '../../src/core/store.ts';
 import { createServer, defineAgent } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { ask } from '../support/serve.ts';
+import { apiOnly, ask } from '../support/serve.ts';
 
 /** A store that responds when the test releases it, like a slow one behind a network. */
 class SlowStore extends MemoryStore {
@@ -55,9 +55,7 @@ it('releases a durable run that is added while the others are released', async (
   const app = await createServer({
     agents: [agent],
     store,
-    docs: false,
-    playground: false,
-    protocols: [],
+    ...apiOnly,
     limits: { shutdownGrace: 60_000 },
   });
   const post = (headers = {}) =>

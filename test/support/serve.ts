@@ -10,6 +10,9 @@ export interface Served {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
+/** Options of a server without pages and other protocols, for tests of the engine. */
+export const apiOnly = { docs: false, playground: false, protocols: [] } satisfies Partial<ServerOptions>;
+
 /** A listening server, which is closed at the end of the test. */
 export async function serve(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
   const served = await listen(agents, options);
