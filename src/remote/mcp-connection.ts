@@ -23,6 +23,7 @@ export interface Elicitation {
 type Elicit = (asked: Elicitation) => Promise<Record<string, unknown> | undefined>;
 
 interface OpenCall {
+  readonly connection: McpConnection;
   readonly context: AgentContext | undefined;
   readonly elicit: Elicit;
   /** The stream of the call is broken for good. The SDK would wait for the result until the time-out. */
@@ -37,12 +38,16 @@ export interface Opened {
   readonly client: Client;
 }
 
+/**
+ * The call that makes a request: the headers are those of its context. One storage for all connections: up to Node 22
+ * each one that was used costs time at every promise of the process, until it is disabled.
+ */
+const currentCall = new AsyncLocalStorage<OpenCall>();
+
 /** One connection to an MCP server. It is opened by the first call, shared by all, and opened again after it has closed. */
 export class McpConnection {
   readonly #server: string | McpCommand;
   readonly #connection: Connection;
-  /** The call that makes a request: the headers are those of its context. */
-  readonly #current = new AsyncLocalStorage<OpenCall>();
   /** All open calls: in the older versions, a question does not say which call it belongs to. */
   readonly #calls = new Set<OpenCall>();
   readonly #timeout: number;
@@ -71,9 +76,9 @@ export class McpConnection {
   /** Does a call's work. `elicit` gets what the server asks meanwhile. */
   during<T>(context: AgentContext | undefined, elicit: Elicit, work: (opened: Opened) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const call: OpenCall = { context, elicit, lose: reject };
+      const call: OpenCall = { connection: this, context, elicit, lose: reject };
       this.#calls.add(call);
-      this.#current
+      currentCall
         .run(call, async () => work(await this.open()))
         .finally(() => this.#calls.delete(call))
         .then(resolve, reject);
@@ -130,7 +135,7 @@ export class McpConnection {
   /** A server that refuses to continue a stream does not have the call any more. */
   #fetchOf(url: URL): typeof globalThis.fetch {
     return async (input, init) => {
-      const call = this.#current.getStore();
+      const call = this.#ownCall();
       const response = await this.#connection.fetchFor(call?.context, url.origin)(input, init);
       const { status } = response;
       const isGone = status >= 400 && status < 500 && status !== 408 && status !== 429;
@@ -152,11 +157,17 @@ export class McpConnection {
         maxRetries: Number.POSITIVE_INFINITY,
       },
       reconnectionScheduler: (reconnect, wait, attempt) => {
-        if (attempt >= retries) return this.#current.getStore()?.lose(new Unreachable('its stream broke'));
+        if (attempt >= retries) return this.#ownCall()?.lose(new Unreachable('its stream broke'));
         const timer = setTimeout(reconnect, wait);
         return () => clearTimeout(timer);
       },
     };
+  }
+
+  /** The current call, where it is one of this connection: while one asks, the agent may use another connection. */
+  #ownCall(): OpenCall | undefined {
+    const call = currentCall.getStore();
+    return call?.connection === this ? call : undefined;
   }
 
   #forget(opened = this.#opened): void {

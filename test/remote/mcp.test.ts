@@ -1,9 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { fileURLToPath } from 'node:url';
 import { type AgentOutput, defineAgent, textOf } from 'rivulet';
 import { type McpOptions, type McpTools, mcpTools } from 'rivulet/remote/mcp';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
 import { lastValueFrom, Observable, toArray } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { crash } from '../adapters/crash.ts';
 import { type McpHttpServer, startMcp } from './mcp-server.ts';
 
@@ -35,6 +36,9 @@ const caller = (tools: McpTools, name: string, args = {}) =>
   defineAgent({ name: 'caller', description: 'Calls.' }, (_, context) => tools.call(name, args, context), {
     durable: true,
   });
+
+/** What an async context holds for a call. */
+const isCall = (value: unknown): boolean => typeof value === 'object' && value !== null && 'elicit' in value;
 
 describe('the tools of an MCP server', () => {
   it('are listed with their schemas, over HTTP and stdio', async () => {
@@ -138,6 +142,19 @@ describe('the tools of an MCP server', () => {
     await call(tools, 'add', { a: 1, b: 2 });
     await tools.close();
     expect(await call(tools, 'add', { a: 2, b: 2 })).toHaveLength(2);
+  });
+
+  it('leave no async context behind for each connection: all promises of the process would become slower', async () => {
+    const run = vi.spyOn(AsyncLocalStorage.prototype, 'run');
+    onTestFinished(() => run.mockRestore());
+    for (let n = 0; n < 3; n++) {
+      const { tools } = await overHttp();
+      await call(tools, 'add', { a: n, b: n });
+    }
+    // The calls, and nothing of theirs: which storage it was, is what is asked.
+    const storages = run.mock.contexts.filter((_, n) => isCall(run.mock.calls[n]?.[0]));
+    expect(storages).toHaveLength(3);
+    expect(new Set(storages).size).toBe(1);
   });
 });
 
