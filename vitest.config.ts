@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
  * The folder of temporary files: in memory where there is room, because the files of stores are written and synchronised
@@ -9,6 +10,14 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const memoryFolder = '/dev/shm';
 const hasRoom = existsSync(memoryFolder) && statfsSync(memoryFolder).bavail * statfsSync(memoryFolder).bsize > 2 ** 30;
 const env = hasRoom ? { TMPDIR: memoryFolder } : {};
+
+/** Begins with the files that have a process of their own. By default they come last, one after the other. */
+class IsolatedFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => Number(b.project.config.isolate) - Number(a.project.config.isolate));
+  }
+}
 
 const simulations = [...configDefaults.exclude, 'test/simulate/**'];
 
@@ -36,14 +45,17 @@ export default defineConfig({
     ],
   },
   test: {
-    // What needs a browser for long has a command of its own, `npm run test:browser`; and so has what kills servers and
-    // processes and waits for leases and time-outs that are real, `npm run test:servers`.
+    // The default suite runs what needs one process, and little else. What needs more has a command of its own:
+    // `test:clients` has the official clients and libraries, which take longer to load than most tests to run;
+    // `test:servers` starts and kills processes and waits for leases and time-outs that are real; `test:browser` drives
+    // a browser.
     projects: [
-      { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'], exclude: simulations, env } },
-      { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
-      { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
       // Ids never go back: a process that has simulated makes ids of 2030, and no later run of it expires.
       { extends: true, test: { name: 'default-simulations', include: ['test/simulate/*.test.ts'], isolate: true } },
+      { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'], exclude: simulations, env } },
+      { extends: true, test: { name: 'clients', include: ['test/**/*.clients.ts'], env } },
+      { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
+      { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
     ],
     // What hangs, not what takes long: a machine may be ten times slower than another.
     testTimeout: 240_000,
@@ -52,10 +64,12 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000, interval: 20 } },
     // Most tests wait for sockets and processes more than they compute.
     maxWorkers: 3,
+    sequence: { sequencer: IsolatedFirst },
     // No test changes a module's state, so files may share what they import.
     isolate: false,
-    // Most objects of a test live short: with 16 MB for them, a tenth of the CPU goes into their collections.
-    execArgv: ['--max-semi-space-size=64'],
+    // Code of a test runs a few times, and its objects live short: with V8's own settings a fifth of the CPU goes into
+    // compiling what is not used again, and a tenth into collections of 16 MB.
+    execArgv: ['--interrupt-budget=2000000', '--max-lazy', '--single-threaded-gc', '--max-semi-space-size=64'],
     // acp-sdk's ESM entry does not load on Node; going through Vite, it does.
     server: { deps: { inline: ['acp-sdk'] } },
   },

@@ -1,12 +1,19 @@
 import { expect, it } from 'vitest';
 import { soakChaos } from '../long/soak/chaos.ts';
 
-// A short version of `tsx test/long/chaos.ts`; a failure names its seed.
-it('clients of a server that is killed get every event once and unchanged', { timeout: 120_000 }, async () => {
-  const seed = Date.now() % 1_000_000;
-  const { acts, ledger } = await soakChaos({ rounds: 3, seed, stallTimeout: 60_000 });
-  expect(ledger.faults.lines(), `seed ${seed}`).toEqual([]);
-  // Some rounds stop the server with SIGTERM instead.
-  expect(acts.kill + acts.stop).toBe(3);
-  expect(ledger.runs.size).toBeGreaterThan(0);
-});
+// Short versions of `tsx test/long/chaos.ts`; a failure names its seed.
+it.each([
+  ['three times', { rounds: 3 }],
+  ['once, with more clients', { rounds: 1, writers: 8, readers: 3 }],
+])(
+  'clients of a server that is killed %s get every event once and unchanged',
+  { timeout: 120_000 },
+  async (_, plan) => {
+    const seed = Date.now() % 1_000_000;
+    const { acts, ledger } = await soakChaos({ ...plan, seed, stallTimeout: 60_000 });
+    expect(ledger.faults.lines(), `seed ${seed}`).toEqual([]);
+    // Some rounds stop the server with SIGTERM instead.
+    expect(acts.kill + acts.stop).toBe(plan.rounds);
+    expect(ledger.runs.size).toBeGreaterThan(0);
+  },
+);

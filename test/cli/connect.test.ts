@@ -7,7 +7,8 @@ function mockFetch(fetch: typeof globalThis.fetch) {
   const calls = vi.spyOn(globalThis, 'fetch').mockImplementation(fetch);
   const notes: string[] = [];
   const note = vi.spyOn(terminal, 'note').mockImplementation((text) => void notes.push(text));
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  // The client waits by rxjs, and that by intervals.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
   onTestFinished(() => {
     vi.useRealTimers();
     calls.mockRestore();

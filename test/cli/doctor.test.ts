@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { checkNode } from '../../src/cli/commands/doctor.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { rivuletHere } from '../support/command.ts';
-import { agentFile, projectFolder, startRivulet } from './server-project.ts';
+import { agentFile, projectFolder } from './server-project.ts';
 
 const files = { 'agents/a.js': agentFile('a') };
 
@@ -18,15 +18,6 @@ describe('rivulet doctor', () => {
     expect(out).toMatch(/ok +store +sqlite:\.\/data\/rivulet\.db: nothing stored yet\n/);
     expect(code).toBe(0);
     expect((await rivuletHere(['doctor', '--port', '0'], { cwd })).out).toContain('nothing stored yet');
-  });
-
-  it('checks the store and the address of a server that runs', async (t) => {
-    const cwd = projectFolder(files, t);
-    const url = await startRivulet(cwd, ['serve', '--port', '0'], t).url();
-    const { code, out } = await rivuletHere(['doctor', '--port', new URL(url).port], { cwd });
-    expect(out).toMatch(/note +address +127\.0\.0\.1:\d+ has a server that answers \/health\n/);
-    expect(out).toMatch(/ok +store +sqlite:\.\/data\/rivulet\.db: version \d+\n/);
-    expect(code).toBe(0);
   });
 
   it('reports each problem with what to do, and exits with 1', async (t) => {

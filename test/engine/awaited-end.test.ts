@@ -1,6 +1,3 @@
-import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { type AgentFunction, defineAgent, textOf } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { concat, finalize, map, NEVER, race, timer } from 'rxjs';
@@ -49,16 +46,5 @@ describe.each([false, true])('what an agent awaits (durable: %s)', (durable) => 
       textOf(message) === 'Second?' ? 'two' : undefined;
     const { run, text } = await runAgent(agent, 'go', { answers, calls: { asks } });
     expect([run.status, text]).toEqual(['completed', 'gave up, \n\ntwo']);
-  });
-});
-
-describe('a promise that a run leaves behind', () => {
-  it('does not end the process, while Node ends it for any other that is rejected', async () => {
-    const args = [resolve(import.meta.dirname, 'left-over-probe.mjs')];
-    await expect(promisify(execFile)(process.execPath, args)).rejects.toMatchObject({
-      code: 1,
-      stdout: 'completed cancelled\ncompleted cancelled\nalive\n',
-      stderr: expect.stringContaining('Error: stray'),
-    });
   });
 });

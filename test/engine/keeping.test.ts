@@ -97,7 +97,7 @@ describe.each(stores)('deleting, on %s', (store) => {
     expect((await remove(served, `/sessions/${a.session_id}`)).status).toBe(204);
     expect((await served.get(`/sessions/${a.session_id}`)).status).toBe(404);
     // Its data is cleared in steps.
-    for (const url of [...history, state]) while ((await fetch(url)).status !== 404);
+    for (const url of [...history, state]) await expect.poll(async () => (await fetch(url)).status).toBe(404);
     expect((await served.get(`/runs/${a.run_id}`)).status).toBe(404);
     expect((await remove(served, `/sessions/${a.session_id}`)).status).toBe(404);
     expect(ids((await list(served)).runs)).toEqual(ids([other]));
@@ -152,7 +152,7 @@ describe.each(stores)('retention, on %s', (url) => {
     const served = await serve([echo], { store, limits: { runTtl: 1, sweepInterval: 2 } });
     const { run_id } = await runOf(served, 'echo');
     // An id that is older than a millisecond counts as expired.
-    while ((await served.get(`/runs/${run_id}`)).status !== 410);
+    await expect.poll(async () => (await served.get(`/runs/${run_id}`)).status).toBe(410);
     expect(await store.run(run_id)).toBeUndefined();
   });
 });

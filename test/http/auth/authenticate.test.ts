@@ -126,14 +126,13 @@ describe('a request with an API key', () => {
     onTestFinished(() => rmSync(join(path, '..'), { recursive: true }));
     const [first, second] = [makeApiKey().key, makeApiKey().key];
     writeFileSync(path, JSON.stringify([recordOf(first, { principal: 'alice' })]));
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     const { call } = await server({ keyFile: path });
+    onTestFinished(() => void vi.useRealTimers());
     expect((await call('/runs', bearer(first))).status).toBe(200);
     writeFileSync(path, JSON.stringify([recordOf(second, { principal: 'alice' })]));
-    await expect
-      .poll(async () => (await call('/runs', bearer(second), { remoteAddress: '198.51.100.7' })).status, {
-        timeout: 60_000,
-      })
-      .toBe(200);
+    vi.advanceTimersByTime(5_000);
+    expect((await call('/runs', bearer(second))).status).toBe(200);
     expect((await call('/runs', bearer(first))).status).toBe(401);
   });
 });
@@ -382,7 +381,7 @@ it('metrics count the credentials that were accepted and refused, for callers wi
   const all = [...keys, recordOf(scraper, { principal: 'prometheus', scopes: ['metrics:read'] })];
   const { call } = await server({ keys: all }, { metrics: true });
   await call('/runs', bearer(alice));
-  await call('/runs', bearer(`${alice.slice(0, -1)}x`));
+  await call('/runs', bearer(alice.slice(0, -1) + (alice.endsWith('x') ? 'y' : 'x')));
   expect((await call('/metrics', bearer(reader))).status).toBe(403);
   const { status, body } = await call('/metrics', bearer(scraper));
   expect(status).toBe(200);
