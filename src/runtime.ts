@@ -19,7 +19,7 @@ import { type WebhookSecrets, webhookSecrets } from './http/webhooks/secrets.ts'
 import { createSend, webhookProblem } from './http/webhooks/send.ts';
 import { type CustomPrincipal, InProcess, type InProcessOptions } from './in-process.ts';
 import { pushForm, pushFormName } from './protocols/a2a/push-form.ts';
-import { Counters } from './quotas/counters.ts';
+import { OwnCounters } from './quotas/own-counters.ts';
 import { openTraces } from './tracing/opentelemetry.ts';
 import { version } from './version.ts';
 
@@ -163,7 +163,7 @@ export class LocalRuntime extends InProcess implements Runtime {
     const {
       store,
       dispatcher,
-      quotas = new Counters(),
+      quotas = new OwnCounters(),
     } = await backendOf(options, {
       limits,
       onWarning: (text, err) => log.warn(err === undefined ? {} : { err }, text),

@@ -1,7 +1,7 @@
 import { on } from 'node:events';
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
-import { type Frame, LiveArea } from './live-area.ts';
+import type { LiveArea } from './live-area.ts';
 import { oneLine, redactCredentials, sanitize, sanitizedJson, sanitizePainted } from './sanitize.ts';
 
 export type Style = 'dim' | 'bold' | 'italic' | 'underline' | 'strikethrough' | 'red' | 'green' | 'yellow' | 'cyan';
@@ -65,11 +65,11 @@ export class Terminal {
 
   /**
    * Opens the area at the end of the terminal whose lines change; undefined if neither stdout nor stderr is a terminal
-   * with colours. The caller closes it.
+   * with colours. The caller makes it, so that a server does not load how, and closes it.
    */
-  openLive(render: (columns: number) => Frame): LiveArea | undefined {
+  openLive(make: (out: NodeJS.WriteStream) => LiveArea): LiveArea | undefined {
     const out = [this.#out, this.#err].find(hasColours);
-    this.#live = out && new LiveArea(out, render);
+    this.#live = out && make(out);
     return this.#live;
   }
 

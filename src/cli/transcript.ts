@@ -8,7 +8,7 @@ import type { Run } from '../schema/run.ts';
 import { type Answer, MarkdownAnswer, PlainAnswer } from './answer.ts';
 import { type ArtifactFolder, isArtifact, saveArtifact } from './artifacts.ts';
 import { formatDuration } from './durations.ts';
-import type { Frame, LiveArea } from './live-area.ts';
+import { type Frame, LiveArea } from './live-area.ts';
 import { oneLine } from './sanitize.ts';
 import { type EndedStep, progressBar, progressOf, progressText, type Step, Steps } from './steps.ts';
 import type { Style, Terminal } from './terminal.ts';
@@ -55,7 +55,7 @@ export class Transcript {
   show(event: Event, now = Date.now()): void {
     const before = this.#steps.running;
     const ended = this.#steps.next(event, now);
-    if (this.#steps.running.length > 0) this.#live ??= this.#terminal.openLive((columns) => this.#frame(columns));
+    if (this.#steps.running.length > 0) this.#live ??= this.#openLive();
     for (const step of ended) this.#ended(step);
     if (this.#live === undefined) {
       for (const step of this.#steps.running) if (!before.includes(step)) this.#started(step);
@@ -75,6 +75,10 @@ export class Transcript {
     this.#flush();
     this.#terminal.closeLive();
     this.#live = undefined;
+  }
+
+  #openLive(): LiveArea | undefined {
+    return this.#terminal.openLive((out) => new LiveArea(out, (columns) => this.#frame(columns)));
   }
 
   #run(run: Run): void {
@@ -124,7 +128,7 @@ export class Transcript {
       this.#isOpen = true;
       if (this.#last !== 'nothing') this.#terminal.painted(['']);
     }
-    this.#live ??= this.#terminal.rich ? this.#terminal.openLive((columns) => this.#frame(columns)) : undefined;
+    this.#live ??= this.#terminal.rich ? this.#openLive() : undefined;
     this.#hasText = true;
     this.#last = 'text';
     this.#text += text;

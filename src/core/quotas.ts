@@ -20,8 +20,9 @@ export interface QuotaState {
 /** The port of the counters of owners, which nodes share where they share a store. */
 export interface Quotas {
   /**
-   * Takes points of an owner. It never rejects: while the shared counters do not answer, this process counts for itself.
+   * Takes points of an owner; at once where the counters are in this process. It never rejects: while shared counters do
+   * not answer, this process counts for itself.
    */
-  take(rule: QuotaRule, owner: string, points: number): Promise<QuotaState>;
+  take(rule: QuotaRule, owner: string, points: number): QuotaState | Promise<QuotaState>;
   close(): Promise<void>;
 }

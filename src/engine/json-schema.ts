@@ -1,10 +1,6 @@
-import { createContext, runInContext } from 'node:vm';
-import { Ajv, type ErrorObject, type Options } from 'ajv';
-import { Ajv2019 } from 'ajv/dist/2019.js';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' };
-import AjvDraft4 from 'ajv-draft-04';
-import addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
+import { type Context, createContext, runInContext } from 'node:vm';
+import type { Ajv, ErrorObject, Options } from 'ajv';
 import { LRUCache } from 'lru-cache';
 import { fail } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
@@ -26,11 +22,21 @@ const maxCheckTime = 250;
 // value without `constructor` or `toString` does not have them, although each object inherits them.
 const options: Options = { strict: false, logger: false, addUsedSchema: false, ownProperties: true };
 
+// Loaded when a schema needs it: all of it takes a twentieth of a start, and most servers never see a schema.
+const require = createRequire(import.meta.url);
+const ajvModule = (): typeof import('ajv') => require('ajv');
+const ajv2019 = (): typeof import('ajv/dist/2019.js') => require('ajv/dist/2019.js');
+const ajv2020 = (): typeof import('ajv/dist/2020.js') => require('ajv/dist/2020.js');
+const ajvDraft4 = (): typeof import('ajv-draft-04') => require('ajv-draft-04');
+const ajvFormats = (): typeof import('ajv-formats') => require('ajv-formats');
+const draft6 = (): Schema => require('ajv/dist/refs/json-schema-draft-06.json');
+
+const makeAjv = (options: Options): Ajv => new (ajvModule().Ajv)(options);
 const ajvMakers: Record<string, (options: Options) => Ajv> = {
-  '//json-schema.org/draft-04/schema': (options) => new AjvDraft4.default(options),
-  '//json-schema.org/draft-06/schema': (options) => new Ajv(options).addMetaSchema(draft6),
-  '//json-schema.org/draft/2019-09/schema': (options) => new Ajv2019(options),
-  '//json-schema.org/draft/2020-12/schema': (options) => new Ajv2020(options),
+  '//json-schema.org/draft-04/schema': (options) => new (ajvDraft4().default)(options),
+  '//json-schema.org/draft-06/schema': (options) => makeAjv(options).addMetaSchema(draft6()),
+  '//json-schema.org/draft/2019-09/schema': (options) => new (ajv2019().Ajv2019)(options),
+  '//json-schema.org/draft/2020-12/schema': (options) => new (ajv2020().Ajv2020)(options),
 };
 const ajvs = { first: new Map<string, Ajv>(), all: new Map<string, Ajv>() };
 
@@ -43,9 +49,9 @@ function ajvFor({ $schema }: Schema, extent: Extent): Ajv {
   const dialect = named in ajvMakers ? named : '';
   const known = ajvs[extent].get(dialect);
   if (known !== undefined) return known;
-  const make = ajvMakers[dialect] ?? ((given: Options) => new Ajv(given));
+  const make = ajvMakers[dialect] ?? makeAjv;
   const ajv = make({ ...options, allErrors: extent === 'all' });
-  addFormats.default(ajv);
+  ajvFormats().default(ajv);
   ajvs[extent].set(dialect, ajv);
   return ajv;
 }
@@ -127,7 +133,7 @@ function problemOf({ instancePath, keyword, params, message = 'does not fit' }: 
   return { path: instancePath, text };
 }
 
-const context = createContext({ work: (): void => {} });
+let context: Context | undefined;
 
 /**
  * Runs work for at most `maxCheckTime`; undefined after that. Node's watchdog stops even a RegExp, and costs about 50
@@ -135,6 +141,7 @@ const context = createContext({ work: (): void => {} });
  */
 function runWithVmTimeout<T>(work: () => T): T | undefined {
   let result: T | undefined;
+  context ??= createContext({});
   context.work = () => {
     result = work();
   };

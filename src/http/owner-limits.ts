@@ -41,17 +41,23 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
     const owner = request.principal === undefined ? null : ownerOf(request.principal);
     if (owner === null) return next();
     const { socket } = request.raw;
-    limits.check(owner, work, request, reply).then(
-      (goesOn) => {
-        refused.delete(socket);
-        if (goesOn) next();
-      },
-      (error) => {
-        if (refused.has(socket)) return void setTimeout(next, pause, error);
-        refused.add(socket);
-        next(error);
-      },
-    );
+    const pass = (goesOn: boolean): void => {
+      refused.delete(socket);
+      if (goesOn) next();
+    };
+    const refuse = (error: Error): void => {
+      if (refused.has(socket)) return void setTimeout(next, pause, error);
+      refused.add(socket);
+      next(error);
+    };
+    try {
+      const goesOn = limits.check(owner, work, request, reply);
+      // Without a wait where there is none: most reads are only counted, and in this process.
+      if (goesOn instanceof Promise) goesOn.then(pass, refuse);
+      else pass(goesOn);
+    } catch (error) {
+      refuse(error instanceof Error ? error : new Error(String(error)));
+    }
   });
   if (options.limits.tokensPerDay === 0) return;
   const stop = options.engine.observe({ onRunEnded: (run) => limits.countTokens(run) });
@@ -83,8 +89,13 @@ class OwnerLimits {
     this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
   }
 
-  /** Resolves to false where the connection was broken off. @throws RivuletError with the status 429 */
-  async check(owner: string, work: Work | undefined, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  /** False where the connection was broken off. @throws RivuletError with the status 429 */
+  check(
+    owner: string,
+    work: Work | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): boolean | Promise<boolean> {
     if (readsStream(request)) {
       if (!this.#options.monitor.isFullFor(owner)) return true;
       this.#options.traffic.onRateLimited('streams');
@@ -93,14 +104,14 @@ class OwnerLimits {
       return false;
     }
     const { rules, policy } = this.#rated[work === 'creates' ? 'creating' : 'other'];
-    if (rules.length > 0) {
-      const states = await Promise.all(rules.map((rule) => this.#options.quotas.take(rule, owner, 1)));
-      reply.header('RateLimit-Policy', policy).header('RateLimit', states.map(textOf).join(', '));
+    const goOn = (states: readonly QuotaState[]): boolean | Promise<boolean> => {
+      if (states.length > 0) reply.header('RateLimit-Policy', policy).header('RateLimit', states.map(textOf).join(', '));
       const refused = states.find(({ allowed }) => !allowed);
       if (refused !== undefined) throw this.#refusal(reply, refused);
-    }
-    if (work !== undefined) await this.#checkRuns(owner, request, reply);
-    return true;
+      return work === undefined || this.#checkRuns(owner, request, reply).then(() => true);
+    };
+    const states = rules.map((rule) => this.#options.quotas.take(rule, owner, 1));
+    return states.every(isHere) ? goOn(states) : Promise.all(states).then(goOn);
   }
 
   /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
@@ -153,6 +164,8 @@ class OwnerLimits {
 
 /** The databases count in 32 bits. */
 const maxPoints = 1_000_000_000;
+
+const isHere = (state: QuotaState | Promise<QuotaState>): state is QuotaState => !(state instanceof Promise);
 
 const isOn = ({ points }: QuotaRule): boolean => points > 0;
 

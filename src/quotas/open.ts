@@ -1,6 +1,6 @@
 import type { Quotas } from '../core/quotas.ts';
 import { readStoreUrl } from '../core/store-url.ts';
-import { Counters } from './counters.ts';
+import { OwnCounters } from './own-counters.ts';
 
 /**
  * Opens the counters that belong to the store of a URL: in the same Redis or PostgreSQL, or else in this process. They
@@ -17,5 +17,5 @@ export async function openQuotas(text: string, onError: (error: unknown) => void
     const { postgresQuotas } = await import('./postgres.ts');
     return postgresQuotas(found.url, found.schema, onError);
   }
-  return new Counters();
+  return new OwnCounters();
 }

@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
 import type { Quotas } from '../core/quotas.ts';
-import { Counters } from './counters.ts';
+import { SharedCounters } from './shared-counters.ts';
 
 /** Counters in a table of the store's schema; rows are removed an hour after their window has ended. */
 export function postgresQuotas(url: string, schema: string, onError: (error: unknown) => void): Quotas {
@@ -15,7 +15,7 @@ export function postgresQuotas(url: string, schema: string, onError: (error: unk
     options: '-c synchronous_commit=off',
   });
   pool.on('error', onError);
-  return new Counters(
+  return new SharedCounters(
     ({ name, points, window }, fallback) =>
       new RateLimiterPostgres(
         {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Quotas } from '../core/quotas.ts';
-import { Counters } from './counters.ts';
+import { SharedCounters } from './shared-counters.ts';
 
 /** Counters in Redis, beside the store's keys; each expires with its window. */
 export function redisQuotas(url: string, prefix: string, onError: (error: unknown) => void): Quotas {
@@ -13,7 +13,7 @@ export function redisQuotas(url: string, prefix: string, onError: (error: unknow
     maxRetriesPerRequest: 1,
   });
   redis.on('error', onError);
-  return new Counters(
+  return new SharedCounters(
     ({ name, points, window }, fallback) =>
       new RateLimiterRedis({
         storeClient: redis,

@@ -5,16 +5,16 @@ import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
 /** Makes the shared counter of a rule, which falls back to the one of this process. */
 export type MakeCounter = (rule: QuotaRule, fallback: RateLimiterMemory) => RateLimiterAbstract;
 
-/** Characters that every store takes as a key. */
+/** Characters that every database takes as a key. */
 const maxKey = 150;
 
-/** Counts with rate-limiter-flexible: 1 µs in this process, one round trip in a database. */
-export class Counters implements Quotas {
+/** Counters that nodes share in a database, with rate-limiter-flexible: one round trip each time. */
+export class SharedCounters implements Quotas {
   readonly #make: MakeCounter;
   readonly #close: () => Promise<void>;
   readonly #byRule = new Map<QuotaRule, RateLimiterAbstract>();
 
-  constructor(make: MakeCounter = (_, own) => own, close: () => Promise<void> = async () => {}) {
+  constructor(make: MakeCounter, close: () => Promise<void>) {
     this.#make = make;
     this.#close = close;
   }

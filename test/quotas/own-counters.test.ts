@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { QuotaRule } from '../../src/core/quotas.ts';
+import { OwnCounters } from '../../src/quotas/own-counters.ts';
+
+const rule: QuotaRule = { name: 'requests', points: 3, window: 60 };
+const other: QuotaRule = { ...rule, name: 'runs' };
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 0 }));
+afterEach(() => void vi.useRealTimers());
+
+it('counters of a process count by rule and owner, and refuse what is beyond the points', () => {
+  const counters = new OwnCounters();
+  const taken = [1, 1, 1, 1].map((points) => counters.take(rule, 'alice', points));
+  expect(taken.map(({ allowed, remaining, reset }) => [allowed, remaining, reset])).toEqual([
+    [true, 2, 60],
+    [true, 1, 60],
+    [true, 0, 60],
+    [false, 0, 60],
+  ]);
+  expect(counters.take(rule, 'bob', 1).remaining).toBe(2);
+  expect(counters.take(other, 'alice', 1).remaining).toBe(2);
+  expect(counters.take(other, 'alice', 0)).toEqual({ rule: other, allowed: true, remaining: 2, reset: 60 });
+});
+
+it('counters of a process begin again when their window has ended, and not before', () => {
+  const counters = new OwnCounters();
+  counters.take(rule, 'alice', 5);
+  vi.setSystemTime(30_000);
+  counters.take(rule, 'bob', 1);
+  vi.setSystemTime(59_500);
+  expect(counters.take(rule, 'alice', 1)).toMatchObject({ allowed: false, reset: 1 });
+  vi.setSystemTime(60_000);
+  expect(counters.take(rule, 'alice', 1)).toMatchObject({ allowed: true, remaining: 2, reset: 60 });
+  expect(counters.take(rule, 'bob', 1)).toMatchObject({ remaining: 1, reset: 30 });
+});
+
+it('counters of a process keep only those whose window lasts', () => {
+  const counters = new OwnCounters();
+  const sizes: number[] = [];
+  const set = vi.spyOn(Map.prototype, 'set');
+  for (let n = 0; n < 1_000; n += 1) {
+    vi.setSystemTime(n * 1_000);
+    counters.take(rule, `owner ${n}`, 1);
+    const kept = set.mock.contexts.at(-1);
+    sizes.push(kept instanceof Map ? kept.size : -1);
+  }
+  set.mockRestore();
+  expect(Math.max(...sizes)).toBe(60);
+  expect(Math.min(...sizes)).toBeGreaterThan(0);
+});
