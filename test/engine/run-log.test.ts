@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
 import { GroupCommit } from '../../src/engine/log/group-commit.ts';
 import { RunLog } from '../../src/engine/log/run-log.ts';
@@ -186,10 +186,16 @@ describe('a group commit', () => {
       onFailure: (error: unknown) => void failures.push(error),
       onCommitted: () => {},
     };
+    // The clock stands still: a slow machine would give up before the logs are tried one by one.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
     const commits = new GroupCommit(store, options);
     const logs = Array.from({ length: 50 }, () => new RunLog(commits, newRow(), { input: [] }));
     for (const [n, log] of logs.entries()) log.append(n === 17 ? '"bad"' : '"good"');
-    const ends = await Promise.allSettled(logs.map((log) => log.flushed()));
+    const flushed = logs.map((log) => log.flushed());
+    await Promise.all(flushed.toSpliced(17, 1));
+    vi.advanceTimersByTime(301);
+    const ends = await Promise.allSettled(flushed);
     expect(ends.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []))).toEqual([17]);
     expect([logs[17]?.outcome, failures.length]).toEqual(['failed', 1]);
     await commits.drained();

@@ -1,5 +1,5 @@
 import { concat, Observable, of } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import { defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -67,12 +67,16 @@ describe('a store whose commits fail for a while', () => {
     const served = await serve([bad.agent, good.agent], { store, limits: { storeTimeout: 300, sweepInterval: 5 } });
     const [a, b] = [await startOf(served, 'bad'), await startOf(served, 'good')];
     await Promise.all([bad.started(), good.started()]);
+    // The clock stands still: a slow machine would give up before the commits are tried one by one.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
     store.failing = (writes) => writes.some(({ lines }) => lines.some((line) => line.includes('poison')));
     bad.push('poison');
     good.push('fine');
     await store.failures(3);
     good.complete();
     expect(textOf(await finished(served, b.run_id))).toBe('fine');
+    vi.advanceTimersByTime(301);
     const failed = await until(served, a.run_id, 'failed');
     expect(failed.error?.message).toContain('did not take the run’s events');
     expect(JSON.stringify(failed)).not.toContain('secret');
