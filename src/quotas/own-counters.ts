@@ -16,14 +16,7 @@ export class OwnCounters implements Quotas {
 
   take(rule: QuotaRule, owner: string, points: number): QuotaState {
     const now = Date.now();
-    let counters = this.#byRule.get(rule);
-    if (counters === undefined) this.#byRule.set(rule, (counters = new Map()));
-    let counter = counters.get(owner);
-    if (counter === undefined || counter.until <= now) {
-      removeEnded(counters, now);
-      counter = { taken: 0, until: now + rule.window * 1_000 };
-      counters.set(owner, counter);
-    }
+    const counter = this.#counterOf(rule, owner, now);
     counter.taken += points;
     return {
       rule,
@@ -34,6 +27,20 @@ export class OwnCounters implements Quotas {
   }
 
   async close(): Promise<void> {}
+
+  #counterOf(rule: QuotaRule, owner: string, now: number): Counter {
+    let ofRule = this.#byRule.get(rule);
+    if (ofRule === undefined) {
+      ofRule = new Map();
+      this.#byRule.set(rule, ofRule);
+    }
+    const known = ofRule.get(owner);
+    if (known !== undefined && known.until > now) return known;
+    removeEnded(ofRule, now);
+    const counter = { taken: 0, until: now + rule.window * 1_000 };
+    ofRule.set(owner, counter);
+    return counter;
+  }
 }
 
 /** Each counter is removed once, so this costs nothing over time; the clock may be set back, which only delays it. */
