@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 
-/** The callbacks of each response. They share its listeners, because several parts wait for the end of each. */
+/**
+ * The callbacks of each response. They share its listeners, because several parts wait for the end of each. One listener
+ * for a whole connection would be called before the one of Node's that closes its response.
+ */
 const waiting = new WeakMap<ServerResponse, Set<() => void>>();
-/** What ends the responses of each connection that are not closed. One listener a connection, not one a request. */
-const responses = new WeakMap<Socket, Set<() => void>>();
 
 /**
  * Calls back once, when the response or its connection closes. Returns an unsubscribe function. The response to a
@@ -20,25 +20,17 @@ export function onceClosed(reply: FastifyReply, callback: () => void): () => voi
 function listen({ raw, request }: FastifyReply): Set<() => void> {
   const callbacks = new Set<() => void>();
   waiting.set(raw, callbacks);
-  const ofConnection = responses.get(request.raw.socket) ?? watch(request.raw.socket);
+  const { socket } = request.raw;
   const closed = (): void => {
     raw.off('close', closed);
-    ofConnection.delete(closed);
+    socket.off('close', closed);
+    // The socket calls its listeners of that moment, and one of them closes the response.
     for (const callback of callbacks) {
       callbacks.delete(callback);
       callback();
     }
   };
   raw.on('close', closed);
-  ofConnection.add(closed);
+  socket.on('close', closed);
   return callbacks;
-}
-
-function watch(socket: Socket): Set<() => void> {
-  const ends = new Set<() => void>();
-  responses.set(socket, ends);
-  socket.on('close', () => {
-    for (const end of ends) end();
-  });
-  return ends;
 }

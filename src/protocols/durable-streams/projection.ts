@@ -1,10 +1,11 @@
 import { runEventOf } from '../../core/encode.ts';
 import { isSettling } from '../../engine/log/batch.ts';
+import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import { offsetAfter } from './request.ts';
 
-const control = (n: number, more: string): string =>
-  `event: control\ndata: {"streamNextOffset":"${offsetAfter(n)}"${more}}\n\n`;
+const controlHead = 'event: control\ndata: {"streamNextOffset":"';
+const control = (n: number, more: string): string => `${controlHead}${offsetAfter(n)}"${more}}\n\n`;
 
 /** The control event for a client that has all events, and no later one will come. */
 export const closedControl = (n: number): string => control(n, ',"upToDate":true,"streamClosed":true');
@@ -19,20 +20,27 @@ export const upToDateControl = (n: number, cursor: string): string =>
  */
 export const withUpToDate = (text: string): string => `${text.slice(0, -3)},"upToDate":true}\n\n`;
 
+/** The end of a data event, and the control event up to its offset. */
+const dataEnd = `]\n\n${controlHead}`;
+
 /**
  * A data event with one event of the log, and a control event with the offset after it, in one frame: a client that
  * has data without its control event would read them again.
  */
-const framesWith = (cursor: string): Projection<undefined> => ({
-  start: undefined,
-  shared: true,
-  project(_, line, n, frames) {
-    const isLast = isSettling(line) && runEventOf(line) !== 'awaiting';
-    const next = control(n, isLast ? ',"streamClosed":true' : `,"streamCursor":"${cursor}"`);
-    frames.push(`event: data\ndata: [${line}]\n\n${next}`);
-    return undefined;
-  },
-});
+function framesWith(cursor: string): Projection<undefined> {
+  // Flat, and joined with their neighbours: there is a frame for each token.
+  const end = flat(`","streamCursor":"${cursor}"}\n\n`);
+  const lastEnd = '","streamClosed":true}\n\n';
+  return {
+    start: undefined,
+    shared: true,
+    project(_, line, n, frames) {
+      const isLast = isSettling(line) && runEventOf(line) !== 'awaiting';
+      frames.push(`event: data\ndata: [${line}${dataEnd}${offsetAfter(n)}${isLast ? lastEnd : end}`);
+      return undefined;
+    },
+  };
+}
 
 /**
  * The projection for each cursor. It keeps the last one: all clients without a cursor get the same one for 20 seconds,
