@@ -50,14 +50,15 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
       refused.add(socket);
       next(error);
     };
+    let goesOn: boolean | Promise<boolean>;
     try {
-      const goesOn = limits.check(owner, work, request, reply);
-      // Without a wait where there is none: most reads are only counted, and in this process.
-      if (goesOn instanceof Promise) goesOn.then(pass, refuse);
-      else pass(goesOn);
+      goesOn = limits.check(owner, work, request, reply);
     } catch (error) {
-      refuse(error instanceof Error ? error : new Error(String(error)));
+      return refuse(error instanceof Error ? error : new Error(String(error)));
     }
+    // Without a wait where there is none: most reads are only counted, and in this process.
+    if (goesOn instanceof Promise) goesOn.then(pass, refuse);
+    else pass(goesOn);
   });
   if (options.limits.tokensPerDay === 0) return;
   const stop = options.engine.observe({ onRunEnded: (run) => limits.countTokens(run) });
@@ -166,7 +167,7 @@ class OwnerLimits {
 /** The databases count in 32 bits. */
 const maxPoints = 1_000_000_000;
 
-const isHere = (state: QuotaState | Promise<QuotaState>): state is QuotaState => !(state instanceof Promise);
+const isHere = (state: QuotaState | Promise<QuotaState>): state is QuotaState => 'allowed' in state;
 
 const isOn = ({ points }: QuotaRule): boolean => points > 0;
 

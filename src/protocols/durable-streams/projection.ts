@@ -28,7 +28,7 @@ const dataEnd = `]\n\n${controlHead}`;
  * has data without its control event would read them again.
  */
 function framesWith(cursor: string): Projection<undefined> {
-  // Flat, and joined with their neighbours: there is a frame for each token.
+  // As few texts as possible, and flat ones: there is a frame for each token.
   const end = flat(`","streamCursor":"${cursor}"}\n\n`);
   const lastEnd = '","streamClosed":true}\n\n';
   return {
