@@ -8,12 +8,15 @@ import type { FastifyReply } from 'fastify';
 const waiting = new WeakMap<ServerResponse, Set<() => void>>();
 
 /**
- * Calls back once, when the response or its connection closes. Returns an unsubscribe function. The response to a
- * pipelined request has no connection until the earlier responses have ended, and emits no `close` before.
+ * Calls back once, when the response or its connection closes, or soon where the client has left before. Returns an
+ * unsubscribe function. The response to a pipelined request has no connection until the earlier responses have ended,
+ * and emits no `close` before.
  */
 export function onceClosed(reply: FastifyReply, callback: () => void): () => void {
   const callbacks = waiting.get(reply.raw) ?? listen(reply);
   callbacks.add(callback);
+  // Its listeners may have been called before.
+  if (reply.request.raw.socket.destroyed) process.nextTick(() => callbacks.delete(callback) && callback());
   return () => void callbacks.delete(callback);
 }
 

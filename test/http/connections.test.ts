@@ -145,6 +145,48 @@ describe('a slow client', () => {
   });
 });
 
+describe('a client that leaves a stream', () => {
+  const leaving = ask('never', 'a', { mode: 'stream' });
+  const body = JSON.stringify(leaving);
+  const streaming = [
+    'POST /runs HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/json',
+    'On-Disconnect: cancel',
+    `Content-Length: ${body.length}`,
+    '',
+  ];
+  const pings = (count: number): string[] => Array(count).fill(['GET /ping HTTP/1.1', 'Host: localhost', '']).flat();
+  // With its lines, each request of the connection waits for the end of its response.
+  const logger = { level: 'info', stream: { write: () => {} } };
+  const onlyRun = async (served: Served) => (await (await served.get('/runs')).json()).runs[0];
+
+  it('cancels its run, also where the connection had other requests before', async () => {
+    const served = await serve([never], { logger });
+    const wire = new Wire(served);
+    for (const count of [1, 2]) {
+      wire.send(...pings(1));
+      await wire.until(new RegExp(`({}[^]*){${count}}`));
+    }
+    wire.send(...streaming).socket.write(body);
+    await wire.until('run.in-progress');
+    wire.socket.destroy();
+    await expect.poll(async () => (await onlyRun(served)).status).toBe('cancelled');
+  });
+
+  it('cancels its run, also where the stream waits behind another response', async () => {
+    const tap = new Tap();
+    const served = await serve([never, tap.agent], { logger });
+    const wire = json(served, ask('tap'));
+    await tap.started();
+    wire.send(...streaming).socket.write(body);
+    await expect.poll(async () => (await onlyRun(served)).agent_name).toBe('never');
+    await expect.poll(async () => (await onlyRun(served)).status).toBe('in-progress');
+    wire.socket.destroy();
+    await expect.poll(async () => (await onlyRun(served)).status).toBe('cancelled');
+  });
+});
+
 describe('a server that is full', () => {
   it('closes connections beyond its limit, and accepts new ones later', async () => {
     const served = await serve([echo], { maxConnections: 2 });

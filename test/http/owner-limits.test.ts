@@ -1,4 +1,5 @@
 import { Agent, get } from 'node:http';
+import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RivuletOptions } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
@@ -43,6 +44,26 @@ describe('the limits of each caller', () => {
     expect((await node.as('carol')('/runs')).status).toBe(200);
     expect((await node.as('dave')('/runs')).status).toBe(200);
     expect((await node.as('carol')('/runs')).status).toBe(429);
+  });
+
+  it('do not count for ever a run whose client left before it was counted', async () => {
+    const arrived: (() => void)[] = [];
+    const scopes = ['runs:read', 'runs:write'] as const;
+    const authenticate = async ({ headers }: { headers: Record<string, unknown> }) => {
+      if (headers.waits !== undefined) await new Promise<void>((resolve) => arrived.push(resolve));
+      return { id: 'alice', scopes };
+    };
+    const served = await serve([echo], { auth: { authenticate }, runsPerOwner: 1 });
+    const { hostname, port } = new URL(served.url);
+    const socket = connect(Number(port), hostname);
+    socket.write('POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nWaits: 1\r\n');
+    socket.write('Content-Length: 100\r\n\r\n{');
+    await expect.poll(() => arrived.length).toBe(1);
+    socket.destroy();
+    const open = () => new Promise((resolve) => served.app.server.getConnections((_, count) => resolve(count)));
+    await expect.poll(open).toBe(0);
+    arrived[0]?.();
+    await expect.poll(async () => (await served.post('/runs', ask('echo'))).status).toBe(200);
   });
 
   it('answer a client that does not pause late, so that the others are served', async () => {

@@ -47,9 +47,11 @@ export function sendStream<Batch>(
   reply.hijack();
   const stopMonitoring = monitor.add(reply, mode, closeSource);
   const closed = (): void => {
+    // Asked first: the end of the source ends the response, which has no connection where it was pipelined.
+    const early = !raw.writableEnded;
     stopMonitoring();
     closeSource();
-    onClose(!raw.writableEnded);
+    onClose(early);
   };
   onceClosed(reply, closed);
   // Frees the body, which an idle stream would keep; the run no longer needs it.
@@ -61,10 +63,7 @@ export function sendStream<Batch>(
   // In the block of the first event: httpx-sse would take a block of its own for an event without data.
   raw.write(`retry: ${retry}\n${lead}`);
   // The client disconnected while the run was being read.
-  if (raw.destroyed) {
-    closed();
-    return;
-  }
+  if (raw.destroyed) return;
   pump(reply, source, piecesOf, (error) => {
     closeSource();
     if (error !== undefined) reply.log.error({ err: error }, 'a stream ended early');

@@ -127,8 +127,8 @@ describe('a request with an API key', () => {
     const [first, second] = [makeApiKey().key, makeApiKey().key];
     writeFileSync(path, JSON.stringify([recordOf(first, { principal: 'alice' })]));
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    const { call } = await server({ keyFile: path });
     onTestFinished(() => void vi.useRealTimers());
+    const { call } = await server({ keyFile: path });
     expect((await call('/runs', bearer(first))).status).toBe(200);
     writeFileSync(path, JSON.stringify([recordOf(second, { principal: 'alice' })]));
     vi.advanceTimersByTime(5_000);
