@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
 import { type Context, createContext, runInContext } from 'node:vm';
-import type { Ajv, ErrorObject, Options } from 'ajv';
+import { Ajv, type ErrorObject, type Options } from 'ajv';
+import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' };
+import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import { fail } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
@@ -22,19 +24,17 @@ const maxCheckTime = 250;
 // value without `constructor` or `toString` does not have them, although each object inherits them.
 const options: Options = { strict: false, logger: false, addUsedSchema: false, ownProperties: true };
 
-// Loaded when a schema needs it: all of it takes a twentieth of a start, and most servers never see a schema.
+// Loaded by the first schema of their dialect: together they would take a twentieth of each start.
 const require = createRequire(import.meta.url);
-const ajvModule = (): typeof import('ajv') => require('ajv');
 const ajv2019 = (): typeof import('ajv/dist/2019.js') => require('ajv/dist/2019.js');
 const ajv2020 = (): typeof import('ajv/dist/2020.js') => require('ajv/dist/2020.js');
 const ajvDraft4 = (): typeof import('ajv-draft-04') => require('ajv-draft-04');
-const ajvFormats = (): typeof import('ajv-formats') => require('ajv-formats');
-const draft6 = (): Schema => require('ajv/dist/refs/json-schema-draft-06.json');
 
-const makeAjv = (options: Options): Ajv => new (ajvModule().Ajv)(options);
+const draft7 = '//json-schema.org/draft-07/schema';
 const ajvMakers: Record<string, (options: Options) => Ajv> = {
   '//json-schema.org/draft-04/schema': (options) => new (ajvDraft4().default)(options),
-  '//json-schema.org/draft-06/schema': (options) => makeAjv(options).addMetaSchema(draft6()),
+  '//json-schema.org/draft-06/schema': (options) => new Ajv(options).addMetaSchema(draft6),
+  [draft7]: (options) => new Ajv(options),
   '//json-schema.org/draft/2019-09/schema': (options) => new (ajv2019().Ajv2019)(options),
   '//json-schema.org/draft/2020-12/schema': (options) => new (ajv2020().Ajv2020)(options),
 };
@@ -43,15 +43,22 @@ const ajvs = { first: new Map<string, Ajv>(), all: new Map<string, Ajv>() };
 /** Whether a check stops at the first error. */
 type Extent = keyof typeof ajvs;
 
-/** The Ajv for the dialect of a schema; without `$schema`, draft 7. One for each dialect: making one takes 10 ms. */
-function ajvFor({ $schema }: Schema, extent: Extent): Ajv {
-  const named = typeof $schema === 'string' ? $schema.replace(/^https?:|#$/g, '') : '';
-  const dialect = named in ajvMakers ? named : '';
+/** The dialect that a schema names. @throws Error where there is no such one */
+function dialectOf({ $schema = draft7 }: Schema): string {
+  const dialect = String($schema).replace(/^https?:|#$/g, '');
+  if (Object.hasOwn(ajvMakers, dialect)) return dialect;
+  throw new Error(
+    `has an unknown $schema; expected draft 4, 6, 7, 2019-09 or 2020-12, got "${cut(String($schema), 100)}"`,
+  );
+}
+
+/** The Ajv for a dialect. One for each: making one takes 10 ms. */
+function ajvFor(dialect: string, extent: Extent): Ajv {
   const known = ajvs[extent].get(dialect);
   if (known !== undefined) return known;
-  const make = ajvMakers[dialect] ?? makeAjv;
+  const make = ajvMakers[dialect] ?? ((given: Options) => new Ajv(given));
   const ajv = make({ ...options, allErrors: extent === 'all' });
-  ajvFormats().default(ajv);
+  addFormats.default(ajv);
   ajvs[extent].set(dialect, ajv);
   return ajv;
 }
@@ -74,10 +81,12 @@ function compileSchema(schema: Schema, extent: Extent): Check {
   if (known !== undefined) return known;
   if (text.length > maxSchemaChars) throw new Error(`is longer than ${maxSchemaChars} characters of JSON`);
   if (schema.$async !== undefined) throw new Error('has $async, which is not supported');
-  const ajv = ajvFor(schema, extent);
-  const validate = ajv.compile(schema);
+  const ajv = ajvFor(dialectOf(schema), extent);
+  // An Ajv has one dialect, and knows it by one of its names only.
+  const { $schema: _, ...rest } = schema;
+  const validate = ajv.compile(rest);
   // The cache is above; and another schema may have the same id.
-  ajv.removeSchema(schema);
+  ajv.removeSchema(rest);
   const check: Check = (value) => (validate(value) === true ? [] : (validate.errors ?? []));
   compiled.set(key, check);
   return check;

@@ -143,7 +143,7 @@ describe('whatever an agent does', () => {
         }),
         echo,
       ],
-      { limits: { chars: 4_000_000, backlog: 100_000 } },
+      { limits: { chars: 20_000_000, backlog: 100_000 } },
     );
     const { run_id } = await (await served.post('/runs', ask('flood', 'go', { mode: 'async' }))).json();
     expect((await (await served.post('/runs', ask('echo'))).json()).status).toBe('completed');

@@ -47,6 +47,14 @@ describe('a schema for a reply', () => {
     expect(() => check(full, bad)).toThrowError(expect.objectContaining({ kind: 'validation_failed' }));
   });
 
+  it.each(drafts)('may name %s by http or https', (draft, schema, good, bad) => {
+    const [http, https] = ['http', 'https'].map((scheme) => dialect[draft]?.replace(/^https?/, scheme));
+    for (const $schema of [http, https]) {
+      expect(() => check({ $schema, ...schema }, good)).not.toThrow();
+      expect(() => check({ $schema, ...schema }, bad)).toThrow();
+    }
+  });
+
   it('may have the id of another schema', () => {
     check({ $id: 'http://same/id', type: 'number' }, '1');
     expect(() => check({ $id: 'http://same/id', type: 'object' }, '1')).toThrow('must be object');
@@ -117,12 +125,8 @@ const asked = (options: AwaitOptions, request: unknown = '?') =>
 describe('an invalid await', () => {
   const cases: [string, AwaitOptions, unknown, string][] = [
     ['has a schema of an unknown type', { schema: { type: 'nothing' } }, '?', 'schema'],
-    [
-      'has a schema of an unknown dialect',
-      { schema: { $schema: 'http://example.org/mine' } },
-      '?',
-      'no schema with key',
-    ],
+    ['has a schema of an unknown dialect', { schema: { $schema: 'http://example.org/mine' } }, '?', 'unknown $schema'],
+    ['has a dialect that objects inherit', { schema: { $schema: 'constructor' } }, '?', 'unknown $schema'],
     ['has a pattern that is none', { schema: { pattern: '(' } }, '?', 'Invalid regular expression'],
     ['has an asynchronous schema', { schema: { $async: true, type: 'string' } }, '?', '$async'],
     ['expires at once', { expiresIn: 0 }, '?', 'milliseconds, got 0'],
