@@ -24,6 +24,8 @@ type Elicit = (asked: Elicitation) => Promise<Record<string, unknown> | undefine
 
 interface OpenCall {
   readonly connection: McpConnection;
+  /** The call of another connection in which this one is made. */
+  readonly outer: OpenCall | undefined;
   readonly context: AgentContext | undefined;
   readonly elicit: Elicit;
   /** The stream of the call is broken for good. The SDK would wait for the result until the time-out. */
@@ -76,7 +78,7 @@ export class McpConnection {
   /** Does a call's work. `elicit` gets what the server asks meanwhile. */
   during<T>(context: AgentContext | undefined, elicit: Elicit, work: (opened: Opened) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const call: OpenCall = { connection: this, context, elicit, lose: reject };
+      const call: OpenCall = { connection: this, outer: currentCall.getStore(), context, elicit, lose: reject };
       this.#calls.add(call);
       currentCall
         .run(call, async () => work(await this.open()))
@@ -164,10 +166,11 @@ export class McpConnection {
     };
   }
 
-  /** The current call, where it is one of this connection: while one asks, the agent may use another connection. */
+  /** The innermost call of this connection: while a call asks, the agent may call tools of another connection. */
   #ownCall(): OpenCall | undefined {
-    const call = currentCall.getStore();
-    return call?.connection === this ? call : undefined;
+    let call = currentCall.getStore();
+    while (call !== undefined && call.connection !== this) call = call.outer;
+    return call;
   }
 
   #forget(opened = this.#opened): void {

@@ -137,6 +137,35 @@ describe('the tools of an MCP server', () => {
     expect(server.headers.at(-1)).toBe(`Bearer ${run.run_id}`);
   });
 
+  it('get the token for the run also from inside a call of another server, which was made from inside their own', async () => {
+    const seen: string[] = [];
+    const next: (() => Promise<unknown>)[] = [];
+    const goDeeper = (): unknown => next.shift()?.();
+    const outer = await overHttp({
+      token: async (context) => {
+        seen.push(context?.run_id ?? 'none');
+        await goDeeper();
+        return 'outer';
+      },
+    });
+    const inner = await overHttp({
+      token: async () => {
+        await goDeeper();
+        return 'inner';
+      },
+    });
+    await Promise.all([outer.tools.tools(), inner.tools.tools()]);
+    seen.length = 0;
+    next.push(
+      () => call(inner.tools, 'add', { a: 1, b: 2 }),
+      () => outer.tools.tools(),
+    );
+    const { run } = await runAgent(caller(outer.tools, 'add', { a: 1, b: 2 }), 'Go');
+    expect(run.error).toBeUndefined();
+    expect(next).toEqual([]);
+    expect(new Set(seen)).toEqual(new Set([run.run_id]));
+  });
+
   it('are reached again after the connection has closed', async () => {
     const { tools } = await overHttp();
     await call(tools, 'add', { a: 1, b: 2 });
