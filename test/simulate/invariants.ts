@@ -143,7 +143,7 @@ export class Invariants implements Audit, Watch {
 
   refused(node: Owner, write: Write, outcome: Outcome): void {
     const { run_id, epoch } = write.row;
-    const why = typeof outcome === 'string' ? outcome : 'rejected';
+    const why = typeof outcome === 'string' ? outcome : 'targets' in outcome ? 'of other targets' : 'rejected';
     this.#ledger.record(run_id, `${node} hears that its write is ${why} (epoch ${epoch}, after ${write.expect})`);
     const isWork = write.from === undefined && write.lines.some((line) => runEventOf(line) === undefined);
     if (outcome !== 'fenced' || !isWork) return;

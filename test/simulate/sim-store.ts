@@ -168,10 +168,14 @@ export class StoreServer {
   async #commit(node: Owner, writes: readonly Write[]): Promise<Outcome[]> {
     const answerAfter = (): number => this.#conditions.left('answers-late', node);
     const outcomes = await this.#ask(node, () => this.#apply(node, writes), answerAfter);
-    writes.forEach((write, index) => {
+    // A node hears why the first write of a run was refused; those after it had no place any more.
+    const refused = new Set<string>();
+    for (const [index, write] of writes.entries()) {
       const outcome = outcomes[index] ?? 'fenced';
-      if (outcome !== 'taken') this.audit?.refused(node, write, outcome);
-    });
+      if (outcome === 'taken' || refused.has(write.row.run_id)) continue;
+      refused.add(write.row.run_id);
+      this.audit?.refused(node, write, outcome);
+    }
     return outcomes;
   }
 
