@@ -11,7 +11,7 @@ const memoryFolder = '/dev/shm';
 const hasRoom = existsSync(memoryFolder) && statfsSync(memoryFolder).bavail * statfsSync(memoryFolder).bsize > 2 ** 30;
 const env = hasRoom ? { TMPDIR: memoryFolder } : {};
 
-/** Begins with the files that have a process of their own. By default they come last, one after the other. */
+/** Begins with the files that have a process of their own. By default they come last, when the other processes are done. */
 class IsolatedFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

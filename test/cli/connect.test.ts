@@ -7,7 +7,7 @@ function mockFetch(fetch: typeof globalThis.fetch) {
   const calls = vi.spyOn(globalThis, 'fetch').mockImplementation(fetch);
   const notes: string[] = [];
   const note = vi.spyOn(terminal, 'note').mockImplementation((text) => void notes.push(text));
-  // The client waits by rxjs, and that by intervals.
+  // The client waits with a timer of rxjs, which is an interval.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
   onTestFinished(() => {
     vi.useRealTimers();

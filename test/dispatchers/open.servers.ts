@@ -49,7 +49,7 @@ describe('a dispatcher for the URL of a store', () => {
       await openDispatcher('sqlite:a.db', { slots: 1, lease: 1000, onError() {} });
       const { createRequire } = await import('node:module');
       const loaded = Object.keys(createRequire(import.meta.url).cache);
-      console.log(loaded.length > 0, loaded.filter((one) => /node_modules\\/(bullmq|ioredis|pg|rate-limiter-flexible|ajv|ajv-draft-04|ajv-formats)\\//.test(one)).length);`;
+      console.log(loaded.length > 0, loaded.filter((one) => /node_modules\\/(bullmq|ioredis|pg|rate-limiter-flexible|ajv-draft-04)\\//.test(one)).length);`;
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
     expect(stdout).toBe('true 0\n');
   });
