@@ -16,7 +16,7 @@ export function postgresQuotas(url: string, schema: string, onError: (error: unk
   });
   pool.on('error', onError);
   return new SharedCounters(
-    ({ name, points, window }, fallback) =>
+    ({ name, points, window }, fallback, onUnusable) =>
       new RateLimiterPostgres(
         {
           storeClient: pool,
@@ -29,7 +29,13 @@ export function postgresQuotas(url: string, schema: string, onError: (error: unk
           insuranceLimiter: fallback,
           inMemoryBlockOnConsumed: points + 1,
         },
-        (error) => error !== undefined && onError(error),
+        // It makes its table once, and counts for itself where that fails: while the database is away, or while another
+        // node makes the table at the same moment.
+        (error) => {
+          if (error === undefined) return;
+          onUnusable();
+          onError(error);
+        },
       ),
     () => pool.end(),
   );

@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
 
-/** Makes the shared counter of a rule, which falls back to the one of this process. */
-export type MakeCounter = (rule: QuotaRule, fallback: RateLimiterMemory) => RateLimiterAbstract;
+/**
+ * Makes the shared counter of a rule, which falls back to the one of this process. `onUnusable` is called where it can
+ * only fall back from now on: the next request makes another one.
+ */
+export type MakeCounter = (rule: QuotaRule, fallback: RateLimiterMemory, onUnusable: () => void) => RateLimiterAbstract;
 
 /** Characters that every database takes as a key. */
 const maxKey = 150;
@@ -13,6 +16,7 @@ export class SharedCounters implements Quotas {
   readonly #make: MakeCounter;
   readonly #close: () => Promise<void>;
   readonly #byRule = new Map<QuotaRule, RateLimiterAbstract>();
+  readonly #fallbacks = new Map<QuotaRule, RateLimiterMemory>();
 
   constructor(make: MakeCounter, close: () => Promise<void>) {
     this.#make = make;
@@ -38,10 +42,16 @@ export class SharedCounters implements Quotas {
   #counterOf(rule: QuotaRule): RateLimiterAbstract {
     const known = this.#byRule.get(rule);
     if (known !== undefined) return known;
-    const { name, points, window } = rule;
-    const counter = this.#make(rule, new RateLimiterMemory({ keyPrefix: name, points, duration: window }));
+    const counter = this.#make(rule, this.#fallbackOf(rule), () => this.#byRule.delete(rule));
     this.#byRule.set(rule, counter);
     return counter;
+  }
+
+  #fallbackOf(rule: QuotaRule): RateLimiterMemory {
+    const { name, points, window } = rule;
+    const fallback = this.#fallbacks.get(rule) ?? new RateLimiterMemory({ keyPrefix: name, points, duration: window });
+    this.#fallbacks.set(rule, fallback);
+    return fallback;
   }
 }
 

@@ -6,8 +6,10 @@ import { postgresPlace, redisPlace, startRedis } from '../support/servers.ts';
 
 const rule: QuotaRule = { name: 'requests', points: 5, window: 600 };
 
+const errors: unknown[] = [];
+
 async function open(url: string): Promise<Quotas> {
-  const quotas = await openQuotas(url, () => undefined);
+  const quotas = await openQuotas(url, (error) => void errors.push(error));
   onTestFinished(() => quotas.close());
   return quotas;
 }
@@ -38,6 +40,22 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
     });
   });
 }
+
+const postgres = await postgresPlace();
+describe.skipIf(postgres === undefined)('counters in PostgreSQL', () => {
+  afterAll(() => postgres?.remove());
+
+  it('are shared also where their table could not be made at first', async () => {
+    const url = postgres?.url ?? '';
+    const nodes = [await open(url), await open(url)];
+    // There is no schema yet.
+    for (const node of nodes) expect(await isShared(node, nodes)).toBe(false);
+    await expect.poll(() => errors.length).toBeGreaterThan(1);
+    const store = await openStore(url);
+    onTestFinished(() => store.close());
+    for (const node of nodes) await expect.poll(async () => isShared(node, nodes)).toBe(true);
+  });
+});
 
 /** Whether what one node takes is counted on the other one. */
 let probes = 0;
