@@ -28,13 +28,14 @@ export interface Piece {
 /** Joins frames to pieces. With `join`: V8 would keep a text that grows as a tree, and copy it from there. */
 export function toPieces(frames: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
-  let [first, chars] = [0, 0];
-  for (const [index, text] of frames.entries()) {
+  let [first, index, chars] = [0, 0, 0];
+  for (const text of frames) {
     if (index > first && chars + text.length > pieceChars) {
       pieces.push(measured(frames.slice(first, index).join('')));
       [first, chars] = [index, 0];
     }
     chars += text.length;
+    index += 1;
   }
   if (chars > 0) pieces.push(measured((first === 0 ? frames : frames.slice(first)).join('')));
   return pieces;
