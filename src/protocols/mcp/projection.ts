@@ -1,4 +1,4 @@
-import { runEventOf, tokenIn, toLine } from '../../core/encode.ts';
+import { endsMessage, runEventOf, tokenIn, toLine } from '../../core/encode.ts';
 import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
@@ -70,6 +70,7 @@ class Frames {
   project(state: CallState, line: string, n: number, frames: string[]): CallState {
     const token = tokenIn(line);
     if (token !== undefined) return this.#token(state, token, n, frames);
+    if (endsMessage(line)) return state;
     const event: Event = JSON.parse(line);
     switch (event.type) {
       case 'message.created':

@@ -8,7 +8,7 @@ import type { MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
 import { kindOf, questionText } from '../projector.ts';
 import { errorInStream } from './errors.ts';
-import { type GrowingText, noText } from './growing-text.ts';
+import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
 import { askUser, callOfQuestion, linkTo, urlCitation } from './output-items.ts';
 import { countsOf, seconds } from './response-object.ts';
@@ -54,24 +54,24 @@ export interface ChatState {
   /** What an index of the agent's message is short of one of the whole text. */
   readonly shift: number;
   readonly outcome: ChatOutcome | undefined;
-  /** What the agent says while the run awaits, as `content`: the beginning of the next completion. */
-  readonly late: GrowingText;
+  /** What the agent says while the run awaits, as the inside of a JSON string: the beginning of the next completion. */
+  readonly late: string;
 }
 
-const start: ChatState = {
+const start = (): ChatState => ({
   run: undefined,
   id: '',
   head: '',
   tokenHead: '',
   said: false,
-  content: noText,
-  reasoning: noText,
+  content: new GrowingText(),
+  reasoning: new GrowingText(),
   annotations: '',
   isNext: false,
   shift: 0,
   outcome: undefined,
-  late: noText,
-};
+  late: '',
+});
 
 const choiceHead = '{"index":0,"delta":';
 /** The end of a chunk, after the finish reason; for a client that gets its usage in the last chunk, the others have none. */
@@ -84,10 +84,12 @@ const tokenEnds = { plain: `${tokenEnd}${ends.plain}`, usage: `${tokenEnd}${ends
 class Chunks {
   readonly #frames: string[];
   readonly options: ChatOptions;
+  readonly event: number;
 
-  constructor(frames: string[], options: ChatOptions) {
+  constructor(frames: string[], options: ChatOptions, event: number) {
     this.#frames = frames;
     this.options = options;
+    this.event = event;
   }
 
   /** `delta` is JSON. */
@@ -118,7 +120,7 @@ class Chunks {
 function completion(run: Run, id: string): ChatState {
   const known = `"id":"${id}","object":"chat.completion.chunk","created":${createdAt(run)},"model":"${run.agent_name}"`;
   const head = `data: {${known},"choices":[`;
-  return { ...start, run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":`) };
+  return { ...start(), run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":`) };
 }
 
 const createdAt = (run: Run | undefined): number => (run === undefined ? 0 : seconds(run.created_at));
@@ -133,29 +135,29 @@ function chatUsage(usage: RunUsage = { tokens: 0 }) {
 
 /** Only the client of a request reads the stream, so its frames are not shared. */
 export const chatProjection = (options: ChatOptions): Projection<ChatState> => ({
-  start,
+  start: start(),
   shared: false,
   project(state, line, n, frames) {
     const token = tokenIn(line);
-    const chunks = new Chunks(frames, options);
-    return token === undefined ? afterEvent(state, JSON.parse(line), n, chunks) : addText(state, token, chunks);
+    const chunks = new Chunks(frames, options, n);
+    return token === undefined ? afterEvent(state, JSON.parse(line), chunks) : addText(state, token, chunks);
   },
 });
 
-function afterEvent(state: ChatState, event: Event, n: number, chunks: Chunks): ChatState {
+function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
   switch (event.type) {
     case 'run.created':
       return completion(event.run, `chatcmpl-${event.run.run_id}`);
     case 'run.in-progress':
-      return working(state, n, chunks);
+      return working(state, chunks);
     case 'message.created':
-      return { ...state, isNext: state.outcome === undefined ? state.said : !state.late.isEmpty };
+      return { ...state, isNext: state.outcome === undefined ? state.said : state.late !== '' };
     case 'message.part':
       return addPart(state, event.part, chunks);
     case 'message.completed':
       return { ...state, shift: state.shift + textOf(event.message).length };
     case 'run.awaiting':
-      return awaiting(state, event.run.await_request, n, chunks);
+      return awaiting(state, event.run.await_request, chunks);
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled':
@@ -165,35 +167,25 @@ function afterEvent(state: ChatState, event: Event, n: number, chunks: Chunks): 
   }
 }
 
-function working(before: ChatState, n: number, chunks: Chunks): ChatState {
+function working(before: ChatState, chunks: Chunks): ChatState {
   const { run, outcome, shift, isNext, late } = before;
   const isNew = outcome !== undefined && run !== undefined;
-  const state = isNew ? { ...completion(run, `chatcmpl-${run.run_id}-${n}`), shift } : before;
+  const state = isNew ? { ...completion(run, `chatcmpl-${run.run_id}-${chunks.event}`), shift } : before;
   chunks.add(state, '{"role":"assistant","content":""}');
-  return isNew ? { ...addText(state, `"${late.whole}"`, chunks), isNext: isNext && !late.isEmpty } : state;
+  return isNew ? { ...addText(state, `"${late}"`, chunks), isNext: isNext && late !== '' } : state;
 }
 
-/** Adds text, which is JSON. */
+/** Adds text, which is JSON; a blank line is between two messages. */
 function addText(before: ChatState, token: string, chunks: Chunks): ChatState {
   if (token === '""') return before;
-  const state = before.isNext ? separated(before, chunks) : before;
-  if (state.outcome !== undefined) return { ...state, late: state.late.add(token.slice(1, -1)) };
+  const { isNext, shift, late, outcome } = before;
+  const more = `${isNext ? '\\n\\n' : ''}${token.slice(1, -1)}`;
+  const state = isNext ? { ...before, shift: shift + 2, isNext: false } : before;
+  if (outcome !== undefined) return { ...state, late: late + more };
+  if (isNext) chunks.text(state, '"\\n\\n"');
   chunks.text(state, token);
-  return withContent(state, token.slice(1, -1), chunks);
-}
-
-/** `more` is the inside of a JSON string. */
-function withContent(state: ChatState, more: string, { options }: Chunks): ChatState {
-  if (!options.whole) return state.said ? state : { ...state, said: true };
-  return { ...state, said: true, content: state.content.add(more) };
-}
-
-/** A blank line between two messages. */
-function separated(state: ChatState, chunks: Chunks): ChatState {
-  const { shift, late } = state;
-  if (state.outcome !== undefined) return { ...state, late: late.add('\\n\\n'), shift: shift + 2, isNext: false };
-  chunks.text(state, '"\\n\\n"');
-  return { ...withContent(state, '\\n\\n', chunks), shift: shift + 2, isNext: false };
+  if (chunks.options.whole) state.content.add(chunks.event, more);
+  return state.said ? state : { ...state, said: true };
 }
 
 function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState {
@@ -230,10 +222,11 @@ function addReasoning(state: ChatState, text: string, chunks: Chunks): ChatState
   if (text === '' || state.outcome !== undefined) return state;
   const line = toLine(`${text}\n`);
   chunks.add(state, `{"reasoning_content":${line}}`);
-  return { ...state, reasoning: state.reasoning.add(line.slice(1, -1)) };
+  if (chunks.options.whole) state.reasoning.add(chunks.event, line.slice(1, -1));
+  return state;
 }
 
-function awaiting(before: ChatState, request: AwaitRequest | undefined, n: number, chunks: Chunks): ChatState {
+function awaiting(before: ChatState, request: AwaitRequest | undefined, chunks: Chunks): ChatState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
   const call = callOfQuestion(request);
@@ -243,7 +236,7 @@ function awaiting(before: ChatState, request: AwaitRequest | undefined, n: numbe
     chunks.end(asked, undefined);
     return { ...asked, shift: 0, isNext: false, outcome: { finish: 'question' } };
   }
-  const id = callId(run.run_id, n);
+  const id = callId(run.run_id, chunks.event);
   const whole = toLine({ id, type: 'function', function: call });
   chunks.add(before, `{"tool_calls":[{"index":0,${whole.slice(1)}]}`);
   chunks.add(before, '{}', 'tool_calls');

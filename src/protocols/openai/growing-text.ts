@@ -4,32 +4,29 @@ import { flat } from '../../http/sse/frames.ts';
 const flatChars = 1_024;
 
 /**
- * A text that grows by a token at a time; states share it, so that it is never changed. V8 keeps a joined text as a tree
- * of its pieces, some 100 bytes a token, which the garbage collector copies while the text grows: a third of the time of
- * a token's frame. So the last pieces are made flat while they are young, at a constant cost for each character.
+ * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share it, and so
+ * do their readers: whoever reads an event first adds its piece, and the others find it there. So a token makes no new
+ * state. V8 keeps a joined text as a tree of its pieces, some 100 bytes a token, which the garbage collector copies while
+ * the text grows: a third of the time of a token's frame. So the last pieces are made flat while they are young, at a
+ * constant cost for each character.
  */
 export class GrowingText {
-  readonly #flat: string;
-  readonly #last: string;
+  #event = 0;
+  #flat = '';
+  #last = '';
 
-  constructor(flat = '', last = '') {
-    this.#flat = flat;
-    this.#last = last;
+  /** Adds the piece of an event, once. A reader adds the events in order, and leaves none out. */
+  add(event: number, piece: string): void {
+    if (event <= this.#event) return;
+    this.#event = event;
+    this.#last += piece;
+    if (this.#last.length < flatChars) return;
+    this.#flat += flat(this.#last);
+    this.#last = '';
   }
 
-  add(more: string): GrowingText {
-    const last = this.#last + more;
-    if (last.length < flatChars) return new GrowingText(this.#flat, last);
-    return new GrowingText(this.#flat + flat(last));
-  }
-
+  /** The text up to the last event that any reader has read. */
   get whole(): string {
     return this.#flat + this.#last;
   }
-
-  get isEmpty(): boolean {
-    return this.#flat === '' && this.#last === '';
-  }
 }
-
-export const noText = new GrowingText();

@@ -1,4 +1,4 @@
-import { tokenIn, toLine } from '../../core/encode.ts';
+import { endsMessage, tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
@@ -7,7 +7,7 @@ import type { MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { codeOf } from './errors.ts';
-import { type GrowingText, noText } from './growing-text.ts';
+import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
 import {
   callOfQuestion,
@@ -37,6 +37,7 @@ interface OpenMessage {
   readonly id: string;
   /** The frame of a token, up to the token. */
   readonly head: string;
+  readonly text: GrowingText;
   readonly annotations: string;
   readonly annotated: number;
   /** What an index of the agent's message is short of one of this text. */
@@ -55,15 +56,13 @@ export interface ResponsesState {
   readonly run: Run | undefined;
   readonly response: CurrentResponse | undefined;
   readonly open: OpenMessage | undefined;
-  /**
-   * The text of the open message, as the inside of a JSON string; while the run awaits, what the agent says meanwhile.
-   */
-  readonly text: GrowingText;
+  /** What the agent says while the run awaits, as the inside of a JSON string. */
+  readonly late: string;
   /** Characters of the agent's message before the open one of the output. */
   readonly said: number;
 }
 
-const start: ResponsesState = { run: undefined, response: undefined, open: undefined, text: noText, said: 0 };
+const start: ResponsesState = { run: undefined, response: undefined, open: undefined, late: '', said: 0 };
 
 /** The frames of one event. */
 class Frames {
@@ -105,13 +104,15 @@ export const responsesProjection = (echo: Echo): Projection<ResponsesState> => (
   shared: true,
   project(state, line, n, frames) {
     const token = tokenIn(line);
-    // Nearly every event is a token of an open message.
+    // Nearly every event is a token of an open message. It makes no new state, which would take as long as the frame.
     if (token !== undefined && state.open !== undefined) {
       frames.push(delta(state.open, token, sequenceNumber(n, 0)));
-      return withText(state, state.open, token);
+      state.open.text.add(n, token.slice(1, -1));
+      return state;
     }
     const step = { echo, n, frames: new Frames(n, frames) };
-    return token === undefined ? afterEvent(state, JSON.parse(line), step) : addText(state, token, step);
+    if (token !== undefined) return addText(state, token, step);
+    return endsMessage(line) ? closed(state, 'completed', step) : afterEvent(state, JSON.parse(line), step);
   },
 });
 
@@ -119,11 +120,9 @@ function afterEvent(state: ResponsesState, event: Event, step: Step): ResponsesS
   switch (event.type) {
     case 'message.created':
       // In what the agent says while the run awaits, a blank line is between two messages.
-      return { ...state, said: 0, text: state.open || state.text.isEmpty ? state.text : state.text.add('\\n\\n') };
+      return { ...state, said: 0, late: state.late === '' ? '' : `${state.late}\\n\\n` };
     case 'message.part':
       return addPart(state, event.part, step);
-    case 'message.completed':
-      return closed(state, 'completed', step);
     case 'run.created':
       return begun({ ...state, run: event.run }, event.run.created_at, step);
     case 'run.in-progress':
@@ -168,9 +167,8 @@ function working(before: ResponsesState, run: Run, step: Step): ResponsesState {
   if (state.response === undefined) return state;
   const response: CurrentResponse = { ...state.response, status: 'in_progress' };
   step.frames.add('response.in_progress', `"response":${responseObject(step.echo, response)}`);
-  const { text } = state;
   // Said while the run awaited: a message of its own, so that its frames fit into one event.
-  return parted(addText({ ...state, response, text: noText }, `"${text.whole}"`, step), step);
+  return parted(addText({ ...state, response, late: '' }, `"${state.late}"`, step), step);
 }
 
 /** Adds text, which is JSON, to the message of the output; it begins one where none is open. */
@@ -178,23 +176,15 @@ function addText(state: ResponsesState, token: string, { n, frames }: Step): Res
   const { response } = state;
   // An empty text is no reason for a message.
   if (response === undefined || (token === '""' && state.open === undefined)) return state;
-  if (isOver(response)) return { ...state, text: state.text.add(token.slice(1, -1)) };
+  if (isOver(response)) return { ...state, late: state.late + token.slice(1, -1) };
   const open = state.open ?? opened(state, response, n, frames);
   frames.text(delta(open, token, frames.next));
-  return withText(state, open, token);
+  open.text.add(n, token.slice(1, -1));
+  return { ...state, open };
 }
 
 const delta = ({ head }: OpenMessage, token: string, number: number): string =>
   `${head}${token},"logprobs":[],"sequence_number":${number}}\n\n`;
-
-/** Field by field: V8 takes several times as long for a spread, and there is one for each token. */
-const withText = ({ run, response, text, said }: ResponsesState, open: OpenMessage, token: string): ResponsesState => ({
-  run,
-  response,
-  open,
-  text: text.add(token.slice(1, -1)),
-  said,
-});
 
 function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: number, frames: Frames): OpenMessage {
   const id = `msg_${run?.run_id}_${n}`;
@@ -203,15 +193,15 @@ function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: nu
   frames.add('response.content_part.added', `${place},"part":${textPart('', '')}`);
   const type = 'response.output_text.delta';
   const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":`);
-  return { id, head, annotations: '', annotated: 0, shift: -said };
+  return { id, head, text: new GrowingText(), annotations: '', annotated: 0, shift: -said };
 }
 
 /** Closes the message of the output. */
 function closed(state: ResponsesState, status: 'completed' | 'incomplete', { frames }: Step): ResponsesState {
   const { open, response } = state;
   if (open === undefined || response === undefined) return state;
-  const text = state.text.whole;
   const { id, annotations } = open;
+  const text = open.text.whole;
   const index = `"output_index":${response.items}`;
   const place = `"item_id":"${id}",${index},"content_index":0`;
   const part = textPart(text, annotations);
@@ -219,14 +209,14 @@ function closed(state: ResponsesState, status: 'completed' | 'incomplete', { fra
   frames.add('response.output_text.done', `${place},"text":"${text}","logprobs":[]`);
   frames.add('response.content_part.done', `${place},"part":${part}`);
   frames.add('response.output_item.done', `${index},"item":${item}`);
-  return { run: state.run, response: withItem(response, item), open: undefined, text: noText, said: 0 };
+  return { ...state, response: withItem(response, item), open: undefined, said: 0 };
 }
 
 /** Closes the message of the output before an item of another type; the agent's message goes on after that. */
 function parted(state: ResponsesState, step: Step): ResponsesState {
-  const { open, text } = state;
+  const { open } = state;
   if (open === undefined) return state;
-  const chars: number = JSON.parse(`"${text.whole}"`).length;
+  const chars: number = JSON.parse(`"${open.text.whole}"`).length;
   return { ...closed(state, 'completed', step), said: chars - open.shift };
 }
 
