@@ -1,6 +1,6 @@
 /** What it costs to write a log in the words of each protocol. */
 import { encode } from '../../src/core/encode.ts';
-import type { Event, Run } from '../../src/index.ts';
+import type { Event, Message, MessagePart, Run } from '../../src/index.ts';
 import { token } from '../contestants/tokens.ts';
 import { type Log, type Row, rows, type Write } from '../projections.ts';
 import { type Figures, type MeasuredOnce, median } from '../work.ts';
@@ -10,27 +10,28 @@ const [turns, milliseconds] = [7, 300];
 /** Events of a batch: those of one commit. */
 const events = 10;
 
-/** The log of a run with one message of many tokens. */
+/** The log of a run with one message of many tokens, as the engine writes it: the last two events have the whole text. */
 function logOf(length: number): Log {
   const at = '2026-01-31T12:00:00.000Z';
-  const run = (status: Run['status']): Run => ({
+  const run = (status: Run['status'], output: Message[]): Run => ({
     run_id: '01a201c2-4407-7001-80bc-e75f1d221442',
     agent_name: 'tokens',
     session_id: '01a201c2-4407-7001-80bc-e75f1d221443',
     status,
-    output: [],
+    output,
     created_at: at,
   });
-  const message = { role: 'agent/tokens', parts: [], created_at: at };
+  const part = (content: string): MessagePart => ({ content_type: 'text/plain', content });
+  const tokens = Array.from({ length }, (_, n) => token(n));
+  const message = { role: 'agent/tokens', created_at: at };
+  const whole: Message = { ...message, parts: [part(tokens.join(''))], completed_at: at };
   const all: Event[] = [
-    { type: 'run.created', run: run('created') },
-    { type: 'run.in-progress', run: run('in-progress') },
-    { type: 'message.created', message },
-    ...Array.from({ length }, (_, n): Event => {
-      return { type: 'message.part', part: { content_type: 'text/plain', content: token(n) } };
-    }),
-    { type: 'message.completed', message: { ...message, completed_at: at } },
-    { type: 'run.completed', run: run('completed') },
+    { type: 'run.created', run: run('created', []) },
+    { type: 'run.in-progress', run: run('in-progress', []) },
+    { type: 'message.created', message: { ...message, parts: [], completed_at: null } },
+    ...tokens.map((content): Event => ({ type: 'message.part', part: part(content) })),
+    { type: 'message.completed', message: whole },
+    { type: 'run.completed', run: run('completed', [whole]) },
   ];
   const lines = all.map(encode);
   return Array.from({ length: Math.ceil(lines.length / events) }, (_, n) => {
