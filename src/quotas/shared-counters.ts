@@ -8,6 +8,13 @@ import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
  */
 export type MakeCounter = (rule: QuotaRule, fallback: RateLimiterMemory, onUnusable: () => void) => RateLimiterAbstract;
 
+/** The counters of a rule. */
+interface Counters {
+  /** Of this process. It keeps its counts when another shared counter is made. */
+  readonly fallback: RateLimiterMemory;
+  shared?: RateLimiterAbstract;
+}
+
 /** Characters that every database takes as a key. */
 const maxKey = 150;
 
@@ -15,8 +22,7 @@ const maxKey = 150;
 export class SharedCounters implements Quotas {
   readonly #make: MakeCounter;
   readonly #close: () => Promise<void>;
-  readonly #byRule = new Map<QuotaRule, RateLimiterAbstract>();
-  readonly #fallbacks = new Map<QuotaRule, RateLimiterMemory>();
+  readonly #byRule = new Map<QuotaRule, Counters>();
 
   constructor(make: MakeCounter, close: () => Promise<void>) {
     this.#make = make;
@@ -40,18 +46,13 @@ export class SharedCounters implements Quotas {
   }
 
   #counterOf(rule: QuotaRule): RateLimiterAbstract {
-    const known = this.#byRule.get(rule);
-    if (known !== undefined) return known;
-    const counter = this.#make(rule, this.#fallbackOf(rule), () => this.#byRule.delete(rule));
-    this.#byRule.set(rule, counter);
-    return counter;
-  }
-
-  #fallbackOf(rule: QuotaRule): RateLimiterMemory {
     const { name, points, window } = rule;
-    const fallback = this.#fallbacks.get(rule) ?? new RateLimiterMemory({ keyPrefix: name, points, duration: window });
-    this.#fallbacks.set(rule, fallback);
-    return fallback;
+    const counters = this.#byRule.get(rule) ?? {
+      fallback: new RateLimiterMemory({ keyPrefix: name, points, duration: window }),
+    };
+    this.#byRule.set(rule, counters);
+    counters.shared ??= this.#make(rule, counters.fallback, () => delete counters.shared);
+    return counters.shared;
   }
 }
 
