@@ -90,7 +90,10 @@ class OwnerLimits {
     this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
   }
 
-  /** False where the connection was broken off. @throws RivuletError with the status 429 */
+  /**
+   * False where the connection was broken off. A refusal is thrown at once where a counter of this process refuses the
+   * request; otherwise the promise is rejected. @throws RivuletError with the status 429
+   */
   check(
     owner: string,
     work: Work | undefined,
