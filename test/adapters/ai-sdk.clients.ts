@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { jsonSchema, Output, stepCountIs, streamText, ToolLoopAgent, tool } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
-import { type AgentFunction, type AgentOptions, defineAgent, type Message, type Run } from 'rivulet';
+import type { Message, Run } from 'rivulet';
 import { aiSdkAgent } from 'rivulet/adapters/ai-sdk';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
-import { firstValueFrom, Subject } from 'rxjs';
+import { Subject } from 'rxjs';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
+import { serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
 import { crash } from './crash.ts';
 
 type DoStream = MockLanguageModelV3['doStream'];
@@ -74,11 +75,6 @@ const weather = (execute: (city: string) => unknown, needsApproval = false) =>
     execute: async ({ city }) => execute(city),
   });
 
-const serve = (run: AgentFunction, options?: AgentOptions) =>
-  defineAgent({ name: 'chat', description: 'Talks.' }, run, options);
-const tokensOf = (events: readonly { type: string }[]): unknown[] =>
-  events.flatMap((event) => ('part' in event ? [(event.part as { content?: string }).content] : []));
-
 /** Asks for the weather of the cities that it has no results of, and then tells it. */
 const forecaster = (...cities: string[]) =>
   modelOf((prompt) => {
@@ -127,15 +123,7 @@ describe('an agent of the AI SDK', () => {
     const [first, second, ...rest] = run.output;
     expect(first?.parts).toEqual([
       { content_type: 'text/plain', content: 'Looking. ' },
-      {
-        content_type: 'text/plain',
-        metadata: {
-          kind: 'trajectory',
-          tool_name: 'weather',
-          tool_input: { city: 'Oslo' },
-          tool_output: { degrees: 20 },
-        },
-      },
+      { content_type: 'text/plain', metadata: weatherStep('Oslo') },
     ]);
     expect(second?.parts).toEqual([{ content_type: 'text/plain', content: '20 degrees.' }]);
     expect(rest).toEqual([]);
@@ -199,21 +187,20 @@ describe('an agent of the AI SDK', () => {
 
   it('aborts the model when the run is cancelled', async () => {
     const stop = new AbortController();
-    const aborted = new Subject<void>();
-    const whenAborted = firstValueFrom(aborted);
+    let given: AbortSignal | undefined;
     const model = modelOf(
       (_, signal) =>
         new ReadableStream<Part>({
           start(controller) {
+            given = signal;
             for (const part of text('Wait').slice(0, 2)) controller.enqueue(part);
-            signal?.addEventListener('abort', () => aborted.next());
             stop.abort();
           },
         }),
     );
     const { run } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model }))), 'Hi', { signal: stop.signal });
     expect(run.status).toBe('cancelled');
-    await whenAborted;
+    await expect.poll(() => given?.aborted).toBe(true);
   });
 
   it('takes a function that calls streamText', async () => {
@@ -255,15 +242,7 @@ describe('a tool that needs an approval', () => {
   it('is a question, and runs when the reply is yes', async () => {
     const done: string[] = [];
     const { run, questions } = await runAgent(asking(done, 'Oslo'), 'Oslo?', { answers: ['true'] });
-    expect(questions[0]).toMatchObject({
-      schema: { type: 'boolean' },
-      message: {
-        parts: [
-          { content: 'May the tool weather run?' },
-          { content: '{"tool_name":"weather","tool_input":{"city":"Oslo"}}' },
-        ],
-      },
-    });
+    expect(questions[0]).toMatchObject(weatherApproval);
     expect([run.status, done]).toEqual(['completed', ['Oslo']]);
     expect(run.output.at(-1)?.parts.at(-1)?.content).toBe('20 degrees.');
   });

@@ -9,12 +9,12 @@ import {
   type StreamEvent,
   tool,
 } from '@openai/agents';
-import { type AgentFunction, type AgentOptions, defineAgent, type Message } from 'rivulet';
+import type { AgentFunction, Message } from 'rivulet';
 import { openAiAgent } from 'rivulet/adapters/openai-agents';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
-import { firstValueFrom, Subject } from 'rxjs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
+import { said, serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
 
 type ResponseItem = Extract<StreamEvent, { type: 'response_done' }>['response']['output'][number];
 type Script = (input: AgentInputItem[], request: ModelRequest) => Iterable<StreamEvent> | AsyncIterable<StreamEvent>;
@@ -100,8 +100,6 @@ const weather = (execute: (city: string) => unknown, needsApproval = false) =>
     execute: async (input) => execute((input as { city: string }).city),
   });
 
-const serve = (run: AgentFunction, options?: AgentOptions) =>
-  defineAgent({ name: 'chat', description: 'Talks.' }, run, options);
 const talker = (script: Script) => {
   const model = new ScriptedModel(script);
   return { model, agent: new Agent({ name: 'Talker', instructions: 'Be kind.', model }) };
@@ -110,21 +108,12 @@ const forecaster = (cities: string[], execute: (city: string) => unknown, needsA
   const model = new ScriptedModel(forecast(...cities));
   return { model, agent: new Agent({ name: 'Forecaster', model, tools: [weather(execute, needsApproval)] }) };
 };
-const said = ({ output }: { output: readonly Message[] }) =>
-  output.map(({ parts }) => parts.map(({ content, metadata }) => content ?? metadata));
-const step = (city: string, tool_output: object = { degrees: 20 }) => ({
-  kind: 'trajectory',
-  tool_name: 'weather',
-  tool_input: { city },
-  tool_output,
-});
 
 describe('an agent of the OpenAI Agents SDK', () => {
   it('streams the text token by token, and reports its usage', async () => {
     const { agent } = talker((input) => say(input, 'Hello dear Ada'));
     const { events, run } = await runAgent(serve(openAiAgent(agent)), 'Hi');
-    const tokens = events.flatMap((event) => (event.type === 'message.part' ? [event.part.content] : []));
-    expect(tokens).toEqual(['Hello ', 'dear ', 'Ada']);
+    expect(tokensOf(events)).toEqual(['Hello ', 'dear ', 'Ada']);
     expect(run.usage).toEqual({ tokens: 15 });
     expect(run.output).toHaveLength(1);
   });
@@ -164,7 +153,7 @@ describe('an agent of the OpenAI Agents SDK', () => {
   it('shows a tool call with its result as a step; each answer of the model is a message', async () => {
     const { agent } = forecaster(['Oslo'], () => ({ degrees: 20 }));
     const { run } = await runAgent(serve(openAiAgent(agent)), 'Oslo?');
-    expect(said(run)).toEqual([['Looking. ', step('Oslo')], ['20 degrees.']]);
+    expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo')], ['20 degrees.']]);
     expect(run.usage).toEqual({ tokens: 30 });
   });
 
@@ -216,19 +205,17 @@ describe('an agent of the OpenAI Agents SDK', () => {
   });
 
   it('aborts the model when the run is cancelled', async () => {
-    const aborted = new Subject<void>();
-    const whenAborted = firstValueFrom(aborted);
     const stop = new AbortController();
+    let given: AbortSignal | undefined;
     const { agent } = talker(async function* (_, { signal }) {
+      given = signal;
       yield* deltas('Wait');
-      const ended = new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()));
       stop.abort();
-      await ended;
-      aborted.next();
+      await new Promise<never>(() => {});
     });
     const { run } = await runAgent(serve(openAiAgent(agent)), 'Hi', { signal: stop.signal });
     expect(run.status).toBe('cancelled');
-    await whenAborted;
+    await expect.poll(() => given?.aborted).toBe(true);
   });
 
   it('takes a runner and options of the SDK', async () => {
@@ -258,16 +245,8 @@ describe('a tool that needs an approval', () => {
     const calls: string[] = [];
     const { agent } = forecaster(['Oslo'], (city) => ({ degrees: calls.push(city) && 20 }), true);
     const { run, questions } = await runAgent(serve(openAiAgent(agent)), '?', { answers: ['true'] });
-    expect(questions[0]).toMatchObject({
-      schema: { type: 'boolean' },
-      message: {
-        parts: [
-          { content: 'May the tool weather run?' },
-          { content: '{"tool_name":"weather","tool_input":{"city":"Oslo"}}' },
-        ],
-      },
-    });
-    expect(said(run)).toEqual([['Looking. '], [step('Oslo')], ['20 degrees.']]);
+    expect(questions[0]).toMatchObject(weatherApproval);
+    expect(said(run)).toEqual([['Looking. '], [weatherStep('Oslo')], ['20 degrees.']]);
     expect([run.status, calls]).toEqual(['completed', ['Oslo']]);
   });
 
@@ -301,7 +280,7 @@ describe('a durable agent of the OpenAI Agents SDK', () => {
       return run(input, context);
     };
     const { run: first, cuts } = await cutEverywhere(serve(counted, { durable: true }), '?');
-    expect(said(first)).toEqual([['Looking. ', step('Oslo'), step('Rome')], ['20 degrees.']]);
+    expect(said(first)).toEqual([['Looking. ', weatherStep('Oslo'), weatherStep('Rome')], ['20 degrees.']]);
     expect(cuts).toBeGreaterThan(3);
     const perLife = lives.map((begun, life) => calls.slice(begun, lives[life + 1]).sort());
     for (const life of perLife) expect([[], ['Oslo', 'Rome']]).toContainEqual(life);
