@@ -1,17 +1,16 @@
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { from, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { citation } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
-import { finished, listen, type Served, serve } from '../../support/serve.ts';
-import { all } from './agents.ts';
+import { finished, type Served, serve } from '../../support/serve.ts';
+import { listenForClient } from './client.ts';
 
 let served: Served;
 let client: OpenAI;
 beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-  client = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: 'none' });
+  ({ served, client } = await listenForClient());
 });
 afterAll(() => served.app.close());
 

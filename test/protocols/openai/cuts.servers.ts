@@ -1,8 +1,8 @@
-import OpenAI from 'openai';
 import { afterAll, describe, expect, it } from 'vitest';
 import { serve } from '../../support/serve.ts';
 import { redisPlace } from '../../support/servers.ts';
 import { all } from './agents.ts';
+import { clientOf } from './client.ts';
 import { expectExactCuts, slowly } from './cuts.ts';
 
 it('the stream of a response is whole, cut after each few bytes', async () => {
@@ -25,7 +25,7 @@ describe.skipIf(redis === undefined)('three nodes with Redis', () => {
   });
 
   it('each resume, read, cancel and delete the responses of the others', async () => {
-    const clients = (await nodes()).map((url) => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none' }));
+    const clients = (await nodes()).map((url) => clientOf(url));
     const [a, b, c] = clients;
     if (a === undefined || b === undefined || c === undefined) throw new Error('expected three nodes');
     const asked = await a.responses.create({ model: 'ask', input: 'hi' });

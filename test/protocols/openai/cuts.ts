@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { agent } from '../../support/agents.ts';
 import { CuttingProxy } from '../../support/cutting-proxy.ts';
 import { everything } from './agents.ts';
+import { clientOf } from './client.ts';
 
 /** Says everything, a turn of the event loop apart, so that a stream may be cut before the run has ended. */
 export const slowly = agent('slowly', async function* (input, context) {
@@ -16,8 +17,6 @@ export const slowly = agent('slowly', async function* (input, context) {
     await setImmediate();
   }
 });
-
-const clientOf = (url: string): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
 
 /**
  * Reads the stream of a new response through cuts, each time from the next server. The client asks for the rest with the
@@ -54,9 +53,9 @@ async function expectWhole(urls: readonly string[], bytes: readonly number[]): P
   const proxies = await Promise.all(urls.map((url) => CuttingProxy.open(url, bytes)));
   try {
     keys += 1;
-    const through = proxies.map(({ url }) => clientOf(url));
+    const through = proxies.map(({ url }) => clientOf(url, { maxRetries: 0 }));
     const events = await readThroughCuts(through, `cut ${keys} ${process.pid}`);
-    const direct = clientOf(urls.at(-1) ?? '');
+    const direct = clientOf(urls.at(-1) ?? '', { maxRetries: 0 });
     const whole = events.reduce<Response | undefined>(
       (response, event) => accumulateResponse(event, response),
       undefined,

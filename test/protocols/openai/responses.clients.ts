@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MessagePart } from '../../../src/index.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import type { Served } from '../../support/serve.ts';
 import { all } from './agents.ts';
+import { listenForClient } from './client.ts';
 
 let served: Served;
 let client: OpenAI;
 beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-  client = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: 'none' });
+  ({ served, client } = await listenForClient());
 });
 afterAll(() => served.app.close());
 

@@ -2,6 +2,7 @@ import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { echo } from '../../support/agents.ts';
 import { serve } from '../../support/serve.ts';
+import { clientOf } from './client.ts';
 
 const small = { docs: false, playground: false };
 
@@ -24,9 +25,7 @@ describe('OpenAI’s addresses', () => {
     const origin = 'https://app.example.com';
     const { url, app } = await serve([echo], { ...small, allowedOrigins: [origin] });
     let sent: string[] = [];
-    const client = new OpenAI({
-      baseURL: `${url}/v1`,
-      apiKey: 'none',
+    const client = clientOf(url, {
       fetch: (to, init) => {
         sent = [...new Headers(init?.headers).keys()];
         return fetch(to, init);

@@ -1,7 +1,7 @@
-import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { never } from '../../support/agents.ts';
 import { listen } from '../../support/serve.ts';
+import { clientOf } from './client.ts';
 
 /** A run that another node goes on with. */
 const durable = { ...never, options: { durable: true } };
@@ -9,7 +9,7 @@ const durable = { ...never, options: { durable: true } };
 describe('a server that stops', () => {
   it('ends the stream of a response with an error that the client throws', async () => {
     const { app, url } = await listen([durable]);
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
+    const client = clientOf(url, { maxRetries: 0 });
     const raw = await client.responses.create({ model: 'never', input: 'hi', stream: true });
     const helper = client.responses.stream({ model: 'never', input: 'hi' });
     const helped = expect(helper.finalResponse()).rejects.toMatchObject({ code: 'stopping' });
@@ -28,7 +28,7 @@ describe('a server that stops', () => {
 
   it('ends the stream of a chat with an error, and a request that waits with 503', async () => {
     const { app, url, post, get } = await listen([durable]);
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
+    const client = clientOf(url, { maxRetries: 0 });
     const request = { model: 'never', messages: [{ role: 'user' as const, content: 'hi' }] };
     const waiting = post('/v1/chat/completions', request);
     const stream = await client.chat.completions.create({ ...request, stream: true });
