@@ -238,7 +238,8 @@ describe('a reader of the feed that does not read', () => {
     // 10 MB, which the kernel's buffers do not take.
     const ids = await Promise.all(Array.from({ length: 200 }, async () => (await start(served, 'large')).run_id));
     for (const run_id of ids) await other.has(run_id, 'awaiting');
-    expect(server.writableLength).toBeLessThan(100_000);
+    // What the socket takes, which is more from Node 22 on, and one event.
+    expect(server.writableLength).toBeLessThan(server.writableHighWaterMark + 60_000);
     const states = new Map<string, string>();
     const parser = createParser({
       onEvent: ({ data }) => {
