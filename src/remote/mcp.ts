@@ -2,7 +2,7 @@ import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
 import { concat, concatMap, defer, EMPTY, Observable, of, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentOutput } from '../core/agent.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
-import { cut, isObject } from '../core/json.ts';
+import { isObject } from '../core/json.ts';
 import { progress, textOf, trajectory } from '../core/parts.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
@@ -14,6 +14,7 @@ import {
   type Opened,
   plain,
 } from './mcp-connection.ts';
+import { failureOf, unknownOutcome } from './mcp-failure.ts';
 import { resultOf, type ToolResult } from './mcp-result.ts';
 
 export type { ConnectionOptions, FromContext } from './connection.ts';
@@ -68,9 +69,6 @@ interface Retry {
   readonly inputResponses: Answers;
   readonly requestState?: string;
 }
-
-/** Characters of what a server says of a refusal. */
-const maxMessage = 2_000;
 
 const defaults = { timeout: 60_000, totalTimeout: 3_600_000, maxResult: 4 * 1024 * 1024 };
 
@@ -208,14 +206,9 @@ class Call {
     }).pipe(
       switchMap((repeatable) => {
         if (repeatable) return work();
-        throw this.#unknown('a crash');
+        throw unknownOutcome(this.#name, 'a crash');
       }),
     );
-  }
-
-  #unknown(cause: string): AgentError {
-    const problem = `was cut off by ${cause}, and may or may not have taken effect; check that before you call it again`;
-    return new AgentError('tool_call_unknown', `The call of the tool ${this.#name} ${problem}.`);
   }
 
   #pieces(retry: Retry | undefined): Observable<Piece> {
@@ -297,25 +290,11 @@ class Call {
     return { type: 'result', ...resultOf(result as CallToolResult) };
   }
 
-  #errorOf(error: unknown): unknown {
+  #errorOf(error: unknown): AgentError {
     if (error instanceof AgentError) return error;
-    const { message } = errorOf(error);
-    this.#context?.log.warn(`the MCP tool ${this.#name}: ${message}`);
-    // The code of a JSON-RPC error is a number: the server has refused the call.
-    const isRefusal = error instanceof Error && 'code' in error && typeof error.code === 'number';
-    if (isRefusal) return new AgentError('tool_refused', cut(message, maxMessage));
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'REQUEST_TIMEOUT') return new AgentError('tool_timeout', `The tool ${this.#name} took too long.`);
-    if (this.#sent && mayHaveArrived(error)) return this.#unknown('a broken connection');
-    return new AgentError('tool_unreachable', `The server of the tool ${this.#name} does not answer.`);
+    this.#context?.log.warn(`the MCP tool ${this.#name}: ${errorOf(error).message}`);
+    return failureOf(this.#name, error, this.#sent);
   }
-}
-
-/** Whether the server may have got a call that failed: it gave no status, and the connection was made. */
-function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof Error)) return true;
-  const isRefused = 'status' in error || ('syscall' in error && /^(connect|getaddrinfo)$/.test(String(error.syscall)));
-  return !isRefused && (error.cause === undefined || mayHaveArrived(error.cause));
 }
 
 /** The values of a reply: its JSON, or else its text as the only value. */

@@ -85,12 +85,40 @@ describe('a hostile MCP server', () => {
     expect([error.code, error.message.length]).toEqual(['tool_refused', 2_000]);
   });
 
-  it('that never answers is given up after the time for a call', async () => {
+  it('that never answers is given up after the time for a call, which was not made', async () => {
     const url = await listen(() => {});
     const tools = mcpTools(url, { allowNetworks, timeout: 50 });
     onTestFinished(() => tools.close());
     await expect(tools.tools()).rejects.toThrow();
-    await expect(lastValueFrom(tools.call('t', {}))).rejects.toThrow();
+    await expect(lastValueFrom(tools.call('t', {}))).rejects.toMatchObject({ code: 'tool_unreachable' });
+  });
+
+  const content = (...parts: object[]) => ({ content: parts });
+  it.each<[what: string, status: number, body: object | string, code: string, says: string]>([
+    ['the status 500', 500, 'broken', 'tool_call_unknown', 'was cut off by HTTP status 500, and may or may not'],
+    ['the status 502', 502, 'no upstream', 'tool_call_unknown', 'HTTP status 502'],
+    ['the status 401', 401, '', 'tool_unreachable', 'refuses to serve it: HTTP status 401'],
+    ['the status 429', 429, '', 'tool_unreachable', 'HTTP status 429'],
+    ['half of a JSON', 200, '{', 'tool_call_unknown', "an answer that is no tool's result"],
+    ['an unknown kind of content', 200, content({ type: 'smell' }), 'tool_call_unknown', "no tool's result"],
+    [
+      'an image that is no base64',
+      200,
+      content({ type: 'image', data: '%', mimeType: 'a/b' }),
+      'tool_call_unknown',
+      'no',
+    ],
+  ])('that answers a call with %s is not said to have missed it', async (_, status, body, code, says) => {
+    let calls = 0;
+    const url = await mcpServer((_request, response, { id }) => {
+      calls += 1;
+      const text = typeof body === 'string' ? body : JSON.stringify({ jsonrpc: '2.0', id, result: body });
+      response.writeHead(status, { 'content-type': 'application/json' }).end(text);
+    });
+    const tools = mcpTools(url, { allowNetworks });
+    onTestFinished(() => tools.close());
+    const error = await lastValueFrom(tools.call('t', {})).catch((thrown) => thrown);
+    expect([error.code, error.message, calls]).toEqual([code, expect.stringContaining(says), 1]);
   });
 
   it('that is a child process without an answer is ended by a close', async () => {
