@@ -133,10 +133,15 @@ export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[]
   return append(parts, { ...part });
 }
 
+/** A run's sum grows no further: one that became infinite would be null in JSON, and break the metrics. */
+const maxUsage = Number.MAX_SAFE_INTEGER;
+
 /** Adds what an agent reports. The parts of the sum appear once they are reported. */
 export function addUsage(before: RunUsage | undefined, used: RunUsage): RunUsage {
-  const sum: RunUsage = { ...before, tokens: (before?.tokens ?? 0) + used.tokens };
-  if (used.input_tokens !== undefined) sum.input_tokens = (sum.input_tokens ?? 0) + used.input_tokens;
-  if (used.output_tokens !== undefined) sum.output_tokens = (sum.output_tokens ?? 0) + used.output_tokens;
+  const sum: RunUsage = { ...before, tokens: sumOf(before?.tokens, used.tokens) };
+  if (used.input_tokens !== undefined) sum.input_tokens = sumOf(sum.input_tokens, used.input_tokens);
+  if (used.output_tokens !== undefined) sum.output_tokens = sumOf(sum.output_tokens, used.output_tokens);
   return sum;
 }
+
+const sumOf = (before = 0, used: number): number => Math.min(before + used, maxUsage);

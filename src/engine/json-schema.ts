@@ -21,8 +21,15 @@ const maxSchemaChars = 64 * 1024;
 const maxCheckTime = 250;
 
 // `strict` and `logger` off: schemas come from other programs, which may use keywords of their own. `ownProperties`: a
-// value without `constructor` or `toString` does not have them, although each object inherits them.
-const options: Options = { strict: false, logger: false, addUsedSchema: false, ownProperties: true };
+// value without `constructor` or `toString` does not have them, although each object inherits them. `strictNumbers`: 1e400
+// in JSON is Infinity, which no JSON has afterwards.
+const options: Options = {
+  strict: false,
+  strictNumbers: true,
+  logger: false,
+  addUsedSchema: false,
+  ownProperties: true,
+};
 
 // Loaded by the first schema of their dialect: together they would take a twentieth of each start.
 const require = createRequire(import.meta.url);

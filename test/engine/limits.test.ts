@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { firstValueFrom, ignoreElements, map, range } from 'rxjs';
+import { firstValueFrom, ignoreElements, map, of, range } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import { fold } from '../../src/core/run-state.ts';
@@ -68,6 +68,29 @@ describe('the limits of a run', () => {
       const atOnce = await whole([agentOf(run, durable)], undefined, { tokens: 5 });
       expect(atOnce.run.status).toBe('failed');
     }
+  });
+
+  it('let a sum of tokens grow no further than JSON can have it', async () => {
+    const run: AgentFunction = (_, context) => {
+      for (const _time of [1, 2]) context.usage({ input_tokens: 1e308, output_tokens: 1e308 });
+      return of('done');
+    };
+    const most = Number.MAX_SAFE_INTEGER;
+    expect((await whole([agentOf(run)])).run.usage).toEqual({ tokens: most, input_tokens: most, output_tokens: most });
+  });
+
+  it.each([
+    ['the number Infinity', Number.POSITIVE_INFINITY],
+    ['the number NaN', Number.NaN],
+    ['the number -1', -1],
+    ['the string 5', '5' as never],
+  ])('take no tokens that are %s', async (got, tokens) => {
+    const run: AgentFunction = (_, context) => {
+      context.usage({ tokens });
+      return of('done');
+    };
+    const { error } = (await whole([agentOf(run)])).run;
+    expect(error?.message).toContain(`usage: tokens has to be a finite number of 0 or more, got ${got}`);
   });
 
   it('include replies', async () => {

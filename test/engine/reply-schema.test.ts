@@ -66,6 +66,11 @@ describe('a schema for a reply', () => {
     expect(() => check({ ...schema, required: ['toString'] }, '{}')).toThrow("must have required property 'toString'");
   });
 
+  it.each(['1e400', '-1e400'])('takes %s, which no JSON has afterwards, for no number', (content) => {
+    for (const type of ['number', 'integer']) expect(() => check({ type }, content)).toThrow(`must be ${type}`);
+    expect(() => check({ type: 'number', maximum: 10 }, content)).toThrow();
+  });
+
   it('checks formats', () => {
     expect(() => check({ type: 'string', format: 'email' }, 'no-address')).toThrow('must match format "email"');
     expect(() => check({ type: 'string', format: 'email' }, 'a@example.org')).not.toThrow();

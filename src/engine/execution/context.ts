@@ -165,7 +165,7 @@ class ContextCalls {
     for (const name of usageFields) {
       const count = used[name] ?? 0;
       if (!Number.isFinite(count) || count < 0)
-        throw new RangeError(`usage: ${name} has to be 0 or more, got ${count}`);
+        throw new RangeError(`usage: ${name} has to be a finite number of 0 or more, got the ${typeof count} ${count}`);
     }
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
     if (this.runSignal.reason !== undefined) return;
