@@ -30,7 +30,10 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
     readText(payload, { length, maxBytes: bodyLimit }, new JsonSize(bodyValues)).then((text) => {
       if (text.trim() === '') return done(null, undefined);
       parse(request, text, (error, value) => {
-        done(error === null ? null : refusalOf(text), value);
+        if (error !== null) return done(refusalOf(text));
+        // Fastify takes it for no body.
+        if (value === null) return done(fail('bad_request', 'The body is null; expected a JSON object.'));
+        done(null, value);
       });
     }, done);
   });

@@ -35,6 +35,7 @@ type Case = [
 const cases: Case[] = [
   ['a body that is not JSON', '/runs', raw('{nope'), 400, 'invalid_input', /not JSON: (?!Body is not)/],
   ['an empty body', '/runs', raw(''), 400, 'invalid_input', /not JSON: it is empty/],
+  ['a body that is null', '/runs', raw('null'), 400, 'invalid_input', /^The body is null; expected a JSON object/],
   ['a body cut short', '/runs', raw('{"agent_name":"echo","input":['), 400, 'invalid_input', /not JSON/],
   ['bytes that are not UTF-8', '/runs', raw(new Uint8Array([0x7b, 0xff, 0xfe])), 400, 'invalid_input', /not JSON/],
   ['a body with __proto__', '/runs', raw('{"__proto__":{"a":1}}'), 400, 'invalid_input', /the key "__proto__"/],

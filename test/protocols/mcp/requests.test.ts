@@ -51,6 +51,15 @@ const errorOf = async (sent: Promise<Response>): Promise<unknown[]> => {
   return [status, body.error?.code];
 };
 
+it.each(['null', '1', '"text"', '[]'])('a body that is %s is no request', async (body) => {
+  const response = await fetch(`${served.url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...accept },
+    body,
+  });
+  expect([response.status, (await response.json()).error.code]).toEqual([400, -32600]);
+});
+
 describe('a modern request', () => {
   it.each<[what: string, headers: Headers, status: number, code: number]>([
     ['without its version', { 'mcp-protocol-version': '' }, 400, -32020],
