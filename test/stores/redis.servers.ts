@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { inspectStore } from '../../src/stores/inspect.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
@@ -156,6 +157,7 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     const there = new URL(url);
     there.pathname = '/9999';
     await expect(openStore(there.href)).rejects.toThrow(/out of range/);
+    await expect(inspectStore(there.href)).rejects.toThrow(/out of range/);
   });
 });
 

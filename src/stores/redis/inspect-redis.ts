@@ -18,6 +18,8 @@ export async function inspectRedis(url: string, prefix: string): Promise<Inspect
   });
   try {
     await redis.connect();
+    // It also resolves where Redis has refused to select the database.
+    if (failure !== undefined) throw failure;
     const version = await redis.get(`{${prefix}}:version`);
     const before = Date.now();
     const [seconds, microseconds] = await redis.time();
