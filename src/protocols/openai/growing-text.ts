@@ -5,7 +5,7 @@ const flatChars = 1_024;
 
 /**
  * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share it, and so
- * do their readers: whoever reads an event first adds its piece, and the others find it there. So a token makes no new
+ * do their readers: the first reader of an event adds its piece, and the others find it there. So a token makes no new
  * state. V8 keeps a joined text as a tree of its pieces, some 100 bytes a token, which the garbage collector copies while
  * the text grows: a third of the time of a token's frame. So the last pieces are made flat while they are young, at a
  * constant cost for each character.
