@@ -5,6 +5,7 @@ import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Responder } from '../../http/respond.ts';
 import { after, afterFrame, beginning, type Position } from '../../http/sse/projection.ts';
+import type { AgentManifest } from '../../schema/agent.ts';
 import type { RunHeaders } from '../../schema/api.ts';
 import { startOf } from '../turns.ts';
 import { listTasks } from './list-tasks.ts';
@@ -73,9 +74,10 @@ export const operations = {
     const { id, ...extent } = taskRequest(params);
     return tasks.read(own, await tasks.find(own, agent, id), extentOf(extent));
   }),
-  ListTasks: operation('runs:read', ({ tasks }, { own, agent, params }) => {
+  ListTasks: operation('runs:read', async ({ tasks }, { own, agent, params }) => {
     const asked = listRequest(params ?? {});
-    return listTasks(own, tasks, agent ?? (asked.tenant || undefined), asked);
+    const named = agent ?? (asked.tenant || undefined);
+    return listTasks(own, tasks, named && manifestOf(own, named).name, asked);
   }),
   CancelTask: operation('runs:write', cancelTask),
   SubscribeToTask: operation('runs:read', subscribeToTask),
@@ -91,6 +93,13 @@ export const isOperation = (name: string): name is OperationName => Object.hasOw
 
 const extentOf = ({ historyLength }: { historyLength?: number }): TaskExtent =>
   historyLength === undefined ? {} : { historyLength };
+
+/** The manifest of an agent without figures. @throws RivuletError `agent_unknown` */
+export function manifestOf(own: Access, name: string): AgentManifest {
+  const manifest = own.tools().find((one) => one.name === name);
+  if (manifest === undefined) throw fail('agent_unknown', name.slice(0, 100));
+  return manifest;
+}
 
 /** The agent that a message is for: that of the address, or the one that the message names, or the only one. */
 function agentOf({ own, agent }: Call, { tenant, message, metadata }: SendMessageRequest): string {

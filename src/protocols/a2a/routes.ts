@@ -11,7 +11,7 @@ import { answerErrors, type ProtocolOptions, type RootOptions } from '../protoco
 import { agentCard, type CardOptions, cardPath, serverCard } from './agent-card.ts';
 import { sendRestError } from './errors.ts';
 import { jsonRpcRoutes } from './json-rpc.ts';
-import type { Service } from './operations.ts';
+import { manifestOf, type Service } from './operations.ts';
 import { restRoutes } from './rest.ts';
 import { Tasks } from './tasks.ts';
 
@@ -67,13 +67,6 @@ export const serverCardRoutes: FastifyPluginAsync<RootOptions> = async (app, opt
 // Cards have no figures of runs: they are public, and cost no read of the store.
 
 const manifestsOf = (own: Access): AgentManifest[] => own.tools().filter(({ name }) => own.mayRun(name));
-
-/** @throws RivuletError `agent_unknown` */
-function manifestOf(own: Access, name: string): AgentManifest {
-  const manifest = own.tools().find((one) => one.name === name);
-  if (manifest === undefined) throw fail('agent_unknown', name.slice(0, 100));
-  return manifest;
-}
 
 const cardOptions = (
   { url, credentials, visitor }: Pick<RootOptions, 'url' | 'credentials' | 'visitor'>,

@@ -60,4 +60,19 @@ describe('a list of tasks', () => {
     expect(await list({ tenant: 'echo' })).toEqual([one]);
     expect((await list({})).sort()).toEqual([one, two].sort());
   });
+
+  it('is refused for an unknown agent with the error of a message to it', async () => {
+    const own = await serve([echo]);
+    const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hi' }] };
+    const sent = await own.post('/a2a/unknown/message:send', { message }, version);
+    const listed = await own.get('/a2a/unknown/tasks', version);
+    expect([listed.status, await listed.json()]).toEqual([404, await sent.json()]);
+    const answers = ['SendMessage', 'ListTasks'].map(async (method) => {
+      const params = { tenant: 'unknown', message };
+      return (await own.post('/a2a/', { jsonrpc: '2.0', id: 1, method, params }, version)).json();
+    });
+    const [refused, unlisted] = await Promise.all(answers);
+    expect(unlisted.error).toMatchObject({ message: 'There is no agent unknown; GET /agents lists them.' });
+    expect(unlisted).toEqual(refused);
+  });
 });
