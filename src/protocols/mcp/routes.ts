@@ -90,8 +90,14 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app,
     },
   );
 
-  app.delete('/', { config: { scope: 'runs:read' }, schema: { hide: true } }, async (request, reply) => {
-    throw notTaken(request, reply);
+  app.route({
+    method: app.supportedMethods.filter((method) => method !== 'POST' && method !== 'GET'),
+    url: '/',
+    config: { scope: 'runs:read' },
+    schema: { hide: true },
+    handler: async (request, reply) => {
+      throw notTaken(request, reply);
+    },
   });
 };
 

@@ -167,6 +167,17 @@ describe('any request', () => {
     expect(await errorOf(fetch(`${served.url}/mcp`, init))).toEqual([status, code]);
   });
 
+  it('of a method of HTTP that the protocol does not have is refused as the protocol says', async () => {
+    for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+      const answer = await served.app.inject({ method, url: '/mcp/' });
+      expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'POST']);
+      expect(answer.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32600 } });
+    }
+    const head = await served.app.inject({ method: 'HEAD', url: '/mcp' });
+    expect([head.statusCode, head.headers.allow]).toEqual([405, 'POST']);
+    expect((await served.app.inject({ method: 'PUT', url: '/mcp/nowhere' })).statusCode).toBe(404);
+  });
+
   it('to another host is refused', async () => {
     const answer = await served.app.inject({
       method: 'POST',
