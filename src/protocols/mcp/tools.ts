@@ -23,8 +23,9 @@ const TextInput = Type.Object({
 });
 const checkText = compile(TextInput, 'arguments');
 
-// A plain copy: TypeBox's schemas have symbols.
-const textSchema = (): object => ({ ...JSON.parse(JSON.stringify(TextInput)), additionalProperties: false });
+// A plain copy: TypeBox's schemas have symbols. Further arguments are allowed and ignored: models add some now and then,
+// and clients that check a call against the schema would refuse it.
+const textSchema: object = JSON.parse(JSON.stringify(TextInput));
 
 const toolOf = (manifest: AgentManifest): object => {
   const { title, input_schema, output_schema } = manifest.metadata?.tool ?? {};
@@ -32,7 +33,7 @@ const toolOf = (manifest: AgentManifest): object => {
     name: toolName(manifest),
     ...(title !== undefined && { title }),
     description: manifest.description,
-    inputSchema: input_schema ?? textSchema(),
+    inputSchema: input_schema ?? textSchema,
     ...(output_schema !== undefined && { outputSchema: output_schema }),
   };
 };

@@ -217,6 +217,16 @@ describe('any request', () => {
 });
 
 describe('a list of tools', () => {
+  it('has for a tool without a schema of its own one that allows what its calls may have', async () => {
+    const { tools } = (await json(await post(request('tools/list')))).body.result;
+    const { inputSchema } = tools.find(({ name }: { name: string }) => name === 'echo');
+    expect(inputSchema).toMatchObject({ type: 'object', required: ['input'] });
+    const stray = { name: 'echo', arguments: { input: 'hi', reason: 'to test' } };
+    const { result } = (await json(await post(request('tools/call', stray)))).body;
+    expect(result.content).toEqual([{ type: 'text', text: 'hi' }]);
+    expect(inputSchema).not.toHaveProperty('additionalProperties');
+  });
+
   it('comes in pages, sorted by name', async () => {
     const many = Array.from({ length: 130 }, (_, n) => ({
       ...echo,
