@@ -308,7 +308,8 @@ export class InProcess implements Rivulet {
       const { run_id, after } = await this.#create(source.begin);
       return this.#read(run_id, { after, until: 'settled' });
     }
-    return this.#read(runIn(source.run_id), { after: cursorIn('Last-Event-ID', String(source.after)) });
+    const name = 'Last-Event-ID';
+    return this.#read(runIn(source.run_id), { after: cursorIn(name, String(source.after)), name });
   }
 
   async #read(run_id: string, options: CursorOptions) {

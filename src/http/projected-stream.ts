@@ -67,7 +67,11 @@ export async function sendProjected<State>(
   const { projection, from = beginning, until = 'settled', mode = 'run', lead, atTail } = options;
   // First, so that a position behind the end is refused, and no event is missed.
   const isOpenEnded = typeof until === 'function';
-  const cursor = await access.openCursor(run_id, { after: from.event, until: isOpenEnded ? 'final' : until });
+  const cursor = await access.openCursor(run_id, {
+    after: from.event,
+    name: from.name,
+    until: isOpenEnded ? 'final' : until,
+  });
   try {
     const projector = new Projector(projection);
     const left = await leftAt(projector, projection, from, access, run_id);

@@ -149,8 +149,8 @@ export class Responder {
   }
 
   /** All events so far as `{events: […]}`, written as stored, one batch at a time. */
-  async list(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<FastifyReply> {
-    const events = await access.stream(run_id, { after, until: 'now' });
+  async list(reply: FastifyReply, access: Access, run_id: string, options: CursorOptions): Promise<FastifyReply> {
+    const events = await access.stream(run_id, { ...options, until: 'now' });
     return reply.type(json).send(jsonOf(events, '{"events":[', ']}'));
   }
 

@@ -10,6 +10,8 @@ import type { Reader } from './tail.ts';
 export interface CursorOptions {
   /** The id of the last event that the reader has. Default 0: from the beginning. */
   readonly after?: number;
+  /** What errors call `after`, such as the name of a header. Default: `after`. */
+  readonly name?: string | undefined;
   /**
    * The id of an event that the log is known to have. A node whose copy ends before it reads the store. Default: `after`.
    */
@@ -64,9 +66,10 @@ export class Cursor implements Reader {
   #readerWaits = false;
 
   /** @throws RivuletError `cursor_invalid` */
-  constructor(pages: PageCache, runs: RunFinder, source: Source, { after = 0, until = 'final' }: CursorOptions = {}) {
+  constructor(pages: PageCache, runs: RunFinder, source: Source, options: CursorOptions = {}) {
+    const { after = 0, name = 'after', until = 'final' } = options;
     const last = source.durable;
-    if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', 'after', String(after));
+    if (!Number.isSafeInteger(after) || after < 0 || after > last) throw fail('cursor_invalid', name, String(after));
     this.#pages = pages;
     this.#runs = runs;
     this.#source = source;

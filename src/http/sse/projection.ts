@@ -26,6 +26,8 @@ export interface Projection<State> {
 export interface Position {
   readonly event: number;
   readonly frames: number;
+  /** What errors call it, such as the name of the header that it came in. */
+  readonly name?: string;
 }
 
 export const beginning: Position = { event: 0, frames: 0 };
@@ -41,7 +43,8 @@ export const frameId = (n: number, index: number, count: number): string =>
 export function afterFrame(name: string, id: string): Position {
   const [, event, frames] = /^(\d{1,15})(?:\.(\d{1,4}))?$/.exec(id) ?? [];
   if (event === undefined) throw fail('cursor_invalid', name, id.slice(0, 100));
-  return frames === undefined ? after(Number(event)) : { event: Number(event), frames: Number(frames) };
+  const place = frames === undefined ? after(Number(event)) : { event: Number(event), frames: Number(frames) };
+  return { ...place, name };
 }
 
 /** A batch, with what its first reader in a protocol has made of it. */

@@ -150,7 +150,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
       if (!readsStream(request)) {
         return sendJson(reply, await listRuns(access(request), request.query));
       }
-      return responder.streamRuns(reply, access(request), ...feedOf(request.query, lastEventId(request) ?? 0));
+      return responder.streamRuns(reply, access(request), ...feedOf(request.query, lastEventId(request)?.after ?? 0));
     },
   );
 
@@ -221,22 +221,27 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
     },
     async (request, reply) => {
       const run_id = request.params.run_id.toLowerCase();
-      const after = cursorOf(request, request.query.after);
+      const cursor = cursorOf(request, request.query.after);
       if (readsStream(request)) {
-        return responder.stream(reply, access(request), run_id, { after, until: 'final' });
+        return responder.stream(reply, access(request), run_id, { ...cursor, until: 'final' });
       }
-      return responder.list(reply, access(request), run_id, after);
+      return responder.list(reply, access(request), run_id, cursor);
     },
   );
 };
 
-/** The header has precedence: a browser that reconnects repeats the `?after=` of its first request. */
-function cursorOf({ headers }: Pick<FastifyRequest, 'headers'>, query: string | undefined): number {
-  return lastEventId({ headers }) ?? (query === undefined ? 0 : cursorIn('after', query));
+interface NamedCursor {
+  readonly after: number;
+  readonly name?: string;
 }
 
+/** The header has precedence: a browser that reconnects repeats the `?after=` of its first request. */
+const cursorOf = (request: Pick<FastifyRequest, 'headers'>, query = '0'): NamedCursor =>
+  lastEventId(request) ?? { after: cursorIn('after', query) };
+
 /** @throws RivuletError `cursor_invalid` */
-function lastEventId({ headers }: Pick<FastifyRequest, 'headers'>): number | undefined {
+function lastEventId({ headers }: Pick<FastifyRequest, 'headers'>): NamedCursor | undefined {
   const header = headers['last-event-id'];
-  return header === undefined || header === '' ? undefined : cursorIn('Last-Event-ID', String(header));
+  const name = 'Last-Event-ID';
+  return header === undefined || header === '' ? undefined : { after: cursorIn(name, String(header)), name };
 }

@@ -40,8 +40,9 @@ const cursor = /^([1-9]\d{0,14})\.(\d{1,6})$/;
 /** The place after the frame with an id. @throws RivuletError `cursor_invalid` */
 export function positionAfter(id: string): Position {
   const [, event, frames] = cursor.exec(id) ?? [];
-  if (event === undefined) throw fail('cursor_invalid', 'Last-Event-ID', id.slice(0, 100));
-  return { event: Number(event), frames: Number(frames) };
+  const name = 'Last-Event-ID';
+  if (event === undefined) throw fail('cursor_invalid', name, id.slice(0, 100));
+  return { event: Number(event), frames: Number(frames), name };
 }
 
 /**

@@ -241,7 +241,7 @@ export class Calls {
     const projected = this.#projected(own, answered);
     return this.#parts.responder.project(reply, own, run_id, {
       projection: mcpFrames(projected),
-      from: from === 0 ? beginning : after(from),
+      from: from === 0 ? beginning : { ...after(from), name: 'Last-Event-ID' },
       // An older client is asked within the stream, which goes on after its reply.
       until: call.asks && !call.modern ? 'final' : 'settled',
       mode,

@@ -224,10 +224,9 @@ describe('a stream', () => {
     // Without the extension, a final task has no stream.
     RestError.of(await (await get(path, { ...version, 'last-event-id': '2' })).json());
     const beyond = await get(path, { ...cursors, 'last-event-id': '99' });
-    expect([beyond.status, RestError.of(await beyond.json()).error.details[0]?.reason]).toEqual([
-      400,
-      'INVALID_PARAMS',
-    ]);
+    const { error } = RestError.of(await beyond.json());
+    expect([beyond.status, error.details[0]?.reason]).toEqual([400, 'INVALID_PARAMS']);
+    expect(error.message).toContain('Last-Event-ID is not a cursor of this run: 99.');
   });
 
   it('breaks off where the server stops, because a client takes a clean end for the end of the task', async () => {

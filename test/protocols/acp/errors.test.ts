@@ -293,6 +293,7 @@ describe('the error table', () => {
     ['Last-Event-ID', '-1'],
     ['Last-Event-ID', '7'],
     ['after', '1e3'],
+    ['after', '7'],
     ['after', '99999999999999999999'],
   ])('answers 400 to a cursor that the run never had: %s %s', async (name, value) => {
     const served = await serve([echo]);
@@ -300,7 +301,10 @@ describe('the error table', () => {
     const headers = { accept: 'text/event-stream', ...(name === 'Last-Event-ID' && { [name]: value }) };
     const response = await served.get(`/runs/${run_id}/events${name === 'after' ? `?after=${value}` : ''}`, headers);
     expect(response.status).toBe(400);
-    expect((await response.json()).message).toContain('is not a cursor of this run');
+    expect((await response.json()).message).toContain(`${name} is not a cursor of this run: ${value}.`);
+    if (name === 'after') return;
+    const list = await served.get(`/runs/${run_id}/events?after=1`, { [name]: value });
+    expect((await list.json()).message).toContain(`${name} is not a cursor of this run: ${value}.`);
   });
 
   it('answers 503 without the cause where the store fails, and logs the cause with the id of the request', async () => {
