@@ -42,6 +42,15 @@ const mcpServer = (onCall: Handler): Promise<string> =>
     } else json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } });
   });
 
+/** An A2A server that answers each request with a result. */
+const a2aServer = (result: object): Promise<string> =>
+  listen(({ headers, method }, response, { id }) => {
+    const url = `http://${headers.host}/`;
+    const supportedInterfaces = [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
+    if (method === 'POST') json(response, { jsonrpc: '2.0', id, result });
+    else json(response, { name: 'far', description: 'x', version: '1', supportedInterfaces, skills: [] });
+  });
+
 /** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
 function endless(response: ServerResponse, contentType: string, head: string): Promise<number> {
   response.writeHead(200, { 'content-type': contentType }).write(head);
@@ -185,6 +194,32 @@ describe('a hostile A2A server', () => {
     await expect(remoteAgent(url, { allowNetworks })).rejects.toMatchObject({ code: 'remote_refused', message });
     expect(await errorOf(url)).toEqual({ code: 'remote_refused' });
     expect(asked).toBe(2);
+  });
+
+  it.each([
+    [
+      'a relative URL',
+      { url: 'files/a.png' },
+      'part.content_url: expected an absolute URI, such as https://example.com/a, got "files/a.png".',
+    ],
+    [
+      'a long media type',
+      { text: 'hi', mediaType: `text/${'x'.repeat(300)}` },
+      'part.content_type: expected string length less or equal to 255.',
+    ],
+  ])('that answers with %s is at fault in the error, which names the field', async (_, part, problem) => {
+    const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [part] };
+    const status = { state: 'TASK_STATE_INPUT_REQUIRED', message };
+    for (const result of [{ message }, { task: { id: 't', contextId: 'c', status } }]) {
+      const url = await a2aServer(result);
+      const served = await serve([await remoteAgent(url, far)]);
+      const { error } = await (await served.post('/runs', ask('far'))).json();
+      expect(error).toEqual({
+        code: 'server_error',
+        message: `The remote agent answered with an invalid part. ${problem}`,
+        data: { code: 'remote_invalid' },
+      });
+    }
   });
 
   it('that sends a card without an end is left before it fills the memory', async () => {
