@@ -112,8 +112,30 @@ export async function serveProtocols(
   served: ServedProtocols | undefined,
   options: Omit<ProtocolOptions, 'prefix'>,
 ): Promise<void> {
+  const registered: { name: string; prefix: string }[] = [{ name: 'this server', prefix: '' }];
   for (const { name, routes, root, prefix } of await loadProtocols(served)) {
-    await app.register(named(routes, name), { ...options, prefix });
+    try {
+      await app.register(named(routes, name), { ...options, prefix });
+    } catch (error) {
+      const others = registered.filter((other) => other.prefix === prefix);
+      throw sharedRoutes(error, { name, prefix, others: others.map((other) => other.name) });
+    }
+    registered.push({ name, prefix });
     if (root !== undefined) await root(app, { ...options, home: prefix });
   }
+}
+
+interface Sharing {
+  readonly name: string;
+  readonly prefix: string;
+  /** What else is served at the prefix. */
+  readonly others: readonly string[];
+}
+
+/** The error for a prefix at which the same routes are registered twice, instead of the router's; others as they are. */
+function sharedRoutes(error: unknown, { name, prefix, others }: Sharing): unknown {
+  const isShared = error instanceof Error && 'code' in error && error.code === 'FST_ERR_DUPLICATED_ROUTE';
+  if (!isShared || others.length === 0) return error;
+  const also = `the prefix "${prefix}" is also that of ${others.join(' and ')}`;
+  return new Error(`protocols.${name}: ${also}, and they have routes in common; give it another one`);
 }

@@ -36,6 +36,19 @@ describe('the protocols beside the own API', () => {
     );
   });
 
+  it.each<[ServedProtocols, string]>([
+    [{ 'ai-sdk': '/chat', openai: '/v1', a2a: '/chat' }, 'protocols.a2a: the prefix "/chat" is also that of ai-sdk'],
+    [{ mcp: '/x', openai: '/x', a2a: '/x' }, 'protocols.a2a: the prefix "/x" is also that of mcp and openai'],
+    [{ mcp: '' }, 'protocols.mcp: the prefix "" is also that of this server'],
+  ])('refuse a prefix of others that have the same routes, and name them: %j', async (protocols, problem) => {
+    const advice = ', and they have routes in common; give it another one';
+    await expect(models('/', protocols)).rejects.toThrow(`${problem}${advice}`);
+  });
+
+  it('may have one prefix where their routes differ', async () => {
+    expect(await models('/x/models', { openai: '/x', 'ai-sdk': '/x', 'durable-streams': '/x' })).toBe(200);
+  });
+
   it('are loaded only where they are served', () => {
     const table = readFileSync(new URL('../../src/protocols.ts', import.meta.url), 'utf8');
     for (const name of protocolNames) {
