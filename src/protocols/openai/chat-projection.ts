@@ -43,31 +43,34 @@ export interface ChatState {
   readonly tokenHead: string;
   /** Whether there is any text so far. */
   readonly said: boolean;
-  /** The text so far, as the inside of a JSON string; for a client that streams, nothing. */
+  /** The text so far, as the inside of a JSON string; for a client that streams, its length. */
   readonly content: GrowingText;
-  /** As `content`. */
+  /** As `content`; for a client that streams, nothing. */
   readonly reasoning: GrowingText;
   /** The inside of a JSON list. */
   readonly annotations: string;
   /** Whether the next text belongs to another message than the text so far. */
   readonly isNext: boolean;
-  /** What an index of the agent's message is short of one of the whole text. */
+  /** The event with which the agent's message began. */
+  readonly begun: number;
+  /** What an index of the agent's message is short of one of the whole text, at its end. */
   readonly shift: number;
   readonly outcome: ChatOutcome | undefined;
   /** What the agent says while the run awaits, as the inside of a JSON string: the beginning of the next completion. */
   readonly late: string;
 }
 
-const start = (): ChatState => ({
+const start = (whole: boolean): ChatState => ({
   run: undefined,
   id: '',
   head: '',
   tokenHead: '',
   said: false,
-  content: new GrowingText(),
+  content: new GrowingText(whole),
   reasoning: new GrowingText(),
   annotations: '',
   isNext: false,
+  begun: 0,
   shift: 0,
   outcome: undefined,
   late: '',
@@ -117,10 +120,10 @@ class Chunks {
 }
 
 /** The state at the beginning of a completion. */
-function completion(run: Run, id: string): ChatState {
+function completion(run: Run, id: string, { whole }: ChatOptions): ChatState {
   const known = `"id":"${id}","object":"chat.completion.chunk","created":${createdAt(run)},"model":"${run.agent_name}"`;
   const head = `data: {${known},"choices":[`;
-  return { ...start(), run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":`) };
+  return { ...start(whole), run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":`) };
 }
 
 const createdAt = (run: Run | undefined): number => (run === undefined ? 0 : seconds(run.created_at));
@@ -135,7 +138,7 @@ function chatUsage(usage: RunUsage = { tokens: 0 }) {
 
 /** Only the client of a request reads the stream, so its frames are not shared. */
 export const chatProjection = (options: ChatOptions): Projection<ChatState> => ({
-  start: start(),
+  start: start(options.whole),
   shared: false,
   project(state, line, n, frames) {
     const token = tokenIn(line);
@@ -147,11 +150,15 @@ export const chatProjection = (options: ChatOptions): Projection<ChatState> => (
 function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
   switch (event.type) {
     case 'run.created':
-      return completion(event.run, `chatcmpl-${event.run.run_id}`);
+      return completion(event.run, `chatcmpl-${event.run.run_id}`, chunks.options);
     case 'run.in-progress':
       return working(state, chunks);
     case 'message.created':
-      return { ...state, isNext: state.outcome === undefined ? state.said : state.late !== '' };
+      return {
+        ...state,
+        isNext: state.outcome === undefined ? state.said : state.late !== '',
+        begun: chunks.event,
+      };
     case 'message.part':
       return addPart(state, event.part, chunks);
     case 'message.completed':
@@ -170,7 +177,8 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
 function working(before: ChatState, chunks: Chunks): ChatState {
   const { run, outcome, shift, isNext, late } = before;
   const isNew = outcome !== undefined && run !== undefined;
-  const state = isNew ? { ...completion(run, `chatcmpl-${run.run_id}-${chunks.event}`), shift } : before;
+  const id = `chatcmpl-${run?.run_id}-${chunks.event}`;
+  const state = isNew ? { ...completion(run, id, chunks.options), shift } : before;
   chunks.add(state, '{"role":"assistant","content":""}');
   return isNew ? { ...addText(state, `"${late}"`, chunks), isNext: isNext && late !== '' } : state;
 }
@@ -184,7 +192,7 @@ function addText(before: ChatState, token: string, chunks: Chunks): ChatState {
   if (outcome !== undefined) return { ...state, late: late + more };
   if (isNext) chunks.text(state, '"\\n\\n"');
   chunks.text(state, token);
-  if (chunks.options.whole) state.content.add(chunks.event, more);
+  state.content.add(chunks.event, more);
   return state.said ? state : { ...state, said: true };
 }
 
@@ -198,14 +206,19 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
     case 'file': {
       const link = linkTo(kind);
       const linked = addText(state, toLine(link), chunks);
-      return { ...linked, shift: linked.shift + link.length - textOf(part).length };
+      const { length } = textOf(part);
+      linked.content.addLink(chunks.event, link, length, linked.shift);
+      return { ...linked, shift: linked.shift + link.length - length };
     }
     case 'citation': {
       const cited = addText(state, toLine(kind.text), chunks);
       if (kind.citation.url === undefined || cited.outcome !== undefined) return cited;
       // Before the text of its message, the blank line is still to come.
       const shift = cited.isNext ? cited.shift + 2 : cited.shift;
-      const { type: _, ...source } = urlCitation(kind.citation, shift);
+      const read = { since: cited.begun, event: chunks.event };
+      const { type: _, ...source } = urlCitation(kind.citation, (index, edge) =>
+        cited.content.placeOf(index, edge, shift, read),
+      );
       const annotation = toLine({ type: 'url_citation', url_citation: source });
       chunks.add(cited, `{"annotations":[${annotation}]}`);
       return { ...cited, annotations: cited.annotations === '' ? annotation : `${cited.annotations},${annotation}` };

@@ -13,17 +13,18 @@ export const textPart = (text: string, annotations: string): string =>
 export const messageItem = (id: string, status: ItemStatus, content: string): string =>
   `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${content}]}`;
 
-/** A source. Clients ask for an address; without one there is none. The indexes are those of the text in the answer. */
-export const urlCitation = (
-  { url, title, start_index = 0, end_index = start_index }: CitationMetadata,
-  shift: number,
-) => ({
-  type: 'url_citation',
-  start_index: Math.max(0, start_index + shift),
-  end_index: Math.max(0, end_index + shift),
-  url,
-  title: title ?? url,
-});
+/**
+ * A source. Clients ask for an address; without one there is none. The indexes are those of the text in the answer, where
+ * `placeOf` finds those of the agent's message.
+ */
+export function urlCitation(
+  { url, title, start_index: start = 0, end_index: end = start }: CitationMetadata,
+  placeOf: (index: number, edge: 'start' | 'end') => number,
+) {
+  const start_index = placeOf(start, 'start');
+  const end_index = Math.max(start_index, placeOf(end, 'end'));
+  return { type: 'url_citation', start_index, end_index, url, title: title ?? url };
+}
 
 /** The name of the tool by which a client answers a question that is not one for a tool of its own. */
 export const askUser = 'ask_user';

@@ -40,7 +40,7 @@ interface OpenMessage {
   readonly text: GrowingText;
   readonly annotations: string;
   readonly annotated: number;
-  /** What an index of the agent's message is short of one of this text. */
+  /** What an index of the agent's message is short of one of this text, at its end. */
   readonly shift: number;
 }
 
@@ -216,8 +216,7 @@ function closed(state: ResponsesState, status: 'completed' | 'incomplete', { fra
 function parted(state: ResponsesState, step: Step): ResponsesState {
   const { open } = state;
   if (open === undefined) return state;
-  const chars: number = JSON.parse(`"${open.text.whole}"`).length;
-  return { ...closed(state, 'completed', step), said: chars - open.shift };
+  return { ...closed(state, 'completed', step), said: open.text.chars - open.shift };
 }
 
 function withItem(response: CurrentResponse, item: string): CurrentResponse {
@@ -246,10 +245,12 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
         return { ...shown, said: shown.said + textOf(part).length };
       }
       const link = linkTo(kind);
-      const { open, ...linked } = addText(state, toLine(link), step);
-      // The agent's indexes do not count what it has not said.
-      const shift = (open?.shift ?? 0) + link.length - textOf(part).length;
-      return { ...linked, open: open && { ...open, shift } };
+      const linked = addText(state, toLine(link), step);
+      const { open } = linked;
+      if (open === undefined) return linked;
+      const { length } = textOf(part);
+      open.text.addLink(step.n, link, length, open.shift);
+      return { ...linked, open: { ...open, shift: open.shift + link.length - length } };
     }
     case 'reasoning':
       return isLate ? state : added(parted(state, step), step, reasoning(kind.text));
@@ -266,7 +267,9 @@ function annotated(
   const { response } = before;
   if (response === undefined) return before;
   const open = before.open ?? opened(before, response, n, frames);
-  const annotation = toLine(urlCitation(citation, open.shift));
+  const { text, shift } = open;
+  const read = { since: 0, event: n };
+  const annotation = toLine(urlCitation(citation, (index, edge) => text.placeOf(index, edge, shift, read)));
   const place = `"item_id":"${open.id}","output_index":${response.items},"content_index":0`;
   frames.add(
     'response.output_text.annotation.added',

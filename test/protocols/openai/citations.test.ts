@@ -1,0 +1,133 @@
+import { from } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { citation, file, type MessagePart } from '../../../src/index.ts';
+import { GrowingText } from '../../../src/protocols/openai/growing-text.ts';
+import { agent } from '../../support/agents.ts';
+import { type Served, serve } from '../../support/serve.ts';
+
+const picture: MessagePart = { content_type: 'image/png', content_url: 'https://example.com/a.png' };
+const picturesLink = '\n\n![a.png](https://example.com/a.png)\n\n';
+const notesLink = '\n\n[notes.txt](data:text/plain;base64,UGFnZSAz)\n\n';
+const notes = 'Page 3';
+const source = (start_index: number, end_index: number): MessagePart =>
+  citation({ url: 'https://example.com/', start_index, end_index });
+const text = (content: string): MessagePart => ({ content_type: 'text/plain', content });
+
+/** Two files, one of which has text that counts, between three sentences; and what a citation of each place cites. */
+const sentences = ['The "first".\n', 'The second.', 'The third.'] as const;
+const [first, second, third] = sentences;
+const parts = [text(first), picture, text(second), file('notes.txt', notes), text(third)];
+const secondAt = first.length;
+const notesAt = secondAt + second.length;
+const thirdAt = notesAt + notes.length;
+const end = thirdAt + third.length;
+const cited: [from: number, to: number, text: string][] = [
+  [0, secondAt, first],
+  [4, 11, '"first"'],
+  [secondAt, notesAt, second],
+  [notesAt, thirdAt, notesLink],
+  [notesAt + 1, notesAt + 3, notesLink],
+  [thirdAt, end, third],
+  [0, notesAt, `${first}${picturesLink}${second}`],
+  [4, secondAt + 3, `"first".\n${picturesLink}The`],
+  [0, end, `${first}${picturesLink}${second}${notesLink}${third}`],
+];
+const citations = cited.map(([from, to]) => source(from, to));
+
+interface Annotation {
+  readonly start_index: number;
+  readonly end_index: number;
+}
+
+async function chat(served: Served): Promise<[text: string, annotations: Annotation[]]> {
+  const asked = { model: 'cites', messages: [{ role: 'user', content: 'go' }] };
+  const { message } = (await (await served.post('/v1/chat/completions', asked)).json()).choices[0];
+  const sources: { url_citation: Annotation }[] = message.annotations;
+  return [message.content, sources.map(({ url_citation }) => url_citation)];
+}
+
+async function streamedChat(served: Served): Promise<[text: string, annotations: Annotation[]]> {
+  const asked = { model: 'cites', messages: [{ role: 'user', content: 'go' }], stream: true };
+  const frames = (await (await served.post('/v1/chat/completions', asked)).text()).split('\n\n');
+  const deltas = frames
+    .filter((frame) => frame.startsWith('data: {'))
+    .flatMap((frame) => JSON.parse(frame.slice('data: '.length)).choices)
+    .map(({ delta }) => delta);
+  const sources: { url_citation: Annotation }[] = deltas.flatMap(({ annotations = [] }) => annotations);
+  return [deltas.map(({ content = '' }) => content).join(''), sources.map(({ url_citation }) => url_citation)];
+}
+
+async function response(served: Served): Promise<[text: string, annotations: Annotation[]]> {
+  const { output } = await (await served.post('/v1/responses', { model: 'cites', input: 'go' })).json();
+  const { text, annotations } = output.at(-1).content[0];
+  return [text, annotations];
+}
+
+const slices = ([text, annotations]: [string, Annotation[]]): string[] =>
+  annotations.map(({ start_index, end_index }) => text.slice(start_index, end_index));
+
+describe('a citation of a message with files', () => {
+  it.each([
+    ['Chat Completions', chat],
+    ['streamed Chat Completions', streamedChat],
+    ['Responses', response],
+  ])('has in %s the place before, after or around the links that stand for the files', async (_, answer) => {
+    const wanted = cited.map(([, , text]) => text);
+    const whole = await serve([agent('cites', () => from([{ role: 'agent', parts: [...parts, ...citations] }]))]);
+    expect(slices(await answer(whole))).toEqual(wanted);
+    const loose = await serve([agent('cites', () => from([...parts, ...citations]))]);
+    expect(slices(await answer(loose))).toEqual(wanted);
+    const before = { role: 'agent', parts: [text('Before.'), picture, ...parts] };
+    const later = await serve([
+      agent('cites', () => from([before, { role: 'agent', parts: [...parts, ...citations] }])),
+    ]);
+    expect(slices(await answer(later))).toEqual(wanted);
+  });
+
+  it('has its place while the message goes on', async () => {
+    const growing = [
+      text(first),
+      source(0, secondAt),
+      picture,
+      source(0, secondAt),
+      text(second),
+      source(secondAt, notesAt),
+    ];
+    const served = await serve([agent('cites', () => from(growing))]);
+    for (const answer of [chat, streamedChat, response]) {
+      expect(slices(await answer(served))).toEqual([first, first, second]);
+    }
+  });
+
+  it('has its place after more text than is kept in pieces, and after more links than are kept', async () => {
+    const many = Array.from({ length: 120 }, () => [text('é"\n'.repeat(20)), picture]).flat();
+    const length = 120 * 60;
+    const served = await serve([
+      agent('cites', () => from([...many, text('The end.'), source(length, length + 8), source(0, 60)])),
+    ]);
+    for (const answer of [chat, streamedChat, response]) {
+      const [last, start] = slices(await answer(served));
+      expect(last).toBe('The end.');
+      expect(start).toHaveLength(60);
+    }
+  });
+});
+
+describe('the places in a text', () => {
+  it('are those of the events that a reader has read, also where another reader is ahead', () => {
+    const growing = new GrowingText();
+    const add = (event: number, link: string, shift: number): void => {
+      growing.add(event, link);
+      growing.addLink(event, link, 0, shift);
+    };
+    const ends = { since: 0, event: 3 };
+    growing.add(1, 'One.');
+    for (const _ of ['ahead', 'behind']) {
+      add(2, '[a]', 0);
+      expect(growing.placeOf(2, 'end', 3, { since: 0, event: 2 })).toBe(2);
+      add(3, '[bc]', 3);
+      expect(growing.placeOf(2, 'end', 7, ends)).toBe(2);
+      expect(growing.placeOf(4, 'start', 7, ends)).toBe(11);
+    }
+  });
+});
