@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { isObject } from '../core/json.ts';
 import { UsageError } from './exit-codes.ts';
-import { allowTypeScript } from './load-agents.ts';
 
 /** A configuration file that was read. Its values are not checked yet. */
 export interface SettingsFile {
@@ -38,6 +36,7 @@ export async function readSettingsFile(named: string | undefined): Promise<Setti
     const isCode = /^\.[mc]?[tj]s$/.test(extname(name));
     return isCode ? await readModule(name) : await readYaml(name);
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`${name}: cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
@@ -68,17 +67,26 @@ async function readYaml(name: string): Promise<SettingsFile> {
     return name;
   };
   const problems = document.errors.map(({ pos: [start], message }) => `${at(start)} ${message}`);
-  return settingsFile(name, problems.length > 0 ? undefined : document.toJS({ maxAliasCount: 100 }), problems, place);
+  // A file without a value is one without settings.
+  const value = problems.length > 0 ? {} : (document.toJS({ maxAliasCount: 100 }) ?? {});
+  return settingsFile(name, value, problems, place);
 }
 
 /** The default export of a module; TypeScript is allowed, as for agents. */
 async function readModule(name: string): Promise<SettingsFile> {
+  // It loads RxJS, which other commands start without.
+  const { allowTypeScript, importModule } = await import('./import-module.ts');
   if (name.endsWith('ts')) await allowTypeScript();
-  const module = await import(pathToFileURL(resolve(name)).href);
+  const module = await importModule(resolve(name), { name, kind: 'settings' }).catch((error: Error) => {
+    throw new UsageError(error.message, { cause: error });
+  });
+  if (!Object.hasOwn(module, 'default')) {
+    const names = Object.keys(module).join(', ');
+    throw new UsageError(`${name}: expected a default export; got ${names === '' ? 'no export' : `exports: ${names}`}`);
+  }
   return settingsFile(name, module.default, [], () => name);
 }
 
-/** A file without a value is one without settings. */
 function settingsFile(
   name: string,
   value: unknown,
@@ -87,6 +95,5 @@ function settingsFile(
 ): SettingsFile {
   // A module's values may be frozen, and functions are no settings.
   if (isObject(value)) return { name, values: structuredClone(value), problems, place };
-  const isEmpty = value === null || value === undefined;
-  return { name, values: {}, problems: isEmpty ? problems : [`${name} expected settings, as "port: 9000"`], place };
+  return { name, values: {}, problems: [`${name} expected settings, as "port: 9000"`], place };
 }

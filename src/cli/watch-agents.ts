@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { concatMap, debounceTime, type Observable, Subject, type Subscription } from 'rxjs';
 import { type Hosted, Registry } from '../engine/registry.ts';
-import { agentFiles, allowTypeScript, ignoredName, loadAgent, sourceFile } from './load-agents.ts';
+import { allowTypeScript } from './import-module.ts';
+import { agentFiles, ignoredName, loadAgent, sourceFile } from './load-agents.ts';
 import { terminal } from './terminal.ts';
 
 /** Milliseconds without a change before the agents are reloaded: editors and git write in bursts. */

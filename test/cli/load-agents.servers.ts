@@ -51,24 +51,42 @@ const cases: Case[] = [
       /^agents\/a\.[tj]s: does not load: agents are ES modules, and package\.json has not "type": "module"; run: npm pkg set type=module$/,
     ],
   ),
+  ...['export default { port: 1 };', 'const port: number = 1;\nexport default { port };'].map(
+    (text): Case => [
+      `settings of a CommonJS package: ${text}`,
+      { 'package.json': '{}', 'rivulet.config.ts': text },
+      /^rivulet\.config\.ts: does not load: settings are ES modules, and package\.json has not "type": "module"; run: npm pkg set type=module$/,
+    ],
+  ),
+  ...['agents/a.ts', 'agents/a.js', 'rivulet.config.ts'].map(
+    (file): Case => [
+      `an await in ${file} that never settles`,
+      { [file]: 'await new Promise(() => {});\nexport default {};' },
+      new RegExp(`^${file.replaceAll('.', '\\.')}: does not load: its top-level await never settles$`),
+    ],
+  ),
   ['a missing folder', {}, /^agents: there is no such folder; "rivulet new NAME" writes a first agent in agents\/$/],
   ['a folder without agents', { 'agents/README.md': '' }, /^agents: contains no agent; .*$/],
 ];
 
-/** Loads the agents of each folder, one after the other, and prints the error of each. */
+/** Loads the settings and agents of each folder, one after the other, and prints the error of each. */
 const script = `
+  import { readSettingsFile } from '${dist}/cli/settings-file.js';
   import { loadAgents } from '${dist}/cli/load-agents.js';
   import { Registry } from '${dist}/engine/registry.js';
   const messages = [];
   for (const folder of process.argv.slice(1)) {
     process.chdir(folder);
-    const load = async () => new Registry(await loadAgents('agents'));
+    const load = async () => {
+      await readSettingsFile(undefined);
+      new Registry(await loadAgents('agents'));
+    };
     messages.push(await load().then(() => 'it loads', (error) => error.message));
   }
   console.log(JSON.stringify(messages));
 `;
 
-it('names the file of an agent that cannot be loaded, and the reason, in one line', async (t) => {
+it('names the file of an agent or of settings that cannot be loaded, and the reason, in one line', async (t) => {
   const projects = cases.map(([, files]) => makeProject(files));
   t.onTestFinished(() => {
     for (const { remove } of projects) remove();

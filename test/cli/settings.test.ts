@@ -103,6 +103,20 @@ describe('settings', () => {
     expect([fromCode.settings.port, fromCode.origin(['port'])]).toEqual([6, code]);
   });
 
+  it('report a module without a default export, and take an empty one', async () => {
+    const named = fileOf('export const auth = {};\nexport const config = { port: 6 };\n', 'named.config.mts');
+    expect(await mistakes([], { file: named })).toBe(
+      'named.config.mts: expected a default export; got exports: auth, config',
+    );
+    expect(await mistakes([], { file: fileOf('export {};\n', 'none.config.mjs') })).toBe(
+      'none.config.mjs: expected a default export; got no export',
+    );
+    expect(await mistakes([], { file: fileOf('export default undefined;\n', 'undefined.config.mjs') })).toBe(
+      'undefined.config.mjs expected settings, as "port: 9000"',
+    );
+    expect(await mistakes([], { file: fileOf('export default {};\n', 'empty.config.mjs') })).toBe('');
+  });
+
   it('take a secret from the file that its variable names, without its line end', async () => {
     const secret = fileOf('redis://:pass@host\n', 'secret');
     const { settings, origin } = await resolved([], { env: { RIVULET_STORE_FILE: secret } });
