@@ -2,7 +2,7 @@ import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Limits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
 import { parseKeyPairs } from '../http/auth/key-records.ts';
-import { ConnectionLimits, HttpLimits } from '../http/limits.ts';
+import { ConnectionLimits, HttpLimits, minSecretLength } from '../http/limits.ts';
 import { isProtocol, protocolNames } from '../protocols.ts';
 
 /** How a setting is given where it is not in a file. */
@@ -36,6 +36,8 @@ const section = <T extends Record<string, TSchema>>(properties: T) =>
 const text = (description: string, fallback: string) => Type.String({ description, default: fallback });
 const list = (description: string, fallback: string[] = []) =>
   Type.Array(Type.String({ minLength: 1 }), { description, default: fallback });
+const secrets = (description: string) =>
+  Type.Array(Type.String({ minLength: minSecretLength }), { description, default: [] });
 const onOff = (description: string, fallback: boolean) => Type.Boolean({ description, default: fallback });
 const oneOf = <T extends string>(values: readonly T[], fallback: NoInfer<T>, description: string) =>
   Type.Union(
@@ -161,7 +163,9 @@ export const Settings = section({
     }),
     ticketSecrets: setting(
       { env: 'RIVULET_TICKET_SECRETS', secret: 'text' },
-      list('secrets that sign stream tickets, 32 characters or more, the newest first, comma-separated'),
+      secrets(
+        `secrets that sign stream tickets, ${minSecretLength} characters or more, the newest first, comma-separated`,
+      ),
     ),
   }),
   runTtlByOwner: setting(
@@ -174,7 +178,9 @@ export const Settings = section({
   webhooks: section({
     secrets: setting(
       { env: 'RIVULET_WEBHOOK_SECRET', secret: 'text', worker: true },
-      list('master secrets of webhooks, 32 characters or more, the newest first, comma-separated; none sends none'),
+      secrets(
+        `master secrets of webhooks, ${minSecretLength} characters or more, the newest first, comma-separated; none sends none`,
+      ),
     ),
   }),
   log: section({

@@ -9,6 +9,9 @@ const count = (value: number, description: string) =>
 const orNone = (value: number, description: string) =>
   Type.Integer({ default: value, minimum: 0, maximum: 2 ** 31 - 1, description: `${description} 0 for no limit.` });
 
+/** The fewest characters of a secret that signs stream tickets or webhooks. */
+export const minSecretLength = 32;
+
 /**
  * Limits of requests and streams. Times are in milliseconds. A caller is a principal, or all principals of a tenant;
  * without authentication, callers have no limits of their own.

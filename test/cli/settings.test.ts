@@ -128,6 +128,23 @@ describe('settings', () => {
     expect(await mistakes([], { env: { RIVULET_STORE_FILE: '/missing' } })).toContain('/missing cannot be read');
   });
 
+  it('need secrets of 32 characters, wherever these come from, and do not print them', async () => {
+    const [short, long] = ['too-short', 'x'.repeat(32)];
+    const why = 'expected string length greater or equal to 32';
+    const file = fileOf(`webhooks: { secrets: [${long}, ${short}] }\nauth:\n  ticketSecrets: [${short}]\n`);
+    expect((await mistakes([], { file })).split('\n')).toEqual([
+      `rivulet.yaml:1:${long.length + 25} webhooks.secrets.1: ${why}`,
+      `rivulet.yaml:3:19 auth.ticketSecrets.0: ${why}`,
+    ]);
+    const env = { RIVULET_WEBHOOK_SECRET: `${long},${short}`, RIVULET_TICKET_SECRETS_FILE: fileOf(`${short}\n`, 's') };
+    expect((await mistakes([], { env })).split('\n')).toEqual([
+      `RIVULET_TICKET_SECRETS_FILE: ${why}`,
+      `RIVULET_WEBHOOK_SECRET: ${why}`,
+    ]);
+    const { settings } = await resolved([], { env: { RIVULET_TICKET_SECRETS: `${long},${long}` } });
+    expect(settings.auth.ticketSecrets).toEqual([long, long]);
+  });
+
   it('count an empty variable as not set', async () => {
     expect((await resolved([], { env: { PORT: '', RIVULET_STORE: '' } })).settings.port).toBe(8000);
   });

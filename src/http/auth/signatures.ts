@@ -1,6 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-
-const minSecretLength = 32;
+import { minSecretLength } from '../limits.ts';
 
 /** Signs what clients hold for this server and give back, so that no server has to store it. */
 export class Signatures {

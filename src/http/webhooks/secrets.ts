@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { minSecretLength } from '../limits.ts';
 
 /**
  * The secrets of webhooks, derived from master secrets: one for each owner and origin. So the store has no secrets, and
@@ -37,15 +38,12 @@ export class WebhookSecrets {
   }
 }
 
-/** Characters of a master secret. */
-const leastSecret = 32;
-
 /** The secrets of a configuration; undefined for none. @throws Error for a secret that is too short */
 export function webhookSecrets(masters: readonly string[] = []): WebhookSecrets | undefined {
   if (masters.length === 0) return undefined;
-  if (masters.some((master) => master.length < leastSecret)) {
+  if (masters.some((master) => master.length < minSecretLength)) {
     throw new Error(
-      `webhooks.secrets: expected at least ${leastSecret} characters each, such as of "openssl rand -hex 32"`,
+      `webhooks.secrets: expected at least ${minSecretLength} characters each, such as of "openssl rand -hex 32"`,
     );
   }
   return new WebhookSecrets(masters);
