@@ -3,6 +3,7 @@ import { Limits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
 import { parseKeyPairs } from '../http/auth/key-records.ts';
 import { ConnectionLimits, HttpLimits, minSecretLength } from '../http/limits.ts';
+import { publicUrlProblem } from '../http/server-url.ts';
 import { isProtocol, protocolNames } from '../protocols.ts';
 
 /** How a setting is given where it is not in a file. */
@@ -45,9 +46,9 @@ const oneOf = <T extends string>(values: readonly T[], fallback: NoInfer<T>, des
     { description, default: fallback },
   );
 
-const httpUrl = (url: string): void => {
-  if (URL.canParse(url) && /^https?:/.test(url)) return;
-  throw new Error('expected an http(s) URL, such as https://agents.example.com');
+const publicUrl = (url: string): void => {
+  const problem = publicUrlProblem(url);
+  if (problem !== undefined) throw new Error(problem);
 };
 
 const protocolName = (name: string): void => {
@@ -67,7 +68,7 @@ export const Settings = section({
     text('memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE', 'sqlite:./data/rivulet.db'),
   ),
   publicUrl: setting(
-    { flag: '--public-url <url>', env: 'PUBLIC_URL', worker: true, check: httpUrl },
+    { flag: '--public-url <url>', env: 'PUBLIC_URL', worker: true, check: publicUrl },
     Type.Optional(Type.String({ description: 'URL under which clients reach the server' })),
   ),
   allowNetworks: setting(

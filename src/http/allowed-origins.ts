@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fail } from '../core/errors.ts';
+import { publicUrlProblem } from './server-url.ts';
 
 export interface NameOptions {
   /** The URL under which clients reach the server. Its host is one of the server's names. */
@@ -53,8 +54,9 @@ export const publicPath = (options: NameOptions): string | undefined =>
 
 function publicUrlOf({ publicUrl }: NameOptions): URL | undefined {
   if (publicUrl === undefined) return undefined;
-  if (URL.canParse(publicUrl) && /^https?:/i.test(publicUrl)) return new URL(publicUrl);
-  throw new Error(`publicUrl: expected an http(s) URL such as https://agents.example.com; got "${publicUrl}"`);
+  const problem = publicUrlProblem(publicUrl);
+  if (problem !== undefined) throw new Error(`publicUrl: ${problem}`);
+  return new URL(publicUrl);
 }
 
 /** The Host header, in lower case; undefined for HTTP/1.0, where it is optional. @throws RivuletError `bad_request` */

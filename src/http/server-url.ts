@@ -14,3 +14,17 @@ export const serverUrl =
   ({ publicUrl, prefix }: ServerName): ServerUrl =>
   ({ protocol, host }) =>
     (publicUrl ?? `${protocol}://${host}${prefix}`).replace(/["\\\s]/g, '').replace(/\/+$/, '');
+
+/** Why a text is no public URL; undefined where it is one. Paths are appended to it. */
+export function publicUrlProblem(text: string): string | undefined {
+  const expected = 'expected an http(s) URL such as https://agents.example.com';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return `${expected}; got "${text}"`;
+  const { href, username, password } = url;
+  const extra = [
+    /^[^#]*\?/.test(href) && 'a query',
+    href.includes('#') && 'a fragment',
+    (username !== '' || password !== '') && 'a user or password',
+  ].filter((part) => part !== false);
+  return extra.length === 0 ? undefined : `${expected}; got one with ${extra.join(' and ')}`;
+}

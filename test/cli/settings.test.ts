@@ -145,6 +145,17 @@ describe('settings', () => {
     expect(settings.auth.ticketSecrets).toEqual([long, long]);
   });
 
+  it('need a public URL to which paths can be appended', async () => {
+    const at = (url: string) => mistakes(['--public-url', url]);
+    const expected = '--public-url: expected an http(s) URL such as https://agents.example.com; got';
+    expect(await at('ftp://x.example')).toBe(`${expected} "ftp://x.example"`);
+    expect(await at('https://x.example/path?q')).toBe(`${expected} one with a query`);
+    expect(await at('https://x.example/?#f')).toBe(`${expected} one with a query and a fragment`);
+    expect(await at('https://x.example/#f?q')).toBe(`${expected} one with a fragment`);
+    expect(await at('https://me:word@x.example')).toBe(`${expected} one with a user or password`);
+    expect(await at('HTTPS://x.example/path/')).toBe('');
+  });
+
   it('count an empty variable as not set', async () => {
     expect((await resolved([], { env: { PORT: '', RIVULET_STORE: '' } })).settings.port).toBe(8000);
   });

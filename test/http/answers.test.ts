@@ -175,6 +175,9 @@ describe('links', () => {
 
   it('need a valid public URL', async () => {
     await expect(server({ publicUrl: 'agents.example.com' })).rejects.toThrow(/^publicUrl: expected an http/);
+    await expect(server({ publicUrl: 'https://agents.example.com?q#f' })).rejects.toThrow(
+      /^publicUrl: expected an http.* got one with a query and a fragment$/,
+    );
   });
 });
 
