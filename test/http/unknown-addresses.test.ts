@@ -13,6 +13,38 @@ const unknown = [
   ['/a2a/echo/nowhere/at/all', { error: { status: 'NOT_FOUND' } }],
 ] as const;
 
+/** The words of each protocol for a method that an address does not take, and one that it takes. */
+const refused = [
+  ['/mcp', 'POST', { error: { code: -32600, data: { reason: 'method_unknown' } } }],
+  ['/a2a/echo/', 'POST', { error: { code: 405, status: 'UNIMPLEMENTED' } }],
+  ['/a2a/echo/message:send', 'POST', { error: { code: 405, status: 'UNIMPLEMENTED' } }],
+  ['/ag-ui/echo', 'POST', { type: 'RUN_ERROR', code: 'method_unknown' }],
+  ['/v1/models', 'GET', { error: { type: 'invalid_request_error', code: 'method_unknown' } }],
+  ['/runs/x/stream', 'GET', { code: 'invalid_input' }],
+] as const;
+
+describe('a method that an address does not take', () => {
+  it.each(refused)('is answered in the words of the protocol of the address: %s', async (path, taken, body) => {
+    const served = await serve([echo]);
+    for (const method of ['OPTIONS', 'PATCH']) {
+      const response = await fetch(`${served.url}${path}`, { method });
+      expect([response.status, response.headers.get('allow')?.split(', ')]).toEqual([
+        405,
+        expect.arrayContaining([taken]),
+      ]);
+      expect(await response.json()).toMatchObject(body);
+    }
+  });
+
+  it('is answered with a text below AI SDK, also inside of another app', async () => {
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    await app.register(rivulet, { prefix: '/t/:tenant', agents: [echo] });
+    const { statusCode, headers, body } = await app.inject({ method: 'PUT', url: '/t/one/ai/echo' });
+    expect([statusCode, headers.allow, body]).toEqual([405, 'POST', '/t/one/ai/echo does not take PUT, only POST.']);
+  });
+});
+
 describe('an address without a route', () => {
   it.each(unknown)('is answered in the words of the protocol that it is below: %s', async (path, body) => {
     const served = await serve([echo]);
