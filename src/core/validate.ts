@@ -131,8 +131,9 @@ function pathOf(pointer: string, where: string): string {
 
 function problemOf(error: ValueError): string {
   if (error.message === 'Expected required property') return 'is required';
-  // The schema's description explains the pattern to people.
-  if (KindGuard.IsString(error.schema) && typeof error.value === 'string' && hasShape(error.schema)) {
+  // The schema's description explains the pattern to people; the default message names the longest length.
+  const isTooLong = error.type === ValueErrorType.StringMaxLength;
+  if (!isTooLong && KindGuard.IsString(error.schema) && typeof error.value === 'string' && hasShape(error.schema)) {
     return `expected ${error.schema.description}, got ${JSON.stringify(cut(error.value, 60))}`;
   }
   const variants: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];

@@ -45,7 +45,7 @@ const secret = (maxLength: number) =>
 const newConfigId = Type.String({
   maxLength: 255,
   pattern: '^([^\\x00-\\x1f\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$',
-  description: 'a text without control characters',
+  description: 'a text without control characters and unpaired surrogates',
 });
 
 /** A push notification config. A new task's has no `taskId` yet. */

@@ -84,8 +84,10 @@ describe('the push notification configs of a task', () => {
       [{ authentication: { scheme: 'Bearer', credentials: 'ü' } }, 'credentials: expected printable ASCII'],
       [{ authentication: { scheme: 'Bear er' } }, 'scheme: expected an HTTP authentication scheme'],
       [{ taskId: undefined }, 'taskId'],
-      [{ id: 'a\0' }, 'id: expected a text without control characters'],
-      [{ id: '\ud800' }, 'id: expected a text without control characters'],
+      [{ id: 'a\0' }, 'id: expected a text without control characters and unpaired surrogates'],
+      [{ id: '\ud800' }, 'id: expected a text without control characters and unpaired surrogates'],
+      [{ id: 'a'.repeat(5_000) }, 'id: expected string length less or equal to 255'],
+      [{ token: 'a'.repeat(5_000) }, 'token: expected string length less or equal to 2048'],
     ] as const) {
       await expect(createPushConfig(own, find, { taskId, url, ...more }), problem).rejects.toThrow(problem);
     }

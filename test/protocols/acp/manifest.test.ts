@@ -83,7 +83,11 @@ describe('a manifest', () => {
   it.each([
     ['no name', { description: 'a' }, 'manifest.name: is required'],
     ['a bad name', { name: 'Not Good', description: 'a' }, 'manifest.name: expected a DNS label'],
-    ['too long a name', { name: 'a'.repeat(64), description: 'a' }, 'manifest.name: expected a DNS label'],
+    [
+      'too long a name',
+      { name: 'a'.repeat(64), description: 'a' },
+      'manifest.name: expected string length less or equal to 63',
+    ],
     ['a name that ends in a hyphen', { name: 'a-', description: 'a' }, 'manifest.name: expected a DNS label'],
     ['no description', { name: 'a' }, 'manifest.description: is required'],
     [
