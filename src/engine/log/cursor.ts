@@ -176,7 +176,7 @@ export class Cursor implements Reader {
       if (batch !== undefined && lastIdOf(batch) > this.#after) {
         // A page may have events that are newer than the run's row.
         if (batch.first > end || this.#after >= end) break;
-        const fresh = sliceOf(batch, this.#after, this.#untilSettled ? settlingIdIn(batch, this.#after, end) : end);
+        const fresh = sliceOf(batch, this.#after, end);
         this.#after = lastIdOf(fresh);
         if (this.#untilSettled && isSettling(fresh.lines.at(-1))) this.close();
         return fresh;
@@ -222,7 +222,10 @@ export class Cursor implements Reader {
   };
 
   #fetchPage(): void {
-    this.#load(async () => this.#usePage(await this.#pages.after(this.#source.run_id, this.#after)));
+    this.#load(async () => {
+      const page = await this.#pages.after(this.#source.run_id, this.#after);
+      this.#usePage(this.#untilSettled ? page.flatMap(settlingLast) : page);
+    });
   }
 
   #refreshSource(): void {
@@ -255,13 +258,15 @@ export class Cursor implements Reader {
   }
 }
 
-/** The id of the first event after `after` that settles the run; if there is none, the last id up to `end`. */
-function settlingIdIn(batch: Batch, after: number, end: number): number {
-  const last = Math.min(lastIdOf(batch), end);
-  for (let id = Math.max(batch.first, after + 1); id < last; id += 1) {
-    if (isSettling(batch.lines[id - batch.first])) return id;
-  }
-  return last;
+/**
+ * A batch of the store, cut so that an event that settles the run is the last of its batch, as it is in memory. There no
+ * line is searched: V8 has to join the pieces of each first, a twentieth of the cost of a token.
+ */
+function settlingLast(batch: Batch): Batch[] {
+  const { first, lines } = batch;
+  const ends = lines.flatMap((line, index) => (index + 1 < lines.length && isSettling(line) ? [index + 1] : []));
+  if (ends.length === 0) return [batch];
+  return [0, ...ends].map((from, index) => ({ first: first + from, lines: lines.slice(from, ends[index]) }));
 }
 
 // Most batches are passed on whole and unchanged, so that all readers share what was derived from them.

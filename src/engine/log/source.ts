@@ -11,7 +11,10 @@ export interface Source {
   readonly final: boolean;
   /** The log's readers, while it grows in this process; undefined where the run's row has to be read again. */
   readonly readers: Readers | undefined;
-  /** The events after an id, if they are in memory; undefined where the store has to be read. */
+  /**
+   * The events after an id, if they are in memory; undefined where the store has to be read. An event that settles the run
+   * is the last of its batch.
+   */
   eventsInMemory(id: number): readonly Batch[] | undefined;
 }
 
