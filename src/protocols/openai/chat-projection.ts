@@ -10,6 +10,7 @@ import { kindOf, questionText } from '../projector.ts';
 import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
+import { LinkPlaces } from './link-places.ts';
 import { askUser, callOfQuestion, linkTo, urlCitation } from './output-items.ts';
 import { countsOf, seconds } from './response-object.ts';
 
@@ -45,6 +46,8 @@ export interface ChatState {
   readonly said: boolean;
   /** The text so far, as the inside of a JSON string; for a client that streams, its length. */
   readonly content: GrowingText;
+  /** Where `content` has links. */
+  readonly links: LinkPlaces;
   /** As `content`; for a client that streams, nothing. */
   readonly reasoning: GrowingText;
   /** The inside of a JSON list. */
@@ -67,6 +70,7 @@ const start = (whole: boolean): ChatState => ({
   tokenHead: '',
   said: false,
   content: new GrowingText(whole),
+  links: new LinkPlaces(),
   reasoning: new GrowingText(),
   annotations: '',
   isNext: false,
@@ -207,8 +211,10 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
       const link = linkTo(kind);
       const linked = addText(state, toLine(link), chunks);
       const { length } = textOf(part);
-      linked.content.addLink(chunks.event, link, length, linked.shift);
-      return { ...linked, shift: linked.shift + link.length - length };
+      const more = link.length - length;
+      const at = linked.content.chars - link.length - linked.shift;
+      if (linked.outcome === undefined) linked.links.add({ event: chunks.event, at, chars: length, more });
+      return { ...linked, shift: linked.shift + more };
     }
     case 'citation': {
       const cited = addText(state, toLine(kind.text), chunks);
@@ -217,7 +223,7 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
       const shift = cited.isNext ? cited.shift + 2 : cited.shift;
       const read = { since: cited.begun, event: chunks.event };
       const { type: _, ...source } = urlCitation(kind.citation, (index, edge) =>
-        cited.content.placeOf(index, edge, shift, read),
+        cited.links.placeOf(index, edge, shift, read),
       );
       const annotation = toLine({ type: 'url_citation', url_citation: source });
       chunks.add(cited, `{"annotations":[${annotation}]}`);

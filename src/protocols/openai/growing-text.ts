@@ -2,18 +2,6 @@ import { flat } from '../../http/sse/frames.ts';
 
 /** Characters after which what was added becomes one flat text. */
 const flatChars = 1_024;
-/** Links of a text whose places are kept. */
-const maxLinks = 100;
-
-/** A link to a file, which the agent's message does not have. */
-interface Link {
-  readonly event: number;
-  /** Where the agent's message has the file, and the characters that it has there. */
-  readonly at: number;
-  readonly chars: number;
-  /** By how many characters the link is longer. */
-  readonly more: number;
-}
 
 /**
  * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share it, and so
@@ -24,7 +12,6 @@ interface Link {
  */
 export class GrowingText {
   readonly #keeps: boolean;
-  readonly #links: Link[] = [];
   #event = 0;
   #flat = '';
   #flatChars = 0;
@@ -47,33 +34,6 @@ export class GrowingText {
     this.#last = '';
   }
 
-  /**
-   * Takes note of a link with which the piece of an event ends, once. `chars`: the characters of the agent's message in
-   * its place. `shift`: what an index of the agent's message is short of one of this text, before the link.
-   */
-  addLink(event: number, link: string, chars: number, shift: number): void {
-    if (event !== this.#event || this.#links.at(-1)?.event === event || this.#links.length === maxLinks) return;
-    this.#links.push({ event, at: this.chars - link.length - shift, chars, more: link.length - chars });
-  }
-
-  /**
-   * The place in this text of an index of the agent's message, which begins after the event `since` and is read up to
-   * `event`. `shift` is that of the end of the text; a link after the index does not move it. Only the places of the first
-   * hundred links are known; each further one moves all indexes.
-   */
-  placeOf(index: number, edge: 'start' | 'end', shift: number, { since, event }: EventRange): number {
-    let place = index;
-    let moved = shift;
-    for (const link of this.#links) {
-      if (link.event <= since || link.event > event) continue;
-      const end = link.at + link.chars;
-      // Within the file: the whole link is cited.
-      if (place > link.at && place < end) place = edge === 'start' ? link.at : end;
-      if (edge === 'start' ? place < end : place <= link.at) moved -= link.more;
-    }
-    return Math.max(0, place + moved);
-  }
-
   /** The text up to the last event that any reader has read. */
   get whole(): string {
     return this.#flat + this.#last;
@@ -83,11 +43,6 @@ export class GrowingText {
   get chars(): number {
     return this.#flatChars + charsOf(this.#last);
   }
-}
-
-interface EventRange {
-  readonly since: number;
-  readonly event: number;
 }
 
 /** The characters of a text that is the inside of a JSON string. */

@@ -9,6 +9,7 @@ import { kindOf } from '../projector.ts';
 import { codeOf } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
+import { LinkPlaces } from './link-places.ts';
 import {
   callOfQuestion,
   imageBytes,
@@ -38,6 +39,7 @@ interface OpenMessage {
   /** The frame of a token, up to the token. */
   readonly head: string;
   readonly text: GrowingText;
+  readonly links: LinkPlaces;
   readonly annotations: string;
   readonly annotated: number;
   /** What an index of the agent's message is short of one of this text, at its end. */
@@ -193,7 +195,7 @@ function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: nu
   frames.add('response.content_part.added', `${place},"part":${textPart('', '')}`);
   const type = 'response.output_text.delta';
   const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":`);
-  return { id, head, text: new GrowingText(), annotations: '', annotated: 0, shift: -said };
+  return { id, head, text: new GrowingText(), links: new LinkPlaces(), annotations: '', annotated: 0, shift: -said };
 }
 
 /** Closes the message of the output. */
@@ -249,8 +251,10 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
       const { open } = linked;
       if (open === undefined) return linked;
       const { length } = textOf(part);
-      open.text.addLink(step.n, link, length, open.shift);
-      return { ...linked, open: { ...open, shift: open.shift + link.length - length } };
+      const more = link.length - length;
+      const at = open.text.chars - link.length - open.shift;
+      open.links.add({ event: step.n, at, chars: length, more });
+      return { ...linked, open: { ...open, shift: open.shift + more } };
     }
     case 'reasoning':
       return isLate ? state : added(parted(state, step), step, reasoning(kind.text));
@@ -267,9 +271,9 @@ function annotated(
   const { response } = before;
   if (response === undefined) return before;
   const open = before.open ?? opened(before, response, n, frames);
-  const { text, shift } = open;
+  const { links, shift } = open;
   const read = { since: 0, event: n };
-  const annotation = toLine(urlCitation(citation, (index, edge) => text.placeOf(index, edge, shift, read)));
+  const annotation = toLine(urlCitation(citation, (index, edge) => links.placeOf(index, edge, shift, read)));
   const place = `"item_id":"${open.id}","output_index":${response.items},"content_index":0`;
   frames.add(
     'response.output_text.annotation.added',

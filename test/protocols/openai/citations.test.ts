@@ -2,6 +2,7 @@ import { from } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { citation, file, type MessagePart } from '../../../src/index.ts';
 import { GrowingText } from '../../../src/protocols/openai/growing-text.ts';
+import { LinkPlaces } from '../../../src/protocols/openai/link-places.ts';
 import { agent } from '../../support/agents.ts';
 import { type Served, serve } from '../../support/serve.ts';
 
@@ -116,18 +117,19 @@ describe('a citation of a message with files', () => {
 describe('the places in a text', () => {
   it('are those of the events that a reader has read, also where another reader is ahead', () => {
     const growing = new GrowingText();
+    const links = new LinkPlaces();
     const add = (event: number, link: string, shift: number): void => {
       growing.add(event, link);
-      growing.addLink(event, link, 0, shift);
+      links.add({ event, at: growing.chars - link.length - shift, chars: 0, more: link.length });
     };
     const ends = { since: 0, event: 3 };
     growing.add(1, 'One.');
     for (const _ of ['ahead', 'behind']) {
       add(2, '[a]', 0);
-      expect(growing.placeOf(2, 'end', 3, { since: 0, event: 2 })).toBe(2);
+      expect(links.placeOf(2, 'end', 3, { since: 0, event: 2 })).toBe(2);
       add(3, '[bc]', 3);
-      expect(growing.placeOf(2, 'end', 7, ends)).toBe(2);
-      expect(growing.placeOf(4, 'start', 7, ends)).toBe(11);
+      expect(links.placeOf(2, 'end', 7, ends)).toBe(2);
+      expect(links.placeOf(4, 'start', 7, ends)).toBe(11);
     }
   });
 });
