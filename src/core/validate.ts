@@ -85,19 +85,26 @@ function withoutNulls(schema: TSchema, value: unknown): unknown {
   return kept;
 }
 
-/** Whether an object has the literal fields (`kind`, `type`) of one variant of a union. */
+/** Whether an object has the literal fields (`kind`, `type`) of one variant of a union, without the optional ones. */
 function matchesLiterals(variant: TObject, value: unknown): boolean {
   if (!isObject(value)) return false;
-  return Object.entries(variant.properties).every(
-    ([key, property]) => !KindGuard.IsLiteral(property) || value[key] === property.const,
-  );
+  return Object.entries(variant.properties).every(([key, property]) => {
+    const isAbsent = (value[key] ?? undefined) === undefined;
+    return (
+      !KindGuard.IsLiteral(property) || value[key] === property.const || (isAbsent && KindGuard.IsOptional(property))
+    );
+  });
 }
 
-// A union fails with one error for all its variants; the variant with the deepest error is probably the intended one, or
-// that of texts where the value is one.
+// A union fails with one error for all its variants. An object says which one it is by its literal fields; otherwise the
+// variant with the deepest error is probably the intended one, or that of texts where the value is one.
 function deepest(error: ValueError): ValueError {
   let best = error;
-  for (const variant of error.errors) {
+  const schemas: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];
+  for (const [index, variant] of error.errors.entries()) {
+    const schema = schemas[index];
+    const isOther = isObject(error.value) && KindGuard.IsObject(schema) && !matchesLiterals(schema, error.value);
+    if (isOther) continue;
     const first = variant.First();
     if (first === undefined || KindGuard.IsLiteral(first.schema)) continue;
     const inner = deepest(first);

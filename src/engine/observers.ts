@@ -10,6 +10,8 @@ export interface RunWork {
   readonly parts: number;
   /** Tokens that the agent reported; otherwise its parts. */
   readonly tokens: number;
+  /** Those of them that `onTokens` was not told of. */
+  readonly sinceAwait: number;
   /** From the creation of the run to its start. Undefined where an earlier execution started it. */
   readonly queued?: number | undefined;
   /** From the creation of the run to its first part. Undefined as above, and for a run without parts. */
@@ -43,6 +45,8 @@ export interface SwitchedOffUrl extends UrlFailures {
 export interface EngineObserver {
   /** A run is final, and that is durable. Called in the process that ended the run. */
   onRunEnded?(run: EndedRun): void;
+  /** A run has used tokens until it awaits, or until another process ended it. */
+  onTokens?(owner: string | null, tokens: number): void;
   /** An awaiting run has got its reply, after these seconds. */
   onReply?(agent_name: string, seconds: number): void;
   /** An attempt to deliver a webhook has ended, these seconds after the change that it reports. */
@@ -71,6 +75,10 @@ export class Observers {
 
   onRunEnded(run: EndedRun): void {
     for (const one of this.#all) one.onRunEnded?.(run);
+  }
+
+  onTokens(owner: string | null, tokens: number): void {
+    for (const one of this.#all) one.onTokens?.(owner, tokens);
   }
 
   onReply(agent_name: string, seconds: number): void {

@@ -88,6 +88,7 @@ export function servicesOf(
       if (log.outcome === 'fenced') known.fenced += 1;
     },
     onFailed: (run_id) => executor().offerLater(run_id),
+    onEndedElsewhere: ({ ended: { row, work } }) => observers.onTokens(row.owner, work?.sinceAwait ?? 0),
   });
   const services: RunServices = {
     store,
@@ -98,6 +99,7 @@ export function servicesOf(
       registry,
       sessions,
       toEvents: createToEvents(now),
+      onTokens: (owner, tokens) => observers.onTokens(owner, tokens),
       limits,
       now,
       logFor,

@@ -4,7 +4,6 @@ import { fail, type RivuletError } from '../core/errors.ts';
 import { ownerOf } from '../core/principal.ts';
 import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { EndedRun } from '../engine/observers.ts';
 import type { HttpLimits } from './limits.ts';
 import { readsStream } from './negotiation.ts';
 import { onceClosed } from './once-closed.ts';
@@ -61,7 +60,10 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
     else pass(goesOn);
   });
   if (options.limits.tokensPerDay === 0) return;
-  const stop = options.engine.observe({ onRunEnded: (run) => limits.countTokens(run) });
+  const stop = options.engine.observe({
+    onTokens: (owner, tokens) => limits.countTokens(owner, tokens),
+    onRunEnded: ({ row, work }) => limits.countTokens(row.owner, work?.sinceAwait ?? 0),
+  });
   app.addHook('onClose', async () => stop());
 }
 
@@ -160,10 +162,11 @@ class OwnerLimits {
     return fail('quota_exceeded', rule.points, rule.name, rule.window, reset);
   }
 
-  /** Counts the tokens of a run that has ended. The last run of a day may exceed the limit. */
-  countTokens({ row: { owner }, work }: EndedRun): void {
-    if (owner === null || work === undefined || work.tokens < 1) return;
-    void this.#options.quotas.take(this.#tokens, owner, Math.ceil(Math.min(work.tokens, maxPoints)));
+  /** Counts the tokens of a run that has ended, or awaits. The last run of a day may exceed the limit. */
+  countTokens(owner: string | null, tokens: number): void {
+    // A replay of steps may report less than the execution before it.
+    if (owner === null || tokens <= 0) return;
+    void this.#options.quotas.take(this.#tokens, owner, Math.ceil(Math.min(tokens, maxPoints)));
   }
 }
 

@@ -58,6 +58,21 @@ describe('validation', () => {
     expect(() => compile(id, 'id')(value)).toThrow(text);
   });
 
+  it.each([
+    [{ type: 'image', url: 7 }, 'part.url: expected string.'],
+    [{ type: 'image' }, 'part.url: is required.'],
+    [{ type: 'smell', url: 'x' }, 'part: expected one of the kinds image, audio, text.'],
+    [{ url: 'x' }, 'part.text: is required.'],
+    [{ type: null, text: { deep: 1 } }, 'part.text: expected string.'],
+  ])('names the field of the variant that an object says it is: %j', (value, text) => {
+    const part = Type.Union([
+      Type.Object({ type: Type.Literal('image'), url: Type.String() }),
+      Type.Object({ type: Type.Literal('audio'), audio: Type.Object({ data: Type.String() }) }),
+      Type.Object({ type: Type.Optional(Type.Literal('text')), text: Type.String() }),
+    ]);
+    expect(() => compile(part, 'part')(value)).toThrow(text);
+  });
+
   it('says in words what each pattern expects, never as a regular expression', () => {
     const unexplained: unknown[] = [];
     const walk = (schema: unknown): void => {

@@ -133,6 +133,26 @@ describe('several runs of one session', () => {
     expect(begun).toEqual(['a', 'b']);
   });
 
+  it('replace it when the request is repeated with its key, after a crash before it was cancelled', async () => {
+    const store = new RecordingStore();
+    const options: AgentOptions = { if_busy: 'interrupt', durable: true };
+    const old = await serve([gated(options).agent], { store });
+    const a = await idOf(start(old, 'a'));
+    const key = { 'idempotency-key': 'once' };
+    const request = ask('gated', 'b', { session_id, mode: 'async' });
+    const b = await idOf(old.post('/runs', request, key));
+    const created = store.commits.findIndex((writes) => writes.some(({ row }) => row.run_id === b));
+    const { agent, begun, end } = gated(options);
+    const served = await serve([agent], { store: await store.after(created + 1) });
+    expect(begun).toEqual(['a']);
+    expect(await idOf(served.post('/runs', request, key))).toBe(b);
+    expect((await (await served.get(`/runs/${a}`)).json()).status).toMatch(/^cancel/);
+    await seen(served, b, 'run.in-progress');
+    expect(await idOf(served.post('/runs', request, key))).toBe(b);
+    end('b');
+    expect(textOf(await finished(served, b))).toBe('b done');
+  });
+
   it('wait for one that awaits, even when it has left memory', async () => {
     const waits = defineAgent(
       { name: 'waits', description: 'a' },

@@ -6,6 +6,7 @@ import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { processorTime } from '../support/processor-time.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 const message = { role: 'agent/asks', parts: [{ content: '?' }], created_at: now, completed_at: now };
@@ -111,10 +112,10 @@ describe('a schema for a reply', () => {
 
   it('with a pattern that backtracks endlessly blocks the event loop only briefly', () => {
     const schema = { type: 'string', pattern: '^(a+)+$' };
-    const started = performance.now();
+    const started = processorTime();
     expect(() => check(schema, `${'a'.repeat(60)}!`)).toThrow('takes more than 250 ms to check');
     // Without the limit, it would take longer than the age of the universe.
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(processorTime() - started).toBeLessThan(5_000);
     expect(() => check(schema, 'aaa')).not.toThrow();
   });
 

@@ -1,4 +1,4 @@
-import { map, of } from 'rxjs';
+import { concatMap, filter, lastValueFrom, map, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentRequest, createRuntime } from '../../src/index.ts';
 import { cutEverywhere, runAgent } from '../../src/testing/testing.ts';
@@ -64,6 +64,23 @@ describe('the usage of a run', () => {
   it('adds up tokens, of prompts and of answers where they are told', async () => {
     const { run } = await runAgent(uses({ input_tokens: 10, output_tokens: 2 }, { tokens: 5, output_tokens: 1 }), 'hi');
     expect(run.usage).toEqual({ tokens: 17, input_tokens: 10, output_tokens: 3 });
+  });
+
+  it('is that of a cancelled run as well', async () => {
+    const spends = agent('spends', async function* (_, context) {
+      context.usage({ tokens: 7 });
+      yield 'spent';
+      await new Promise((resolve) => context.signal.addEventListener('abort', resolve));
+    });
+    const runtime = await createRuntime({ agents: [spends], store: 'memory:' });
+    const { run_id } = await runtime.start('spends', 'hi');
+    const cancelling = runtime.watch(run_id).pipe(
+      filter(({ type }) => type === 'message.part'),
+      concatMap(() => runtime.cancel(run_id)),
+    );
+    await lastValueFrom(cancelling);
+    expect(await runtime.get(run_id)).toMatchObject({ status: 'cancelled', usage: { tokens: 7 } });
+    await runtime.close();
   });
 
   it('refuses a count that is none, by its name', async () => {

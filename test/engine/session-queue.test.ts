@@ -20,6 +20,14 @@ const until = async (served: Served, run: Run, status: string): Promise<void> =>
   while ((await statusOf(served, run)) !== status) await turn();
 };
 
+/** Takes its time to cancel a run. */
+class Slow extends MemoryStore {
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    if (writes.some(({ row }) => row.status === 'cancelled')) for (let turns = 0; turns < 20; turns += 1) await turn();
+    return super.commit(writes);
+  }
+}
+
 /** Counts the calls of a store. */
 class CountingStore extends MemoryStore {
   calls = 0;
@@ -77,6 +85,34 @@ describe('the queue of a session', () => {
     if (older === undefined || newer === undefined) throw new Error('two runs were made');
     await until(served, newer, 'in-progress');
     expect([await statusOf(served, first), await statusOf(served, older)]).toEqual(['cancelled', 'cancelled']);
+  });
+
+  it('starts none of the queued runs that an interrupt cancels, however slow the store is', async () => {
+    const begun: string[] = [];
+    const named = agent('named', (input) => {
+      const name = input[0]?.parts[0]?.content ?? '';
+      begun.push(name);
+      return name === 'last' ? of(name) : NEVER;
+    });
+    const served = await serve([named], { store: new Slow() });
+    for (const name of ['first', 'second', 'third']) await start(served, 'named', 'enqueue', name);
+    const last = await start(served, 'named', 'interrupt', 'last');
+    expect((await finished(served, last.run_id)).status).toBe('completed');
+    expect(begun).toEqual(['first', 'last']);
+  });
+
+  it('starts none of the queued runs of an owner that is erased', async () => {
+    const begun: string[] = [];
+    const named = agent('named', (input) => {
+      begun.push(input[0]?.parts[0]?.content ?? '');
+      return NEVER;
+    });
+    const scopes = ['runs:read', 'runs:write', 'sessions:write'];
+    const served = await serve([named], { store: new Slow(), auth: { authenticate: () => ({ id: 'alice', scopes }) } });
+    for (const name of ['first', 'second', 'third']) await start(served, 'named', 'enqueue', name);
+    const erased = await served.app.inject({ method: 'DELETE', url: '/principals/me/data' });
+    expect(erased.json()).toEqual({ runs: 3, sessions: 1 });
+    expect(begun).toEqual(['first']);
   });
 
   it('starts no run in a process that is stopping', async () => {

@@ -1,5 +1,6 @@
 import { concat, interval, map, NEVER, of } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { Execution } from '../../src/engine/execution/execution.ts';
 import type { Run } from '../../src/index.ts';
 import { defineAgent } from '../../src/index.ts';
 import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
@@ -23,6 +24,21 @@ describe('a run that takes too long', () => {
     });
     const run: Run = await (await served.post('/runs', ask('mute'))).json();
     expect(run.error).toMatchObject({ code: 'server_error', data: { reason: 'idle_timeout' } });
+  });
+
+  it('is not failed for the time in which the process was paused', async () => {
+    const tap = new Tap();
+    const served = await serve([tap.agent], { limits: { ...quick, idleTimeout: 60_000 } });
+    const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
+    await tap.started();
+    const clock = performance.now.bind(performance);
+    const paused = vi.spyOn(performance, 'now').mockImplementation(() => clock() + 120_000);
+    const checks = vi.spyOn(Execution.prototype, 'timeoutError');
+    await vi.waitFor(() => expect(checks.mock.results.length).toBeGreaterThan(3));
+    paused.mockRestore();
+    checks.mockRestore();
+    tap.complete();
+    expect((await finished(served, run_id)).status).toBe('completed');
   });
 
   it('fails with await_timeout when no reply comes, and the await does not count as work', async () => {

@@ -1,10 +1,11 @@
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { RivuletOptions } from '../../src/index.ts';
-import { echo } from '../support/agents.ts';
-import { ask, serve } from '../support/serve.ts';
-import { type Answer, type Caller, create, TenantNode } from '../support/tenants.ts';
+import { defineAgent, type RivuletOptions } from '../../src/index.ts';
+import { agent, echo } from '../support/agents.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, framesUntil, serve } from '../support/serve.ts';
+import { type Answer, type Caller, create, TenantNode, unlimited } from '../support/tenants.ts';
 
 async function open(options: Partial<RivuletOptions>): Promise<TenantNode> {
   const node = await TenantNode.open(options);
@@ -157,6 +158,56 @@ describe('the limits of each caller', () => {
       expect.stringContaining('3 tokens in 86400 s'),
     ]);
     expect((await post(node.as('bob'), 'remembers')).status).toBe(200);
+  });
+
+  it('count the tokens of a run that awaits, once, whether it gets a reply or is cancelled', async () => {
+    let onLeft = (): void => {};
+    const left = new Promise<void>((resolve) => {
+      onLeft = resolve;
+    });
+    const spends = defineAgent(
+      { name: 'spends', description: 'Uses tokens before and after a question.' },
+      async function* (_, context) {
+        context.signal.addEventListener('abort', onLeft);
+        context.usage({ tokens: 10 });
+        yield await context.await('More?').then(({ message }) => message);
+        context.usage({ tokens: 10 });
+      },
+      { durable: true },
+    );
+    const limits = { passivateAfter: 1, sweepInterval: 1 };
+    const node = await open({ agents: [spends], limits, tokensPerDay: 40 });
+    const alice = node.as('alice');
+    const { run_id } = await create(alice, 'spends');
+    // The reply finds it in the store, and it is replayed.
+    await left;
+    const await_resume = { message: { parts: [{ content: 'yes' }] } };
+    const resumed = await alice(`/runs/${run_id}`, { method: 'POST', body: { await_resume } });
+    expect(JSON.parse(resumed.text)).toMatchObject({ status: 'completed', usage: { tokens: 20 } });
+    for (let runs = 0; runs < 2; runs += 1) {
+      const awaiting = await create(alice, 'spends');
+      expect(awaiting.status).toBe('awaiting');
+      expect((await alice(`/runs/${awaiting.run_id}/cancel`, { method: 'POST' })).status).toBe(202);
+    }
+    expect((await post(alice, 'spends')).status).toBe(429);
+  });
+
+  it('count the tokens of a run that another node has cancelled', async () => {
+    const spends = agent('spends', async function* (_, context) {
+      context.usage({ tokens: 1_000 });
+      yield 'spent';
+      await new Promise(() => {});
+    });
+    const { node, queue } = nodes([spends, echo]);
+    const authenticate = () => ({ id: 'alice', scopes: ['runs:read', 'runs:write'] });
+    const options = { auth: { authenticate }, ...unlimited, tokensPerDay: 1_000 };
+    const [a, b] = [await node('a', options), await node('b', options)];
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('spends', 'hi', { mode: 'async' }))).json();
+    const events = await a.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
+    await framesUntil(events, ({ event }) => event.type === 'message.part');
+    expect((await a.post(`/runs/${run_id}/cancel`)).status).toBe(202);
+    await expect.poll(async () => (await b.post('/runs', ask('echo'))).status).toBe(429);
   });
 
   it('do not concern callers without authentication', async () => {

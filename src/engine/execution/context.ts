@@ -4,6 +4,7 @@ import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
+import { joinPairs } from '../../core/pair-joiner.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AgentRequest } from '../../core/request.ts';
@@ -128,7 +129,7 @@ class ContextCalls {
       const span = this.span?.call(agent.manifest);
       const context = createContext(host, name, runSignal, span, path);
       const output = inSpan(
-        () => defer(() => outputOf(name, agent.run(messages, context), host.source)),
+        () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
         span,
         this.span,
       );

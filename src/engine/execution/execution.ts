@@ -4,11 +4,11 @@ import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
-import { addUsage, isFinal, transcriptOf } from '../../core/run-state.ts';
+import { isFinal, transcriptOf } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { AwaitResume, Run, RunStatus, RunUsage } from '../../schema/run.ts';
+import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
 import type { EndedRun } from '../observers.ts';
@@ -28,6 +28,7 @@ import { RunSignal } from './run-signal.ts';
 import { RunTrace } from './run-trace.ts';
 import type { Steps } from './steps.ts';
 import { RunTimes } from './times.ts';
+import { RunTokens } from './tokens.ts';
 
 /**
  * `open`: the agent runs, and its output is recorded. In every other state its output is ignored, and it can start no
@@ -38,8 +39,6 @@ type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
 
 /** Outputs that a replay may buffer; more of them show that the agent has diverged. */
 const maxReordered = 1_000;
-/** Milliseconds without progress after which buffered output shows the same. */
-const reorderTimeout = 1_000;
 
 /**
  * One live run. It subscribes to its agent once. Of all the ways to end (completion, error, cancel, time-out, the
@@ -64,7 +63,7 @@ export class Execution implements Observer<AgentOutput> {
   readonly #runSignal = new RunSignal((error) => this.#warn('a listener of the signal failed', error));
   #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
-  #usage: RunUsage | undefined;
+  readonly #tokens: RunTokens;
   #failure: string | undefined;
   readonly #times: RunTimes;
   #trace: RunTrace | undefined;
@@ -79,6 +78,7 @@ export class Execution implements Observer<AgentOutput> {
     // A run that is not durable has only one execution: its log has no more than the first event.
     const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
     this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
+    this.#tokens = new RunTokens(this.#recorder, shared.onTokens);
     this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
@@ -126,7 +126,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** What observers learn of the run when it is final. */
   get ended(): EndedRun {
-    return this.#times.ended(this.#usage?.tokens, this.#failure, this.#trace?.span.ids);
+    return this.#times.ended(this.#tokens, this.#failure, this.#trace?.span.ids);
   }
 
   /** Resolves when the replay is over. */
@@ -136,7 +136,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Milliseconds without progress, as seen by the calls of this method. */
   idleFor(): number {
-    return this.#times.idleFor();
+    return this.#times.idleFor(this.#services.limits);
   }
 
   /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
@@ -149,10 +149,9 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   /** The error of a replay that is stuck. */
-  #replayError({ idleTimeout }: Limits): ErrorBody | undefined {
-    const idle = this.idleFor();
-    const waits = this.#reorderBuffer !== undefined && this.#reorderBuffer.size > 0 && idle > reorderTimeout;
-    return waits || (idleTimeout > 0 && idle > idleTimeout) ? this.#diverged('nothing').toJSON() : undefined;
+  #replayError(limits: Limits): ErrorBody | undefined {
+    const buffered = (this.#reorderBuffer?.size ?? 0) > 0;
+    return this.#times.isStuck(limits, buffered) ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
@@ -181,9 +180,7 @@ export class Execution implements Observer<AgentOutput> {
       ask: (request) => this.#lazyAwaits().ask(request),
       record: (event) => this.next(event),
       request: requestOf(this.#input),
-      use: (used) => {
-        this.#usage = addUsage(this.#usage, used);
-      },
+      use: this.#tokens.add,
     });
     this.#steps = host.steps;
     const subscriber = this.#subscriber;
@@ -308,6 +305,7 @@ export class Execution implements Observer<AgentOutput> {
 
   #changeStatus(status: RunStatus, change?: StatusChange): void {
     this.#times.onStatusChange(status);
+    this.#tokens.onStatusChange(status);
     this.#recorder.changeStatus(status, change);
     this.#trace?.onStatus(status);
   }
@@ -354,8 +352,8 @@ export class Execution implements Observer<AgentOutput> {
   #cancelled(): void {
     if (this.#state !== 'cancelling') return;
     this.#state = 'final';
-    this.#changeStatus('cancelled');
-    this.#trace?.end(this.#usage?.tokens);
+    this.#changeStatus('cancelled', this.#tokens.reported);
+    this.#trace?.end(this.#tokens.reported.usage?.tokens);
   }
 
   #end(error: ErrorBody, thrown?: unknown): void {
@@ -365,9 +363,8 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
-    const usage = this.#usage;
-    this.log.attach({ ended: { tokens: usage?.tokens ?? this.#recorder.parts, seconds: this.#times.worked / 1000 } });
-    this.#changeStatus(status, { ...(error && { error }), ...(usage && { usage }) });
+    this.log.attach({ ended: { tokens: this.#tokens.total, seconds: this.#times.worked / 1000 } });
+    this.#changeStatus(status, { ...(error && { error }), ...this.#tokens.reported });
     this.#close('final', 'the run is over');
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }
@@ -379,7 +376,7 @@ export class Execution implements Observer<AgentOutput> {
     if (before !== 'final') this.#state = state;
     if (before === 'open') this.#stopAgent(reason, continues);
     // The agent of a cancelled run may still work.
-    if (state !== 'cancelling') this.#trace?.end(this.#usage?.tokens);
+    if (state !== 'cancelling') this.#trace?.end(this.#tokens.reported.usage?.tokens);
   }
 
   #stopAgent(reason: string, continues: Continues): void {

@@ -20,6 +20,8 @@ export interface ExecutionServices {
   readonly registry: Registry;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;
+  /** A run has used tokens, and awaits. */
+  readonly onTokens: (owner: string | null, tokens: number) => void;
   readonly limits: Limits;
   readonly now: () => string;
   /** A logger that adds the run's id. */

@@ -7,15 +7,20 @@ import type { Limits } from '../limits.ts';
 import type { EndedRun, RunWork } from '../observers.ts';
 import type { Recorder } from './recorder.ts';
 import type { JournalEntry } from './replay.ts';
+import type { RunTokens } from './tokens.ts';
+
+/** Milliseconds without progress after which buffered output of a replay shows that the agent has diverged. */
+const reorderTimeout = 1_000;
 
 /** How long a run has waited and worked, and since when it has made no progress. All times are milliseconds. */
 export class RunTimes {
   readonly #recorder: Recorder;
   #since = performance.now();
   #worked = 0;
-  /** The recorder's progress when `idleFor` last saw it change, and the time of that call. */
-  #lastProgress = 0;
-  #lastProgressAt = performance.now();
+  /** The recorder's progress when `idleFor` was last called, the time of that call, and the time without progress. */
+  #progress = 0;
+  #checkedAt = performance.now();
+  #idle = 0;
   /** Whether no execution before this one has started the run. */
   readonly #first: boolean;
   #startedAt: number | undefined;
@@ -34,12 +39,25 @@ export class RunTimes {
     return this.#worked + (this.#recorder.run.status === 'in-progress' ? performance.now() - this.#since : 0);
   }
 
-  /** The time without progress, as seen by the calls of this method. */
-  idleFor(): number {
+  /**
+   * The time without progress, as seen by the calls of this method. A call adds `sweepInterval` at most, the time between
+   * two of them: while the process is paused, or busy with other runs, no run can make progress.
+   */
+  idleFor({ sweepInterval }: Limits): number {
     const { progress } = this.#recorder;
     const now = performance.now();
-    if (progress !== this.#lastProgress) [this.#lastProgress, this.#lastProgressAt] = [progress, now];
-    return now - this.#lastProgressAt;
+    this.#idle = progress === this.#progress ? this.#idle + Math.min(now - this.#checkedAt, sweepInterval) : 0;
+    this.#progress = progress;
+    this.#checkedAt = now;
+    return this.#idle;
+  }
+
+  /** Whether a replay makes no progress. `buffered`: the agent has emitted something that comes later in the log. */
+  isStuck(limits: Limits, buffered: boolean): boolean {
+    const { idleTimeout, sweepInterval } = limits;
+    const idle = this.idleFor(limits);
+    // At least three checks: the first one may come right after a pause.
+    return (buffered && idle > Math.max(reorderTimeout, 3 * sweepInterval)) || (idleTimeout > 0 && idle > idleTimeout);
   }
 
   /** The error of a run that has worked for too long. */
@@ -49,9 +67,10 @@ export class RunTimes {
   }
 
   /** The error of a run that has emitted nothing, or awaited, for too long. `now` is a date-time. */
-  waitError({ idleTimeout }: Limits, now: string): ErrorBody | undefined {
+  waitError(limits: Limits, now: string): ErrorBody | undefined {
+    const { idleTimeout } = limits;
     const { status, await_request } = this.#recorder.run;
-    const idle = this.idleFor();
+    const idle = this.idleFor(limits);
     if (status === 'in-progress' && idleTimeout > 0 && idle > idleTimeout)
       return fail('idle_timeout', idleTimeout / 1000).toJSON();
     const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
@@ -68,12 +87,12 @@ export class RunTimes {
   }
 
   /** What observers learn of the run when it is final. */
-  ended(tokens: number | undefined, failure: string | undefined, span: SpanIds | undefined): EndedRun {
+  ended(tokens: RunTokens, failure: string | undefined, span: SpanIds | undefined): EndedRun {
     const { run, log } = this.#recorder;
     return { row: log.row, error: run.error, work: this.#work(tokens), failure, span };
   }
 
-  #work(tokens: number | undefined): RunWork {
+  #work(tokens: RunTokens): RunWork {
     const { run, parts, firstPartAt } = this.#recorder;
     const startedAt = this.#first ? this.#startedAt : undefined;
     const now = performance.now();
@@ -84,7 +103,8 @@ export class RunTimes {
     return {
       seconds: this.worked / 1000,
       parts,
-      tokens: tokens ?? parts,
+      tokens: tokens.total,
+      sinceAwait: tokens.sinceAwait,
       queued,
       firstPart: started ? queued + (firstPartAt - startedAt) / 1000 : undefined,
       perPart: started && !this.#awaited && parts > 1 ? (now - firstPartAt) / 1000 / (parts - 1) : undefined,

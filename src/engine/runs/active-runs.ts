@@ -30,6 +30,8 @@ export interface ActiveRunsOptions {
   readonly onRemoved: (execution: Execution) => void;
   /** Called for each run that this process dropped because the store failed. */
   readonly onFailed: (run_id: string) => void;
+  /** Called for each run that another process has ended while it was executed here. */
+  readonly onEndedElsewhere: (execution: Execution) => void;
 }
 
 /** The runs that this process executes. Readers find all other runs of the store through it as well. */
@@ -243,6 +245,8 @@ export class ActiveRuns implements RunFinder {
       execution.abandon(failure, outcome === 'fenced' ? () => this.#isOpen(run_id) : execution.durable);
     }
     if (outcome === 'failed') this.#options.onFailed(run_id);
+    if (outcome === 'fenced')
+      void this.#isOpen(run_id).then((isOpen) => isOpen || this.#options.onEndedElsewhere(execution));
     if (outcome === 'final') this.#options.onFinal(execution);
     else this.#notify(run_id);
   }

@@ -5,6 +5,7 @@ import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.
 import { operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
 import { encodeTargets, type PushTarget } from '../../core/push-targets.ts';
 import type { AgentRequest, RunInput } from '../../core/request.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { TraceHeaders } from '../../core/traces.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
@@ -90,7 +91,10 @@ export async function createRun(
       : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request });
   return services.idempotency.deduplicate(
     key,
-    async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
+    async ({ run_id, after }) => {
+      await interruptAgain(services, run_id, request, runOptions);
+      return { run_id, run: await services.active.json(run_id), after };
+    },
     async () => {
       const plan = planOf(services, request, runOptions, key);
       const { session } = request;
@@ -119,7 +123,7 @@ function planOf(
   const now = executions.now();
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
-  const if_busy = runOptions.if_busy ?? agent.options.if_busy ?? 'parallel';
+  const if_busy = ifBusyOf(runOptions, agent);
   const owner = ownerOf(runOptions.principal ?? operator);
   const session_id = sessionKey(owner, requestedSession(request));
   const webhook = request.webhook ?? agent.options.webhook;
@@ -212,16 +216,41 @@ async function startWhenDurable(
   }
 }
 
-/** Cancels the session's runs that were created before this one. Errors of runs that end meanwhile are ignored. */
+/**
+ * Cancels the session's runs that were created before this one, the newest first: the end of an older one would start
+ * the next of those that are queued. Errors of runs that end meanwhile are ignored.
+ */
 async function cancelOlder({ store, cancel }: RunServices, { session_id, run_id }: RunRow): Promise<void> {
   const page = 100;
-  for (let after = ''; ; ) {
+  const older: RunRow[] = [];
+  for (let more = true, after = ''; more; after = older.at(-1)?.run_id ?? '') {
     const rows = (await store.unfinished(session_id, after, page)).filter((row) => row.run_id < run_id);
-    for (const row of rows) if (row.status !== 'cancelling') await cancel(row.run_id).catch(() => undefined);
-    after = rows.at(-1)?.run_id ?? after;
-    if (rows.length < page) return;
+    older.push(...rows);
+    more = rows.length === page;
   }
+  for (const row of older.reverse()) if (row.status !== 'cancelling') await cancel(row.run_id).catch(() => undefined);
 }
+
+/**
+ * Does again what a request with `interrupt` does after its run is stored: its node may have died before the older runs
+ * were cancelled.
+ */
+async function interruptAgain(
+  services: RunServices,
+  run_id: string,
+  { agent_name }: RunCreateRequest,
+  runOptions: RunOptions,
+): Promise<void> {
+  const { executions, store, queue } = services;
+  if (ifBusyOf(runOptions, executions.registry.find(agent_name)) !== 'interrupt') return;
+  const row = await store.run(run_id);
+  if (row === undefined || row.queued_at === null || isFinal(row.status)) return;
+  await cancelOlder(services, row);
+  await queue.add(row.session_id);
+}
+
+const ifBusyOf = ({ if_busy }: RunOptions, agent: Agent | undefined): IfBusy =>
+  if_busy ?? agent?.options.if_busy ?? 'parallel';
 
 function requestedSession({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];

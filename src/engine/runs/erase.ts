@@ -51,8 +51,10 @@ async function endRuns({ store, cancel, executions }: RunServices, session_id: s
     const [first] = open;
     if (first === undefined) return;
     if (Date.now() > until) throw fail('not_final', first.run_id, first.status);
-    // An error means that the run has ended meanwhile, or is cancelled already.
-    for (const { run_id, status } of open) if (status !== 'cancelling') await cancel(run_id).catch(() => undefined);
+    // The newest first: the end of an older one would start the next of those that are queued. An error means that the
+    // run has ended meanwhile, or is cancelled already.
+    for (const { run_id, status } of open.reverse())
+      if (status !== 'cancelling') await cancel(run_id).catch(() => undefined);
     await pause(backoff(attempt, 5, 200));
   }
 }

@@ -1,0 +1,47 @@
+import { addUsage } from '../../core/run-state.ts';
+import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
+import type { Recorder } from './recorder.ts';
+
+/** The tokens of an execution: those that its agent reports, or else its parts. */
+export class RunTokens {
+  readonly #recorder: Recorder;
+  /** Is told of the tokens that a run has used until it awaits. */
+  readonly #onUsed: (owner: string | null, tokens: number) => void;
+  #usage: RunUsage | undefined;
+  /** Until the last await. Apart, because a step that a replay does not repeat reports no usage. */
+  #usedBefore = 0;
+  #partsBefore = 0;
+
+  constructor(recorder: Recorder, onUsed: (owner: string | null, tokens: number) => void) {
+    this.#recorder = recorder;
+    this.#onUsed = onUsed;
+  }
+
+  readonly add = (used: RunUsage): void => {
+    this.#usage = addUsage(this.#usage, used);
+  };
+
+  /** What the agent has reported, for the final event. */
+  get reported(): Pick<Run, 'usage'> {
+    return this.#usage === undefined ? {} : { usage: this.#usage };
+  }
+
+  get total(): number {
+    return this.#usage?.tokens ?? this.#recorder.parts;
+  }
+
+  /** Those after the last await of the run, which may be one of an earlier execution. */
+  get sinceAwait(): number {
+    const { parts } = this.#recorder;
+    return this.#usage === undefined ? parts - this.#partsBefore : this.#usage.tokens - this.#usedBefore;
+  }
+
+  /** Called before the status changes. */
+  onStatusChange(status: RunStatus): void {
+    if (status !== 'awaiting') return;
+    // In a replay, the execution that asked the question has counted them.
+    if (this.#recorder.replay === undefined) this.#onUsed(this.#recorder.log.row.owner, this.sinceAwait);
+    this.#usedBefore = this.#usage?.tokens ?? 0;
+    this.#partsBefore = this.#recorder.parts;
+  }
+}
