@@ -24,11 +24,15 @@ export type SendWebhook = (
 export const attemptTimeout = 15_000;
 /** Milliseconds for which a claim lasts: then the node is taken for dead, and another one sends the webhook. */
 const claimTime = 2 * attemptTimeout;
-/** Attempts at once, and those to one origin: a receiver that is slow must not hold up all others. */
-const concurrentAttempts = 64;
+/** Attempts at once, and those of an owner to one origin: a receiver that is slow must not hold up all others. */
+const concurrentAttempts = 128;
 const attemptsPerOrigin = 8;
-/** Webhooks of an origin that wait in memory. The claims of further ones end, and they are claimed again. */
-const maxWaiting = 64;
+/**
+ * Webhooks that wait in memory, and those of an owner to one origin. Further ones are dropped and claimed again when their
+ * claims end: a quick receiver gets this many in each `claimTime`.
+ */
+const maxWaiting = 8_192;
+const maxWaitingPerOrigin = 1_024;
 /** Milliseconds between two looks for what is due. */
 const checkInterval = 1_000;
 /** The pauses between attempts, as multiples of the first: with five seconds, ten attempts in 76 hours. */
@@ -40,10 +44,17 @@ const leastFailures = pauses.length + 1;
 /** Milliseconds: the most that a receiver may ask for. */
 const longestPause = 86_400_000;
 
-/** The webhooks to one origin. */
+/** The webhooks of an owner to one origin. */
 interface Lane {
   active: number;
   readonly waiting: Delivery[];
+}
+
+/** The webhooks of an owner, by origin. */
+interface Share {
+  active: number;
+  waiting: number;
+  readonly lanes: Map<string, Lane>;
 }
 
 export interface DelivererOptions {
@@ -68,7 +79,8 @@ export class Deliverer {
   readonly #task: PeriodicTask;
   readonly #stopped = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
-  readonly #lanes = new Map<string, Lane>();
+  readonly #shares = new Map<string | null, Share>();
+  #waiting = 0;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -91,42 +103,81 @@ export class Deliverer {
     if (this.#task.running) void this.#claim().catch(this.#options.onFailure);
   }
 
+  /**
+   * Goes on while more may be due: otherwise thousands of webhooks to a slow receiver, which cannot begin, would hold up
+   * those to others by a second for each page of them. Each of them costs a claim in `claimTime`.
+   */
   async #claim(): Promise<void> {
-    const free = concurrentAttempts - this.#attempts.size;
-    if (free <= 0 || this.#stopped.signal.aborted) return;
-    const now = Date.now();
-    const found = await this.#options.store.claimDeliveries(iso(now), iso(now + claimTime), free);
-    for (const delivery of found) this.#begin(delivery);
+    for (let free = this.#free; free > 0; free = this.#free) {
+      const now = Date.now();
+      const found = await this.#options.store.claimDeliveries(iso(now), iso(now + claimTime), free);
+      for (const delivery of found) this.#begin(delivery);
+      if (found.length < free) return;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
-  /** Begins an attempt, or lets it wait for others to the same origin. */
+  /** Attempts that may begin now. */
+  get #free(): number {
+    return this.#stopped.signal.aborted ? 0 : concurrentAttempts - this.#attempts.size;
+  }
+
+  /**
+   * Begins an attempt, or lets it wait for others to the same origin or of the same owner. An owner has at most as many
+   * attempts as are free: alone half of all, and however many receivers of some owners are slow, another one can begin.
+   * The same holds for the webhooks that wait.
+   */
   #begin(delivery: Delivery): void {
-    const origin = originOf(delivery.url);
-    const lane = this.#lanes.get(origin) ?? { active: 0, waiting: [] };
-    this.#lanes.set(origin, lane);
-    if (lane.active >= attemptsPerOrigin) {
-      if (lane.waiting.length < maxWaiting) lane.waiting.push(delivery);
+    const { owner, url } = delivery;
+    const share = this.#shares.get(owner) ?? { active: 0, waiting: 0, lanes: new Map<string, Lane>() };
+    this.#shares.set(owner, share);
+    const origin = originOf(url);
+    const lane = share.lanes.get(origin) ?? { active: 0, waiting: [] };
+    share.lanes.set(origin, lane);
+    if (!this.#mayBegin(share, lane)) {
+      this.#keep(delivery, share, lane);
       return;
     }
     lane.active += 1;
+    share.active += 1;
     const attempt = this.#attempt(delivery).finally(() => {
       this.#attempts.delete(attempt);
       lane.active -= 1;
-      if (!this.#stopped.signal.aborted) this.#beginNext(lane);
-      if (lane.active === 0) this.#lanes.delete(origin);
+      share.active -= 1;
+      if (!this.#stopped.signal.aborted) this.#beginWaiting(share);
+      if (share.active === 0) this.#shares.delete(owner);
     });
     this.#attempts.add(attempt);
   }
 
-  #beginNext({ waiting }: Lane): void {
-    let next = waiting.shift();
-    while (next !== undefined && !isClaimed(next)) next = waiting.shift();
-    if (next !== undefined) this.#begin(next);
+  #keep(delivery: Delivery, share: Share, { waiting }: Lane): void {
+    if (waiting.length >= maxWaitingPerOrigin || share.waiting >= maxWaiting - this.#waiting) return;
+    waiting.push(delivery);
+    share.waiting += 1;
+    this.#waiting += 1;
+  }
+
+  #mayBegin(share: Share, lane: Lane): boolean {
+    return lane.active < attemptsPerOrigin && share.active < this.#free;
+  }
+
+  #beginWaiting(share: Share): void {
+    for (const [origin, lane] of share.lanes) {
+      while (lane.waiting.length > 0 && this.#mayBegin(share, lane)) {
+        const next = lane.waiting.shift();
+        share.waiting -= 1;
+        this.#waiting -= 1;
+        if (next !== undefined && isClaimed(next)) this.#begin(next);
+      }
+      if (lane.active === 0 && lane.waiting.length === 0) share.lanes.delete(origin);
+    }
   }
 
   async #attempt(delivery: Delivery): Promise<void> {
     const { store, onFailure } = this.#options;
     try {
+      // Its owner may have been erased while it waited.
+      if ((await store.delivery(delivery.delivery_id)) === undefined) return;
       const failures = await store.urlFailures(delivery.owner, delivery.url);
       const headers = await this.#headersOf(delivery);
       if (failures !== undefined && this.#isOff(failures)) await this.#refuse(delivery, switchedOff(failures));

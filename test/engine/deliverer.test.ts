@@ -1,0 +1,129 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Delivery } from '../../src/core/outbox.ts';
+import type { Write } from '../../src/core/store.ts';
+import { Observers } from '../../src/engine/observers.ts';
+import { type Attempt, Deliverer, type SendWebhook } from '../../src/engine/webhooks/deliverer.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { delivery, webhooks } from '../stores/contract-deliveries.ts';
+import { ownedRow } from '../stores/contract-owners.ts';
+
+describe('the deliverer', () => {
+  it('sends a webhook behind thousands to a receiver that answers nothing', { timeout: 15_000 }, async () => {
+    const store = new MemoryStore();
+    const slow = Array.from({ length: 5_000 }, () => delivery(0, { url: 'https://slow.example/' }));
+    const behind = delivery(1, { url: 'https://quick.example/' });
+    await store.commit([...slow, behind].map((one) => webhooks([one])));
+    let onSent = (): void => {};
+    const sent = new Promise<void>((resolve) => {
+      onSent = resolve;
+    });
+    const send: SendWebhook = async ({ url }, signal) => {
+      if (url === behind.url) {
+        onSent();
+        return { status: 204, error: null };
+      }
+      return unanswered(signal);
+    };
+    startDeliverer(store, send);
+    await sent;
+  });
+
+  it('sends a webhook of an owner while all receivers of others answer nothing', async () => {
+    const store = new MemoryStore();
+    const ofHost = (owner: string, name: string): Write[] =>
+      Array.from({ length: 16 }, (_, port) =>
+        Array.from({ length: 16 }, () => delivery(0, { url: `https://${name}.example:${8000 + port}/` })),
+      )
+        .flat()
+        .map((one) => webhooks([one], ownedRow(owner)));
+    const behind = delivery(1, { url: 'https://quick.example/' });
+    await store.commit([...ofHost('ann', 'slow'), ...ofHost('bob', 'slower'), webhooks([behind], ownedRow('cy'))]);
+    const begun: Delivery[] = [];
+    const sent = new Promise<void>((resolve) => {
+      startDeliverer(store, async (one, signal) => {
+        begun.push(one);
+        if (one.url === behind.url) resolve();
+        return unanswered(signal);
+      });
+    });
+    await sent;
+    const perOrigin = begun.map(({ url }) => begun.filter((one) => one.url === url).length);
+    expect(Math.max(...perOrigin)).toBe(8);
+  });
+
+  it('sends hundreds to one receiver without a pause', { timeout: 15_000 }, async () => {
+    const store = new MemoryStore();
+    const all = Array.from({ length: 1_000 }, () => webhooks([delivery(0)]));
+    await store.commit(all);
+    let sent = 0;
+    await new Promise<void>((resolve) => {
+      startDeliverer(store, async () => {
+        sent += 1;
+        if (sent === all.length) resolve();
+        return { status: 204, error: null };
+      });
+    });
+  });
+
+  it('sends nothing of an owner that was erased while it waited', async () => {
+    const store = new MemoryStore();
+    const row = ownedRow('ann');
+    await store.commit([
+      webhooks(
+        Array.from({ length: 30 }, (_, index) => delivery(0, { url: `https://slow.example/${index}` })),
+        row,
+      ),
+    ]);
+    const answers: (() => void)[] = [];
+    let begun = 0;
+    const full = new Promise<void>((resolve) => {
+      startDeliverer(store, async () => {
+        begun += 1;
+        if (begun === 8) resolve();
+        if (begun <= 8) await new Promise<void>((answer) => answers.push(answer));
+        return { status: 204, error: null };
+      });
+    });
+    await full;
+    await store.removeSession(row.session_id);
+    while (await store.sweep({ keys: '' }));
+    for (const answer of answers) answer();
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(begun).toBe(8);
+  });
+
+  it('sends what waits for other attempts of its owner when one of them ends', async () => {
+    const store = new MemoryStore();
+    const urls = Array.from({ length: 100 }, (_, index) => `https://r${index}.example/`);
+    await store.commit(urls.map((url) => webhooks([delivery(0, { url })])));
+    const sent = new Set<string>();
+    let most = 0;
+    let active = 0;
+    await new Promise<void>((resolve) => {
+      startDeliverer(store, async ({ url }) => {
+        active += 1;
+        most = Math.max(most, active);
+        await new Promise((done) => setImmediate(done));
+        active -= 1;
+        sent.add(url);
+        if (sent.size === urls.length) resolve();
+        return { status: 204, error: null };
+      });
+    });
+    expect(most).toBe(64);
+  });
+});
+
+function startDeliverer(store: MemoryStore, send: SendWebhook): void {
+  const onFailure = (error: unknown): void => expect.unreachable(String(error));
+  const options = { store, send, forms: {}, firstPause: 1, offAfter: 0, observers: new Observers(), onFailure };
+  const deliverer = new Deliverer(options);
+  onTestFinished(() => deliverer.stop());
+  deliverer.start();
+  deliverer.wake();
+}
+
+const unanswered = (signal: AbortSignal): Promise<Attempt> =>
+  new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ status: null, error: 'stopped' }));
+  });
