@@ -23,9 +23,9 @@ const loopback = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
  */
 export function refuseForeign(app: FastifyInstance, options: NameOptions): void {
   const publicUrl = publicUrlOf(options);
-  const hosts = new Set((options.allowedHosts ?? []).map(hostOption));
+  const hosts = new Set((options.allowedHosts ?? []).map((text) => hostOption(text, 'allowedHosts: ')));
   if (publicUrl !== undefined) hosts.add(publicUrl.hostname.toLowerCase());
-  const origins = new Set((options.allowedOrigins ?? []).map(originOption));
+  const origins = new Set((options.allowedOrigins ?? []).map((text) => originOption(text, 'allowedOrigins: ')));
   if (publicUrl !== undefined) origins.add(publicUrl.origin);
 
   /** The last Host that is a name of the server on every connection: nearly all requests have the same one. */
@@ -95,19 +95,21 @@ function isOwnPage(origin: string, host: string | undefined, origins: ReadonlySe
   return page.host !== '' && URL.canParse(asked) && new URL(asked).host === page.host;
 }
 
-function hostOption(text: string): string {
+/** A host name of the options, as requests are compared with it. @throws Error that begins with `prefix` */
+export function hostOption(text: string, prefix = ''): string {
   const name = text.trim().toLowerCase();
   const bare = name.includes(':') && !name.startsWith('[') ? undefined : hostHeader.exec(name)?.[1];
   if (bare === undefined || bare !== name) {
-    throw new Error(`allowedHosts: expected a host name without a port, such as agents.example.com; got "${text}"`);
+    throw new Error(`${prefix}expected a host name without a port, such as agents.example.com; got "${text}"`);
   }
   return name;
 }
 
-function originOption(text: string): string {
+/** An origin of the options, as requests are compared with it. @throws Error that begins with `prefix` */
+export function originOption(text: string, prefix = ''): string {
   if (text.trim() === '*') return '*';
   const { origin, pathname, search, hash } = URL.canParse(text) ? new URL(text) : new URL('about:blank');
   // A path would promise a limit that browsers do not have: pages of one origin are not told apart.
   if (origin !== 'null' && pathname === '/' && search === '' && hash === '') return origin;
-  throw new Error(`allowedOrigins: expected an origin such as https://app.example.com; got "${text}"`);
+  throw new Error(`${prefix}expected an origin such as https://app.example.com; got "${text}"`);
 }

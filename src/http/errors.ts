@@ -106,8 +106,18 @@ export function refuseUnknown(app: FastifyInstance): AnswerBelow {
   };
 }
 
-/** A route's URL, such as `/runs/:run_id`, as a pattern; a slash at its end is ignored. */
+/**
+ * A route's URL, such as `/runs/:run_id`, as a pattern; a slash at its end is ignored. A parameter may have a pattern of its
+ * own, as in `:verb(^(?:send|stream)$)`.
+ */
 function patternOf(url: string, end = '/?$'): RegExp {
-  const parts = url.replace(/\/$/, '').replace(/[.+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`^${parts.replace(/:\w+/g, '[^/]+').replace(/\*/g, '.*')}${end}`);
+  const parts = url.replace(/\/$/, '').split('/').map(segmentOf);
+  return new RegExp(`^${parts.join('/')}${end}`);
 }
+
+const segmentOf = (segment: string): string =>
+  /^:\w+\(\^(.*)\$\)$/.exec(segment)?.[1] ??
+  segment
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:\w+/g, '[^/]+')
+    .replace(/\*/g, '.*');

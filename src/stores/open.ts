@@ -20,7 +20,7 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
     }
     case 'sqlite': {
       const { SqliteStore } = await import('./sqlite/sqlite-store.ts');
-      return new SqliteStore(found.path);
+      return withReason(text, async () => new SqliteStore(found.path));
     }
     case 'redis': {
       const { RedisStore } = await import('./redis/redis-store.ts');

@@ -10,6 +10,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
@@ -136,10 +137,9 @@ describe('an iterable that never waits', () => {
     const times: number[] = [];
     const run_id = await begin(engine, 'much');
     while (times.length < 20) {
-      const before = process.cpuUsage();
+      const before = processorTime();
       await turn();
-      const { user, system } = process.cpuUsage(before);
-      times.push((user + system) / 1_000);
+      times.push(processorTime() - before);
     }
     await engine.cancel(run_id).catch(() => undefined);
     await toTheEnd(engine, run_id);

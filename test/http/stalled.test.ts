@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { map, range } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { agent, never, tokens } from '../support/agents.ts';
+import { processorTime } from '../support/processor-time.ts';
 import { ask, type Served, serve } from '../support/serve.ts';
 
 /** Emits as many kilobytes as its input says, at once. */
@@ -64,7 +65,7 @@ describe('a reader', () => {
     const served = await serve([kilobytes], { stalledAfter });
     const { client: socket } = await open(served, await finalRun(served, 'kilobytes', '6000'));
     const clock = await serve([never], { heartbeat: 5 });
-    const from = performance.now();
+    const from = processorTime();
     let bytes = 0;
     let tail = '';
     socket.on('readable', () => {});
@@ -93,20 +94,21 @@ describe('fifty readers that never read a run of 5 MB', () => {
     const each = ((await memory()) - before) / 50;
     const during = median(await streamTimes(served, 9));
     // A piece of at most 16 KiB in its socket, its text, and the objects of both ends of the connection, which are both
-    // in this process. Without backpressure it would be megabytes.
-    expect(each).toBeLessThan(150_000);
-    // Fifty more streams are open, and all are idle; the rest is noise of the machine.
+    // in this process: 140 kB, and up to 12 kB more by what the collections before have left. Without backpressure it
+    // would be megabytes.
+    expect(each).toBeLessThan(200_000);
+    // Fifty more streams are open, and all are idle; the rest is noise.
     expect(during).toBeLessThan(3 * warm + 10);
   });
 });
 
-/** Milliseconds of each of some streams of a thousand tokens, one after the other. */
+/** Milliseconds on the processor for each of some streams of a thousand tokens, one after the other. */
 async function streamTimes(served: Served, count: number): Promise<number[]> {
   const measured: number[] = [];
   while (measured.length < count) {
-    const from = performance.now();
+    const from = processorTime();
     await (await served.post('/runs', ask('tokens', '1000', { mode: 'stream' }))).text();
-    measured.push(performance.now() - from);
+    measured.push(processorTime() - from);
   }
   return measured;
 }

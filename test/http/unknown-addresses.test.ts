@@ -10,6 +10,8 @@ const unknown = [
   ['/aim', { code: 'not_found' }],
   ['/v1/nowhere', { error: { type: 'not_found' } }],
   ['/v1', { error: { type: 'not_found' } }],
+  ['/a2a/echo/nowhere', { error: { status: 'NOT_FOUND' } }],
+  ['/a2a/echo/tenant/nowhere', { error: { status: 'NOT_FOUND' } }],
   ['/a2a/echo/nowhere/at/all', { error: { status: 'NOT_FOUND' } }],
 ] as const;
 
@@ -18,6 +20,7 @@ const refused = [
   ['/mcp', 'POST', { error: { code: -32600, data: { reason: 'method_unknown' } } }],
   ['/a2a/echo/', 'POST', { error: { code: 405, status: 'UNIMPLEMENTED' } }],
   ['/a2a/echo/message:send', 'POST', { error: { code: 405, status: 'UNIMPLEMENTED' } }],
+  ['/a2a/echo/tenant/message%3Astream', 'POST', { error: { code: 405, status: 'UNIMPLEMENTED' } }],
   ['/ag-ui/echo', 'POST', { type: 'RUN_ERROR', code: 'method_unknown' }],
   ['/v1/models', 'GET', { error: { type: 'invalid_request_error', code: 'method_unknown' } }],
   ['/runs/x/stream', 'GET', { code: 'invalid_input' }],

@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
+import { processorTime } from '../support/processor-time.ts';
 import { ownedRow } from './contract-owners.ts';
 import { append, end, fresh, messageOf } from './writes.ts';
 
 const queued_at = '2026-01-01T00:00:00.000Z';
-
-/** Milliseconds on the processor, in this process. */
-function processorTime(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-}
 
 /**
  * Expects that a call takes about as long with much data as with little (`small` ms). A cost that grew with the size

@@ -11,6 +11,7 @@ describe('a URL of a store', () => {
   it.for<[string, RegExp]>([
     ['mongo:', /^there is no store "mongo:"; use memory:, sqlite:PATH, redis:/],
     ['redis', /^there is no store "redis"; use /],
+    ['sqlite:/dev/null/x.db', /^the store sqlite:\/dev\/null\/x\.db cannot be opened: E[A-Z]+: /],
     ['redis:localhost', /^the store redis:localhost cannot be opened: a \/\/ has to follow the colon$/],
     ['redis://localhost/data', /its path has to be the number of a database; got "\/data"$/],
     [

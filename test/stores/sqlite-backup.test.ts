@@ -66,6 +66,9 @@ describe('a backup of SQLite', () => {
   it('overwrites no file, and leaves none after an error', async () => {
     const { path, store } = await storeWith('a');
     expect(() => backupFile(path, path)).toThrow(`${path} exists already`);
+    expect(() => backupFile(path, `${path}.none/a.db`)).toThrow(
+      `${path}.none/a.db: there is no folder ${path}.none; make it, or give another name`,
+    );
     await store.close();
     const text = newPath();
     writeFileSync(text, 'no database '.repeat(1000));

@@ -39,17 +39,16 @@ function steps(first: RunRow, second: RunRow): { writes: Write[]; after: [RunRow
 
 describe('a file that temporarily cannot be written', () => {
   it('fails commits while another program writes, still reads, and then continues', async () => {
-    const { store, path } = openWithConnection();
+    const { store, path, connection } = openWithConnection();
+    // The wait blocks the event loop; SQLite's usual time-out would be five seconds.
+    expect(connection.prepare('PRAGMA busy_timeout').get()).toEqual({ timeout: 50 });
     const [first, second] = [append(fresh(), ['"1"']), append(fresh(), ['"1"'])];
     await store.commit([first, second]);
     const other = openDatabase(path);
     other.exec('BEGIN IMMEDIATE');
     const { writes, after } = steps(first.row, second.row);
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      const start = performance.now();
       await expect(store.commit(writes)).rejects.toThrow('database is locked');
-      // The wait blocks the event loop; SQLite's usual time-out would be five seconds.
-      expect(performance.now() - start).toBeLessThan(2_000);
       await expect(store.remove(first.row.run_id)).rejects.toThrow('database is locked');
       await expect(store.sweep({ keys: '' })).rejects.toThrow('database is locked');
       expect(await store.run(first.row.run_id)).toEqual(first.row);

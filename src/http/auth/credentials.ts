@@ -3,7 +3,7 @@ import { fail } from '../../core/errors.ts';
 import { canOwn, type Principal } from '../../core/principal.ts';
 import { tokenOf } from './bearer.ts';
 import { type JwtOptions, JwtVerifier } from './jwt.ts';
-import { parseKeyFile } from './key-file.ts';
+import { makeKeyFile, parseKeyFile } from './key-file.ts';
 import { checkKeyRecords, type KeyRecord } from './key-records.ts';
 import { KeyRing } from './key-ring.ts';
 import { WatchedFile } from './watched-file.ts';
@@ -69,6 +69,7 @@ export class Verifier {
     if (keyFile !== undefined) {
       this.#file = new WatchedFile({
         path: keyFile,
+        ifMissing: makeKeyFile(keyFile),
         // An id that is there twice is a mistake of the file, also where the other record is not in it.
         parse: (text) => checkKeyRecords([...keys, ...parseKeyFile(text)]),
         onChange: (all) => this.#ring.replace(all),

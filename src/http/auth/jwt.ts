@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { RivuletError } from '../../core/errors.ts';
 import { canOwn, type Principal } from '../../core/principal.ts';
@@ -85,16 +85,8 @@ export class JwtVerifier {
    */
   async verify(token: string): Promise<Principal | undefined> {
     if (token.length > maxTokenLength) return undefined;
-    const { issuer, audience, type } = this.#options;
     try {
-      const { payload } = await jwtVerify(token, this.#keys.find, {
-        algorithms: [...(this.#options.algorithms ?? algorithms)],
-        issuer,
-        audience: typeof audience === 'string' ? audience : [...audience],
-        clockTolerance,
-        requiredClaims: ['exp', 'sub'],
-        ...(type !== undefined && { typ: type }),
-      });
+      const payload = await this.#payloadOf(token);
       const found = this.#principalOf(payload);
       const principal = found !== undefined && canOwn(found) ? found : undefined;
       const ttl = Math.floor((payload.exp ?? 0) * 1_000) - Date.now();
@@ -108,6 +100,32 @@ export class JwtVerifier {
       if (error instanceof RivuletError) throw error;
       if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError) {
         return undefined;
+      }
+      throw error;
+    }
+  }
+
+  /** Tries each key that fits: while an issuer changes its keys, it has two, which its tokens need not name. */
+  async #payloadOf(token: string): Promise<JWTPayload> {
+    const { issuer, audience, type } = this.#options;
+    const options: JWTVerifyOptions = {
+      algorithms: [...(this.#options.algorithms ?? algorithms)],
+      issuer,
+      audience: typeof audience === 'string' ? audience : [...audience],
+      clockTolerance,
+      requiredClaims: ['exp', 'sub'],
+      ...(type !== undefined && { typ: type }),
+    };
+    try {
+      return (await jwtVerify(token, this.#keys.find, options)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      for await (const key of error) {
+        try {
+          return (await jwtVerify(token, key, options)).payload;
+        } catch (refusal) {
+          if (!(refusal instanceof errors.JWSSignatureVerificationFailed)) throw refusal;
+        }
       }
       throw error;
     }

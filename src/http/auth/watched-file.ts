@@ -6,6 +6,8 @@ const maxBytes = 4 * 1024 * 1024;
 
 export interface WatchedFileOptions<T> {
   readonly path: string;
+  /** What to do where there is no such file. */
+  readonly ifMissing?: string;
   /** @throws Error that says what is wrong with the text */
   readonly parse: (text: string) => T;
   readonly onChange?: (value: T) => void;
@@ -65,7 +67,7 @@ function stateOf(path: string): string {
   }
 }
 
-function load<T>({ path, parse }: WatchedFileOptions<T>): T {
+function load<T>({ path, ifMissing, parse }: WatchedFileOptions<T>): T {
   try {
     const { mode, size } = statSync(path);
     // A user that may write the file decides which callers the server accepts. Windows has no such modes.
@@ -75,6 +77,9 @@ function load<T>({ path, parse }: WatchedFileOptions<T>): T {
     if (size > maxBytes) throw new Error(`it has ${size} bytes; expected at most ${maxBytes}`);
     return parse(readFileSync(path, 'utf8'));
   } catch (error) {
+    if (ifMissing !== undefined && Object(error).code === 'ENOENT') {
+      throw new Error(`${path}: there is no such file; ${ifMissing}`, { cause: error });
+    }
     throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }

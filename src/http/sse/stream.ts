@@ -7,7 +7,7 @@ import { onceClosed } from '../once-closed.ts';
 import type { StreamMode } from '../traffic.ts';
 import type { Piece } from './frames.ts';
 import type { StreamMonitor } from './stream-monitor.ts';
-import { pump, type Source } from './writer.ts';
+import { begin, pump, type Source } from './writer.ts';
 
 export interface StreamOptions {
   readonly monitor: StreamMonitor;
@@ -61,7 +61,7 @@ export function sendStream<Batch>(
   // Before the library writes the headers: it would send another `Cache-Control`, and pipe an extra stream.
   raw.writeHead(200, headersOf(reply));
   // In the block of the first event: httpx-sse would take a block of its own for an event without data.
-  raw.write(`retry: ${retry}\n${lead}`);
+  begin(raw, `retry: ${retry}\n${lead}`);
   // The client disconnected while the run was being read.
   if (raw.destroyed) return;
   pump(reply, source, piecesOf, (error) => {

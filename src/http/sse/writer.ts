@@ -135,6 +135,21 @@ function ownSocket(raw: ServerResponse): Socket | undefined {
   return raw.socket instanceof Socket ? raw.socket : undefined;
 }
 
+/**
+ * Sends the head, which must be set, and the first text of the body; in one packet with what follows in this turn. Not
+ * with `raw.write` where the next chunks go to the socket: Node 26 keeps such a text until the next tick, and they would
+ * overtake it.
+ */
+export function begin(raw: ServerResponse, text: string): void {
+  const socket = ownSocket(raw);
+  if (socket !== undefined) {
+    socket.cork();
+    process.nextTick(() => socket.uncork());
+    raw.flushHeaders();
+  }
+  write(raw, { text, bytes: Buffer.byteLength(text) });
+}
+
 /** Writes a piece. Returns whether another one may follow before `drain`. */
 function write(raw: ServerResponse, { text, bytes }: Piece): boolean {
   const socket = ownSocket(raw);

@@ -29,10 +29,12 @@ export interface Copied {
  */
 export function backupFile(path: string, target: string): Copied {
   if (existsSync(target)) throw new Error(`${target} exists already; give another name, or remove it`);
+  const folder = dirname(target);
+  if (!existsSync(folder)) throw new Error(`${target}: there is no folder ${folder}; make it, or give another name`);
   const partial = `${target}.partial`;
   const copied = copyTo(path, partial);
   renameSync(partial, target);
-  syncToDisk(dirname(target));
+  syncToDisk(folder);
   return copied;
 }
 

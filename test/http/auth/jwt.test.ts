@@ -70,6 +70,19 @@ describe('a JWT', () => {
     }
   });
 
+  it('need not name its key while the issuer has an old and a new one', async () => {
+    const tokens = await issuerWithKey();
+    const old = await tokens.sign({}, { kid: undefined });
+    await tokens.addKey('second');
+    const verifier = await verifierOf(tokens);
+    expect(await verifier.verify(old)).toBeDefined();
+    expect(await verifier.verify(await tokens.sign({}, { kid: undefined }))).toBeDefined();
+    const other = new TokenIssuer();
+    await other.addKey('first');
+    expect(await verifier.verify(await other.sign({}, { kid: undefined }))).toBeUndefined();
+    expect(await verifier.verify(await tokens.sign({ exp: now() - 100 }, { kid: undefined }))).toBeUndefined();
+  });
+
   it('may be late or early by as much as clocks differ', async () => {
     const tokens = await issuerWithKey();
     const verifier = await verifierOf(tokens);
