@@ -15,17 +15,12 @@ import { ListTasksRequest, TaskRequest } from './request.ts';
 const Params = Type.Object({
   agent: Type.String(),
   tenant: Type.Optional(Type.String()),
-  operation: Type.Optional(Type.String()),
+  message: Type.Optional(Type.String()),
   task: Type.Optional(Type.String()),
   config: Type.Optional(Type.String()),
 });
 type Params = Static<typeof Params>;
 const TaskQuery = Type.Object({ historyLength: TaskRequest.properties.historyLength }, { additionalProperties: true });
-
-const verbs: Readonly<Record<string, OperationName>> = {
-  'message:send': 'SendMessage',
-  'message:stream': 'SendStreamingMessage',
-};
 
 const configs = '/tasks/:task/pushNotificationConfigs';
 
@@ -42,7 +37,7 @@ const plainRoutes: readonly [method: 'GET' | 'POST' | 'DELETE', path: string, na
 
 /**
  * The binding to HTTP and JSON. A verb stands after a colon, which clients may encode, so routes have the whole segment
- * as a parameter.
+ * as a parameter. That of a message has a pattern: other addresses match no route.
  */
 export const restRoutes: FastifyPluginAsyncTypebox<BindingOptions> = async (app, { access, service }) => {
   const answer = async (
@@ -77,12 +72,11 @@ export const restRoutes: FastifyPluginAsyncTypebox<BindingOptions> = async (app,
     }
 
     app.post(
-      `${base}/:operation`,
+      `${base}/:message(^message(?::|%3[Aa])(?:send|stream)$)`,
       { ...route('runs:write'), config: { scope: 'runs:write', work: 'creates' } },
       async (request, reply) => {
-        const { operation = '', tenant } = request.params;
-        const name = verbs[operation];
-        if (name === undefined) throw unknown(request);
+        const { message = '', tenant } = request.params;
+        const name = message.endsWith('stream') ? 'SendStreamingMessage' : 'SendMessage';
         const body = request.body;
         const params = tenant === undefined || typeof body !== 'object' ? body : { tenant, ...body };
         return answer(name, request, reply, params);

@@ -11,6 +11,8 @@ export interface Answer {
   readonly n: number;
   /** Absent: the client gives the question up, and the run with it. */
   readonly message?: MessageInput;
+  /** Where the request has the reply. */
+  readonly path: string;
   /** Whether the reply is the result of a tool that the client has run. */
   readonly isResult: boolean;
 }
@@ -30,12 +32,13 @@ export function answerIn({ resume = [], messages }: RunAgentInput): Answer | und
       `expected one entry, because a run asks one question at a time; got ${resume.length}`,
     );
   }
-  if (entry !== undefined) return { ...questionIn(entry), ...replyTo(entry), isResult: false };
+  if (entry !== undefined)
+    return { ...questionIn(entry), ...replyTo(entry), path: 'resume[0].payload', isResult: false };
   const last = messages.filter(isSaid).at(-1);
   const question = last?.role === 'tool' ? questionOf(last.toolCallId ?? '') : undefined;
   return last === undefined || question === undefined
     ? undefined
-    : { ...question, message: resultOf(last), isResult: true };
+    : { ...question, message: resultOf(last), path: `messages[${messages.indexOf(last)}].content`, isResult: true };
 }
 
 function questionOf(id: string): { run_id: string; n: number } | undefined {

@@ -9,6 +9,7 @@ import { after, beginning, type Position, Projector } from '../../http/sse/proje
 import type { RunHeaders } from '../../schema/api.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { RunDetails } from '../../schema/run.ts';
+import { atPlace } from '../reply-problem.ts';
 import { boundsAfter, boundsAt, outlineOf, type Turn } from '../turns.ts';
 import { placeIn } from './cursors.ts';
 import { inputOf, requestOf } from './input-messages.ts';
@@ -200,7 +201,7 @@ async function take(
   } catch (error) {
     const isPast = error instanceof RivuletError && pastQuestion.has(error.kind);
     if (isResult && isPast) return undefined;
-    throw reusedId(error, posted);
+    throw reusedId(atPlace(error, answer.path), posted);
   }
 }
 

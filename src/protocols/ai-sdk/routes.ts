@@ -15,6 +15,7 @@ import { RunHeaders } from '../../schema/api.ts';
 import type { RunDetails } from '../../schema/run.ts';
 import { Uuid } from '../../schema/scalars.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
+import { atPlace } from '../reply-problem.ts';
 import type { Turn } from '../turns.ts';
 import type { Open } from './chunks.ts';
 import { positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
@@ -111,7 +112,11 @@ async function begin(own: Access, agent_name: string, chat: ChatRequest, options
   const { session_id } = chat;
   if (chat.kind === 'reply') {
     await checkChat(own, agent_name, chat.run_id, session_id);
-    return own.resume(chat.run_id, chat.input, { channel: 'ai-sdk', ...options });
+    try {
+      return await own.resume(chat.run_id, chat.input, { channel: 'ai-sdk', ...options });
+    } catch (error) {
+      throw atPlace(error, 'output');
+    }
   }
   const { message, kept, request } = chat;
   const before = newId();

@@ -89,16 +89,6 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app,
       return server.calls.resume(reply, access(request), String(eventId));
     },
   );
-
-  app.route({
-    method: app.supportedMethods.filter((method) => method !== 'POST' && method !== 'GET'),
-    url: '/',
-    config: { scope: 'runs:read' },
-    schema: { hide: true },
-    handler: async (request, reply) => {
-      throw notTaken(request, reply);
-    },
-  });
 };
 
 /** Only calls, and replies to what they ask, make runs work. */
@@ -109,7 +99,7 @@ function workOf(body: unknown): Work | undefined {
   return method === undefined || method === 'tasks/update' ? 'resumes' : undefined;
 }
 
-/** This server sends nothing outside of its answers, and has no sessions to end. */
+/** This server sends nothing outside of its answers. */
 function notTaken(request: FastifyRequest, reply: FastifyReply): Error {
   reply.header('Allow', 'POST');
   return fail('method_unknown', request.method, pathOf(request), 'POST, or GET with Last-Event-ID');

@@ -1,6 +1,7 @@
 import { RivuletError } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
+import { atPlace } from '../reply-problem.ts';
 import { questionAt } from '../turns.ts';
 import { placeOfCall } from './ids.ts';
 import type { CallAnswer } from './transcript.ts';
@@ -16,7 +17,7 @@ const notAsked = new Set(['not_awaiting', 'question_mismatch', 'run_unknown', 'l
 export async function answerCall(
   own: Access,
   model: string,
-  { call_id, parts }: CallAnswer,
+  { call_id, parts, path }: CallAnswer,
   options: RunOptions,
 ): Promise<AcceptedRun | undefined> {
   const place = placeOfCall(call_id);
@@ -29,6 +30,6 @@ export async function answerCall(
   } catch (error) {
     if (error instanceof RivuletError && (notAsked.has(error.kind) || error.kind === 'cursor_invalid'))
       return undefined;
-    throw error;
+    throw atPlace(error, path);
   }
 }

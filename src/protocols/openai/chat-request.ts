@@ -79,8 +79,9 @@ export function readChatRequest(body: ChatRequest): AskedCompletion {
   const { messages, instructions } = transcript;
   if (messages.length === 0) throw fail('validation_failed', 'messages', 'expected a message of the user');
   const last = body.messages.at(-1);
+  const path = `messages[${body.messages.length - 1}].content`;
   const answer =
-    last?.role === 'tool' ? { call_id: last.tool_call_id, parts: partsOf(last.content, 'messages') } : undefined;
+    last?.role === 'tool' ? { call_id: last.tool_call_id, parts: partsOf(last.content, path), path } : undefined;
   const tools = clientTools(body.tools ?? []);
   const request: AgentRequest = {
     protocol: 'openai',

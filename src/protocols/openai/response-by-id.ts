@@ -56,7 +56,11 @@ export const responseReading: FastifyPluginAsyncTypebox<ResponseOptions> = async
       } catch (error) {
         // The number of an event that this run does not have.
         const isBeyond = error instanceof RivuletError && error.kind === 'cursor_invalid';
-        throw isBeyond && request.query.starting_after === undefined ? fail('run_unknown', id) : error;
+        if (!isBeyond) throw error;
+        const { starting_after } = request.query;
+        throw starting_after === undefined
+          ? fail('run_unknown', id)
+          : fail('cursor_invalid', 'starting_after', starting_after.slice(0, 100));
       }
     },
   );

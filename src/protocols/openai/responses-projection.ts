@@ -3,7 +3,7 @@ import { textOf } from '../../core/parts.ts';
 import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
-import type { MessagePart } from '../../schema/message.ts';
+import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { codeOf } from './errors.ts';
@@ -44,7 +44,18 @@ interface OpenMessage {
   readonly annotated: number;
   /** What an index of the agent's message is short of one of this text, at its end. */
   readonly shift: number;
+  /** Where it begins in the agent's message. */
+  readonly from: number;
 }
+
+/** A finished message of the output, while the agent's message goes on: a citation of its text may still come. */
+interface EarlierMessage extends OpenMessage {
+  /** Its index in the output. */
+  readonly index: number;
+}
+
+/** Finished messages that citations find. */
+const maxEarlier = 100;
 
 /** The response that the log is in. */
 export interface CurrentResponse extends ResponseProgress {
@@ -62,9 +73,11 @@ export interface ResponsesState {
   readonly late: string;
   /** Characters of the agent's message before the open one of the output. */
   readonly said: number;
+  /** The finished messages of the output that have them. */
+  readonly earlier: readonly EarlierMessage[];
 }
 
-const start: ResponsesState = { run: undefined, response: undefined, open: undefined, late: '', said: 0 };
+const start: ResponsesState = { run: undefined, response: undefined, open: undefined, late: '', said: 0, earlier: [] };
 
 /** The frames of one event. */
 class Frames {
@@ -122,7 +135,7 @@ function afterEvent(state: ResponsesState, event: Event, step: Step): ResponsesS
   switch (event.type) {
     case 'message.created':
       // In what the agent says while the run awaits, a blank line is between two messages.
-      return { ...state, said: 0, late: state.late === '' ? '' : `${state.late}\\n\\n` };
+      return { ...state, said: 0, earlier: [], late: state.late === '' ? '' : `${state.late}\\n\\n` };
     case 'message.part':
       return addPart(state, event.part, step);
     case 'run.created':
@@ -195,8 +208,12 @@ function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: nu
   frames.add('response.content_part.added', `${place},"part":${textPart('', '')}`);
   const type = 'response.output_text.delta';
   const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":`);
-  return { id, head, text: new GrowingText(), links: new LinkPlaces(), annotations: '', annotated: 0, shift: -said };
+  const text = new GrowingText();
+  return { id, head, text, links: new LinkPlaces(), annotations: '', annotated: 0, shift: -said, from: said };
 }
+
+const itemOf = ({ id, text, annotations }: OpenMessage, status: 'completed' | 'incomplete'): string =>
+  messageItem(id, status, textPart(text.whole, annotations));
 
 /** Closes the message of the output. */
 function closed(state: ResponsesState, status: 'completed' | 'incomplete', { frames }: Step): ResponsesState {
@@ -207,18 +224,22 @@ function closed(state: ResponsesState, status: 'completed' | 'incomplete', { fra
   const index = `"output_index":${response.items}`;
   const place = `"item_id":"${id}",${index},"content_index":0`;
   const part = textPart(text, annotations);
-  const item = messageItem(id, status, part);
+  const item = itemOf(open, status);
   frames.add('response.output_text.done', `${place},"text":"${text}","logprobs":[]`);
   frames.add('response.content_part.done', `${place},"part":${part}`);
   frames.add('response.output_item.done', `${index},"item":${item}`);
-  return { ...state, response: withItem(response, item), open: undefined, said: 0 };
+  return { ...state, response: withItem(response, item), open: undefined, said: 0, earlier: [] };
 }
 
 /** Closes the message of the output before an item of another type; the agent's message goes on after that. */
 function parted(state: ResponsesState, step: Step): ResponsesState {
-  const { open } = state;
-  if (open === undefined) return state;
-  return { ...closed(state, 'completed', step), said: open.text.chars - open.shift };
+  const { open, response, earlier } = state;
+  if (open === undefined || response === undefined) return state;
+  return {
+    ...closed(state, 'completed', step),
+    said: open.text.chars - open.shift,
+    earlier: [...earlier.slice(1 - maxEarlier), { ...open, index: response.items }],
+  };
 }
 
 function withItem(response: CurrentResponse, item: string): CurrentResponse {
@@ -263,24 +284,49 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
   }
 }
 
-function annotated(
-  before: ResponsesState,
-  citation: Parameters<typeof urlCitation>[0],
-  { n, frames }: Step,
-): ResponsesState {
+function annotated(before: ResponsesState, citation: CitationMetadata, step: Step): ResponsesState {
   const { response } = before;
   if (response === undefined) return before;
-  const open = before.open ?? opened(before, response, n, frames);
-  const { links, shift } = open;
+  const earlier = earlierOf(before, citation);
+  if (earlier === undefined) {
+    const open = before.open ?? opened(before, response, step.n, step.frames);
+    return { ...before, open: withAnnotation(open, citation, response.items, Number.POSITIVE_INFINITY, step) };
+  }
+  const now = withAnnotation(earlier, citation, earlier.index, earlier.text.chars, step);
+  const output = response.output.replace(itemOf(earlier, 'completed'), () => itemOf(now, 'completed'));
+  return {
+    ...before,
+    earlier: before.earlier.map((one) => (one === earlier ? now : one)),
+    response: { ...response, output },
+  };
+}
+
+/** The finished message in which a cited text begins, where that ends before the open one. */
+function earlierOf({ said, earlier }: ResponsesState, citation: CitationMetadata): EarlierMessage | undefined {
+  const { start_index: start = 0, end_index: end = start } = citation;
+  return start < said && end <= said ? earlier.findLast(({ from }) => from <= start) : undefined;
+}
+
+/** Adds a citation to the message with an index; its text ends at `longest`. */
+function withAnnotation<Message extends OpenMessage>(
+  message: Message,
+  citation: CitationMetadata,
+  index: number,
+  longest: number,
+  { n, frames }: Step,
+): Message {
+  const { id, links, shift, annotated, annotations } = message;
   const read = { since: 0, event: n };
-  const annotation = toLine(urlCitation(citation, (index, edge) => links.placeOf(index, edge, shift, read)));
-  const place = `"item_id":"${open.id}","output_index":${response.items},"content_index":0`;
+  const annotation = toLine(
+    urlCitation(citation, (at, edge) => Math.min(longest, links.placeOf(at, edge, shift, read))),
+  );
+  const place = `"item_id":"${id}","output_index":${index},"content_index":0`;
   frames.add(
     'response.output_text.annotation.added',
-    `${place},"annotation_index":${open.annotated},"annotation":${annotation}`,
+    `${place},"annotation_index":${annotated},"annotation":${annotation}`,
   );
-  const annotations = open.annotated === 0 ? annotation : `${open.annotations},${annotation}`;
-  return { ...before, open: { ...open, annotations, annotated: open.annotated + 1 } };
+  const all = annotated === 0 ? annotation : `${annotations},${annotation}`;
+  return { ...message, annotations: all, annotated: annotated + 1 };
 }
 
 function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): ResponsesState {

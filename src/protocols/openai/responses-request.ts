@@ -100,9 +100,10 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
   transcript.instruct(instructions);
   const items: Item[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   const last = items.at(-1);
+  const path = `input[${items.length - 1}].output`;
   const answer =
     last?.type === 'function_call_output'
-      ? { call_id: last.call_id, parts: partsOf(last.output, `input[${items.length - 1}].output`) }
+      ? { call_id: last.call_id, parts: partsOf(last.output, path), path }
       : undefined;
   // An answer to a response of this server comes without the call.
   const isAnswer = answer !== undefined && previous_response_id !== undefined;

@@ -8,6 +8,8 @@ import { objectIn } from '../projector.ts';
 export interface CallAnswer {
   readonly call_id: string;
   readonly parts: MessagePart[];
+  /** Where the request has it. */
+  readonly path: string;
 }
 
 /**

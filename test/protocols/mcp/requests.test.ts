@@ -168,13 +168,17 @@ describe('any request', () => {
   });
 
   it('of a method of HTTP that the protocol does not have is refused as the protocol says', async () => {
-    for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
-      const answer = await served.app.inject({ method, url: '/mcp/' });
-      expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'POST']);
-      expect(answer.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32600 } });
+    for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'SEARCH']) {
+      for (const path of ['/mcp', '/mcp/']) {
+        const answer = await fetch(`${served.url}${path}`, { method });
+        expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'POST, GET']);
+        expect(await answer.json()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32600 } });
+      }
     }
     const head = await served.app.inject({ method: 'HEAD', url: '/mcp' });
-    expect([head.statusCode, head.headers.allow]).toEqual([405, 'POST']);
+    expect([head.statusCode, head.headers.allow]).toEqual([405, 'POST, GET']);
+    const get = await served.app.inject({ method: 'GET', url: '/mcp' });
+    expect([get.statusCode, get.headers.allow]).toEqual([405, 'POST']);
     expect((await served.app.inject({ method: 'PUT', url: '/mcp/nowhere' })).statusCode).toBe(404);
   });
 

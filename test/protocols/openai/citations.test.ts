@@ -1,6 +1,6 @@
 import { from } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { citation, file, type MessagePart } from '../../../src/index.ts';
+import { type AgentOutput, citation, file, type MessagePart, trajectory } from '../../../src/index.ts';
 import { GrowingText } from '../../../src/protocols/openai/growing-text.ts';
 import { LinkPlaces } from '../../../src/protocols/openai/link-places.ts';
 import { agent } from '../../support/agents.ts';
@@ -38,6 +38,12 @@ const citations = cited.map(([from, to]) => source(from, to));
 interface Annotation {
   readonly start_index: number;
   readonly end_index: number;
+}
+
+interface Item {
+  readonly id: string;
+  readonly type: string;
+  readonly content: [{ readonly text: string; readonly annotations: Annotation[] }];
 }
 
 async function chat(served: Served): Promise<[text: string, annotations: Annotation[]]> {
@@ -97,6 +103,48 @@ describe('a citation of a message with files', () => {
     const served = await serve([agent('cites', () => from(growing))]);
     for (const answer of [chat, streamedChat, response]) {
       expect(slices(await answer(served))).toEqual([first, first, second]);
+    }
+  });
+
+  it('is in Responses that of the message that has its text, also after an item of another type', async () => {
+    const image = { content_type: 'image/png', content_encoding: 'base64', content: 'AAAA' } as const;
+    const tool = trajectory({ tool_name: 'search', tool_input: {} });
+    const imageAt = first.length;
+    const sources = [
+      source(4, 11),
+      source(0, imageAt),
+      source(4, imageAt),
+      source(imageAt, imageAt + 3),
+      source(imageAt + 4, imageAt + second.length),
+    ];
+    const [before, after] = [sources.slice(0, 2), sources.slice(2)];
+    const said = [text(first), image, ...before, text(second), tool, ...after, text(third), ...before];
+    for (const output of [said, [{ role: 'agent', parts: said }]]) {
+      const served = await serve([agent('cites', () => from<AgentOutput[]>(output))]);
+      const frames = (
+        await (await served.post('/v1/responses', { model: 'cites', input: 'go', stream: true })).text()
+      ).split('\n\n');
+      const events: { type: string; item_id: string; response: { output: Item[] } }[] = frames
+        .filter((frame) => frame.startsWith('event: '))
+        .map((frame) => JSON.parse(frame.slice(frame.indexOf('data: ') + 'data: '.length)));
+      const messages = events.at(-1)?.response.output.filter(({ type }) => type === 'message') ?? [];
+      expect(messages.map(({ content: [part] }) => slices([part.text, part.annotations]))).toEqual([
+        ['"first"', first, '"first".\n', '"first"', first],
+        ['The', 'second.'],
+        [],
+      ]);
+      const [one, two] = messages.map(({ id }) => id);
+      expect(events.filter(({ type }) => type.endsWith('annotation.added')).map(({ item_id }) => item_id)).toEqual([
+        one,
+        one,
+        one,
+        two,
+        two,
+        one,
+        one,
+      ]);
+      const { id } = JSON.parse(frames[0]?.slice(frames[0].indexOf('data: ') + 6) ?? '').response;
+      expect((await (await served.get(`/v1/responses/${id}`)).json()).output).toEqual(events.at(-1)?.response.output);
     }
   });
 

@@ -42,6 +42,14 @@ describe('requests that are refused', () => {
       [post('/v1/responses', { model: 'echo' }), 400, { param: 'input' }],
       [post('/v1/responses', { model: 'echo', input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
       [
+        post('/v1/responses', {
+          model: 'echo',
+          input: [{ role: 'user', content: [{ type: 'input_image', image_url: {} }] }],
+        }),
+        400,
+        { param: 'input[0].content[0].image_url' },
+      ],
+      [
         post('/v1/responses', { model: 'echo', input: [{ role: 'system', content: 'x' }] }),
         400,
         { message: 'input: expected a message of the user.' },
@@ -156,6 +164,7 @@ describe('requests that are refused', () => {
     for (const number of ['-1', 'x', '0', '15', '100000', '1e3', '99999999999999999999']) {
       const { status, body } = await answered(await at(number));
       expect([number, status, body]).toEqual([number, 400, shape]);
+      expect(body.error.message).toContain(`starting_after is not a cursor of this run: ${number}.`);
     }
     for (const unknown of [`${id}_2`, `${id}_0`, `${id}_99`, `${id}x`, id.toUpperCase()]) {
       expect((await answered(await at('16', unknown))).status).toBeGreaterThanOrEqual(400);
