@@ -6,6 +6,7 @@ import {
   defineAgent,
   type Message,
   type MessagePart,
+  type RunUsage,
   textOf,
 } from 'rivulet';
 import { concat, concatMap, concatWith, defer, EMPTY, from, map, Observable, of, switchMap, toArray } from 'rxjs';
@@ -57,8 +58,8 @@ interface Chat {
 
 type ChatMessage = OpenAI.ChatCompletionMessageParam;
 
-/** A token; or the calls of tools and the number of tokens used, at the end of the model's answer. */
-type Answer = string | { readonly calls: readonly ToolCall[]; readonly tokens: number };
+/** A token; or the calls of tools and the tokens used, at the end of the model's answer. */
+type Answer = string | { readonly calls: readonly ToolCall[]; readonly usage?: RunUsage | undefined };
 interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -87,7 +88,7 @@ function converse(chat: Chat, messages: readonly ChatMessage[], round = 1): Obse
           return of(item);
         }
         calls = item.calls;
-        context.usage({ tokens: item.tokens });
+        if (item.usage !== undefined) context.usage(item.usage);
         return EMPTY;
       }),
     );
@@ -166,7 +167,7 @@ function answer(
           const { id, function: asked } = called;
           return { id, name: asked.name, args: asked.arguments };
         });
-        subscriber.next({ calls, tokens: usage?.total_tokens ?? 0 });
+        subscriber.next({ calls, usage: usage && usageOf(usage) });
         subscriber.complete();
       },
       (error) => {
@@ -177,6 +178,12 @@ function answer(
     return () => stream.abort();
   });
 }
+
+const usageOf = ({ total_tokens, prompt_tokens, completion_tokens }: OpenAI.CompletionUsage): RunUsage => ({
+  tokens: total_tokens,
+  input_tokens: prompt_tokens,
+  output_tokens: completion_tokens,
+});
 
 function toChat(message: Message): ChatMessage {
   const content = textOf(message);

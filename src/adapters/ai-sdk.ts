@@ -18,7 +18,7 @@ import {
   settledIn,
 } from './ai-sdk-pieces.ts';
 import { askApproval } from './approval.ts';
-import { contentsOf, conversation, endOfMessage, toolStep } from './conversation.ts';
+import { contentsOf, conversation, endOfMessage, toolStep, usageOf } from './conversation.ts';
 
 /** What `streamText` and `agent.stream` return, as far as the adapter reads it. */
 export interface AiSdkStream {
@@ -84,7 +84,7 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
   }
   const collect = (piece: Piece): void => {
     pieces.push(piece);
-    if (piece.type === 'step-end') context.usage({ tokens: piece.tokens });
+    if (piece.type === 'step-end') context.usage(piece.usage);
   };
   const next = defer(() => {
     const pending = pendingApprovals(pieces);
@@ -153,6 +153,8 @@ async function* piecesOf({ fullStream }: AiSdkStream, executed = false): AsyncGe
       case 'reasoning-end': {
         const { id, providerMetadata } = part;
         const text = reasoning.get(id) ?? '';
+        // Providers use an id again in each model call.
+        reasoning.delete(id);
         yield { type: 'reasoning', text, ...(providerMetadata && { providerOptions: providerMetadata }) };
         break;
       }
@@ -161,7 +163,7 @@ async function* piecesOf({ fullStream }: AiSdkStream, executed = false): AsyncGe
       case 'error':
         throw part.error;
       case 'start-step':
-        if (!asked && hasResults) yield { type: 'step-end', tokens: 0 };
+        if (!asked && hasResults) yield { type: 'step-end', usage: {} };
         asked = true;
         break;
       case 'finish':
@@ -200,8 +202,8 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
       return { type: 'approval', ...callOf(part.toolCall), approvalId, ...(signature && { signature }) };
     }
     case 'finish-step': {
-      const { totalTokens, inputTokens = 0, outputTokens = 0 } = part.usage;
-      return { type: 'step-end', tokens: totalTokens ?? inputTokens + outputTokens };
+      const { totalTokens, inputTokens, outputTokens } = part.usage;
+      return { type: 'step-end', usage: usageOf(inputTokens, outputTokens, totalTokens) };
     }
     default:
       return undefined;

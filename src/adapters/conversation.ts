@@ -4,6 +4,7 @@ import type { AgentContext, AgentOutput } from '../core/agent.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
+import type { RunUsage } from '../schema/run.ts';
 
 /** The messages of the session's completed runs, and then the run's input. */
 export const conversation = (input: readonly Message[], { session }: AgentContext): Observable<Message[]> =>
@@ -46,6 +47,12 @@ export const toolStep = (tool_name: string, input: unknown, output: unknown): Me
   trajectory({ tool_name, tool_input: asObject(input), tool_output: asObject(output) });
 
 const asObject = (value: unknown): Record<string, unknown> => (isObject(value) ? value : { value: value ?? null });
+
+/** What a model call has used. Providers that report no number, or NaN, are no reason to fail the run after its answer. */
+export function usageOf(input: unknown, output: unknown, total: unknown): Partial<RunUsage> {
+  const counts = { tokens: total, input_tokens: input, output_tokens: output };
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => Number.isFinite(count) && Number(count) >= 0));
+}
 
 /** A JSON text's value; a text that is not JSON is its own value. */
 export function parsed(text: string): unknown {

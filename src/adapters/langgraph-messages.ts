@@ -1,7 +1,8 @@
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
-import { parsed, toolStep } from './conversation.ts';
+import type { RunUsage } from '../schema/run.ts';
+import { parsed, toolStep, usageOf } from './conversation.ts';
 
 /** A message of LangChain, or a chunk of one, as far as the adapter reads it. */
 export interface GraphMessage {
@@ -10,7 +11,9 @@ export interface GraphMessage {
   readonly content: unknown;
   readonly contentBlocks?: readonly Block[];
   readonly additional_kwargs?: Record<string, unknown>;
-  readonly usage_metadata?: { readonly total_tokens: number } | undefined;
+  readonly usage_metadata?:
+    | { readonly input_tokens?: number; readonly output_tokens?: number; readonly total_tokens?: number }
+    | undefined;
   readonly tool_calls?: readonly { readonly id?: string; readonly name: string; readonly args: unknown }[];
   readonly tool_call_chunks?: readonly ToolCallChunk[];
   readonly tool_call_id?: string;
@@ -35,7 +38,7 @@ export interface Interrupt {
 export type Piece =
   | { readonly type: 'text'; readonly id: string; readonly text: string }
   | { readonly type: 'part'; readonly id: string; readonly part: MessagePart }
-  | { readonly type: 'usage'; readonly id: string; readonly tokens: number }
+  | { readonly type: 'usage'; readonly id: string; readonly usage: Partial<RunUsage> }
   | { readonly type: 'message-end' }
   | { readonly type: 'interrupts'; readonly interrupts: readonly Interrupt[] };
 
@@ -120,7 +123,9 @@ export class MessageReader {
       yield* this.#text(id, text);
       for (const part of parts) yield { type: 'part', id, part };
     }
-    if (usage_metadata !== undefined) yield { type: 'usage', id, tokens: usage_metadata.total_tokens };
+    if (usage_metadata === undefined) return;
+    const { input_tokens, output_tokens, total_tokens } = usage_metadata;
+    yield { type: 'usage', id, usage: usageOf(input_tokens, output_tokens, total_tokens) };
   }
 
   /** The reasoning so far, as one step. */

@@ -166,7 +166,7 @@ function turn(input: unknown, thread: Thread): Observable<AgentOutput> {
   const collect = (piece: Piece): void => {
     thread.delivered.push(piece);
     if (piece.type === 'interrupts') interrupts = piece.interrupts;
-    if (piece.type === 'usage') context.usage({ tokens: piece.tokens });
+    if (piece.type === 'usage') context.usage(piece.usage);
   };
   const graph = context
     .step('langgraph-position', () => thread.position())

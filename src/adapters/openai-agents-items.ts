@@ -3,6 +3,7 @@ import type { AgentOutput } from '../core/agent.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
+import type { RunUsage } from '../schema/run.ts';
 import { endOfMessage, goOn, parsed, toolStep } from './conversation.ts';
 
 interface Approval {
@@ -14,7 +15,7 @@ interface Approval {
 export type Piece =
   | { readonly type: 'text'; readonly text: string }
   /** A whole response of a model, whose text was streamed before. */
-  | { readonly type: 'response'; readonly items: readonly AgentInputItem[]; readonly tokens: number }
+  | { readonly type: 'response'; readonly items: readonly AgentInputItem[]; readonly usage: Partial<RunUsage> }
   | { readonly type: 'result'; readonly items: readonly AgentInputItem[] }
   /** The agent that the next items are of: the first one, or the target of a handoff. */
   | { readonly type: 'agent'; readonly name: string }
@@ -75,19 +76,25 @@ export class OutputOfPieces {
   readonly #calls = new Map<string, Call>();
   /** Text that was streamed, and is not in a response yet. */
   #streamed = '';
+  /** Characters of the message so far: a citation counts from the beginning of its own text. */
+  #chars = 0;
   #toolsEnded = false;
 
   *of(piece: Piece): Generator<AgentOutput> {
     if (piece.type === 'cut') this.#streamed = '';
     if (this.#toolsEnded && (piece.type === 'text' || piece.type === 'response')) {
       this.#toolsEnded = false;
+      this.#chars = 0;
       yield endOfMessage;
     }
     if (piece.type === 'text') {
       this.#streamed += piece.text;
+      this.#chars += piece.text.length;
       yield piece.text;
     }
     if ('items' in piece) for (const item of piece.items) yield* this.#item(item);
+    // One response may have several messages.
+    if (piece.type === 'response') this.#streamed = '';
   }
 
   *#item(item: AgentInputItem): Generator<AgentOutput> {
@@ -111,15 +118,19 @@ export class OutputOfPieces {
             content: content.audio,
           };
       }
-      this.#streamed = '';
     }
   }
 
   /** A text of a whole message: most models have streamed it before. */
   *#text(text: string, data: Record<string, unknown> | undefined): Generator<AgentOutput> {
+    let from = this.#chars - this.#streamed.length;
     if (this.#streamed.startsWith(text)) this.#streamed = this.#streamed.slice(text.length);
-    else if (text !== '') yield text;
-    if (Array.isArray(data?.annotations)) yield* data.annotations.flatMap(citationOf);
+    else if (text !== '') {
+      from = this.#chars;
+      this.#chars += text.length;
+      yield text;
+    }
+    if (Array.isArray(data?.annotations)) yield* data.annotations.flatMap((one) => citationOf(one, from));
   }
 }
 
@@ -141,15 +152,16 @@ function imagePart(image: string): MessagePart {
   return { content_type: type, content_encoding: 'base64', content: base64 };
 }
 
-function citationOf(annotation: unknown): MessagePart[] {
+/** `from`: where the text of the annotation begins in the message. */
+function citationOf(annotation: unknown, from: number): MessagePart[] {
   if (!isObject(annotation) || typeof annotation.url !== 'string') return [];
   const { url, title, start_index, end_index } = annotation;
   return [
     citation({
       url,
       ...(typeof title === 'string' && { title }),
-      ...(typeof start_index === 'number' && { start_index }),
-      ...(typeof end_index === 'number' && { end_index }),
+      ...(typeof start_index === 'number' && { start_index: from + start_index }),
+      ...(typeof end_index === 'number' && { end_index: from + end_index }),
     }),
   ];
 }

@@ -10,7 +10,7 @@ import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArra
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import type { Message } from '../schema/message.ts';
 import { askApproval } from './approval.ts';
-import { contentsOf, conversation, parsed, urlOf } from './conversation.ts';
+import { contentsOf, conversation, parsed, urlOf, usageOf } from './conversation.ts';
 import { assistantText, continued, isComplete, OutputOfPieces, type Piece } from './openai-agents-items.ts';
 
 /** An `Agent` of the SDK, with any context and output. */
@@ -62,7 +62,7 @@ class Conversation {
     const collect = (piece: Piece): void => {
       if (piece.type === 'interrupted') interrupted = piece;
       if (piece.type === 'agent') this.#active = piece.name;
-      if (piece.type === 'response') context.usage({ tokens: piece.tokens });
+      if (piece.type === 'response') context.usage(piece.usage);
     };
     const step = context.step<Piece>(
       'openai-agents',
@@ -137,7 +137,8 @@ function pieceOf(event: RunStreamEvent): Piece | undefined {
     if (data.type === 'output_text_delta' && data.delta !== '') return { type: 'text', text: data.delta };
     if (data.type !== 'response_done') return undefined;
     const { output, usage } = data.response;
-    return { type: 'response', items: output, tokens: usage.totalTokens };
+    const { inputTokens, outputTokens, totalTokens } = usage;
+    return { type: 'response', items: output, usage: usageOf(inputTokens, outputTokens, totalTokens) };
   }
   // Everything else is in the response.
   const { name, item } = event;

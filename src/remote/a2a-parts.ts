@@ -1,9 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Message as A2aMessage, Part } from '@a2a-js/sdk';
-import { AgentError, errorOf } from '../core/errors.ts';
 import { json, textOf } from '../core/parts.ts';
-import { compile } from '../core/validate.ts';
-import { type MessagePart, MessagePartInput } from '../schema/message.ts';
+import type { MessagePart } from '../schema/message.ts';
 import { citationIn } from './a2a-extension.ts';
 
 /** `Role.ROLE_USER`: the enum is a value of the SDK, which is loaded later. */
@@ -48,17 +46,6 @@ export const partsOf = (parts: readonly Part[]): MessagePart[] =>
   parts
     .flatMap((part) => fromA2aPart(part) ?? [])
     .filter(({ content, metadata }) => content !== '' || metadata !== undefined);
-
-const validPart = compile(MessagePartInput, 'part');
-
-/** @throws AgentError `remote_invalid` that names an invalid field: the check of the output would blame the local agent */
-export function checkPart(part: MessagePart): void {
-  try {
-    validPart(part);
-  } catch (error) {
-    throw new AgentError('remote_invalid', `The remote agent answered with an invalid part. ${errorOf(error).message}`);
-  }
-}
 
 function fromA2aPart({ content, filename, mediaType, metadata }: Part): MessagePart | undefined {
   const shown = citationIn(metadata);

@@ -3,7 +3,7 @@ import { textOf } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
 import { cursorIn, errorIn, questionIn, stepIn } from './a2a-extension.ts';
-import { checkPart, partsOf } from './a2a-parts.ts';
+import { partsOf } from './a2a-parts.ts';
 import type { Piece } from './remote-run.ts';
 
 /** `TaskState`: the enum is a value of the SDK, which is loaded later. */
@@ -42,15 +42,10 @@ export class TaskPieces {
     else this.#note(piece);
   }
 
-  /**
-   * The pieces of an answer. The last one has its position: a crash between two of them must not lose the others.
-   * @throws AgentError `remote_invalid`
-   */
+  /** The pieces of an answer. The last one has its position: a crash between two of them must not lose the others. */
   of({ payload }: StreamResponse): Piece[] {
     const pieces: Piece[] = [];
     const add = (piece: Piece): void => {
-      if (piece.type === 'part') checkPart(piece.part);
-      if (piece.type === 'question') piece.request.message.parts.forEach(checkPart);
       pieces.push(piece);
       this.#note(piece);
       this.#made += 1;

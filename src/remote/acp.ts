@@ -5,6 +5,7 @@ import { AgentError } from '../core/errors.ts';
 import { callOf } from '../core/parts.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
+import { usageIn } from './check-piece.ts';
 import type { Connection } from './connection.ts';
 import type { Piece, RemoteAgent, RemoteCall, RemoteRun } from './remote-run.ts';
 
@@ -138,14 +139,17 @@ function piecesOf(event: Event, at: string): Observable<Piece> {
       return callOf(event.generic) === undefined ? of({ type: 'generic', event, at }) : EMPTY;
     case 'run.awaiting': {
       const { await_request: request } = event.run;
-      return request === undefined ? EMPTY : of({ type: 'question', id: at, request, at });
+      if (request === undefined)
+        throw new AgentError('remote_invalid', 'The remote agent awaits a reply, and has sent no question.');
+      return of({ type: 'question', id: at, request, at });
     }
     case 'run.completed': {
-      const { usage } = event.run;
+      const usage = usageIn(event.run.usage);
       return of({ type: 'completed', ...(usage && { usage }), at });
     }
     case 'run.failed': {
-      const { error = { code: 'server_error' as const, message: 'The remote run failed.' }, usage } = event.run;
+      const { error = { code: 'server_error' as const, message: 'The remote run failed.' } } = event.run;
+      const usage = usageIn(event.run.usage);
       return of({ type: 'failed', error, ...(usage && { usage }), at });
     }
     case 'run.cancelled': {

@@ -13,6 +13,7 @@ import { agentErrorOf, errorOf } from '../core/errors.ts';
 import { sessionIdFor } from '../engine/ids.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import { acpAgent } from './acp.ts';
+import { checkPiece } from './check-piece.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { Piece, RemoteAgent, RemoteRun } from './remote-run.ts';
 
@@ -120,6 +121,7 @@ class Call {
     const context = this.#context;
     const guarded = (work: () => Observable<Piece>): Observable<Piece> =>
       defer(work).pipe(
+        tap(checkPiece),
         catchError((error) => {
           context.log.warn(`the remote run: ${errorOf(error).message}`);
           throw this.#run.errorOf(error);

@@ -17,10 +17,10 @@ const usage = (input: number, output: number) => ({
   inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: output, text: undefined, reasoning: undefined },
 });
-const finish = (unified: 'stop' | 'tool-calls'): Part => ({
+const finish = (unified: 'stop' | 'tool-calls', output = 5): Part => ({
   type: 'finish',
   finishReason: { unified, raw: undefined },
-  usage: usage(10, 5),
+  usage: usage(10, output),
 });
 const text = (...tokens: string[]): Part[] => [
   { type: 'text-start', id: 't' },
@@ -90,8 +90,31 @@ describe('an agent of the AI SDK', () => {
     const model = modelOf(() => [...text('Hel', 'lo, ', 'Ada'), finish('stop')]);
     const { events, run } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model }))), 'Hi');
     expect(tokensOf(events)).toEqual(['Hel', 'lo, ', 'Ada']);
-    expect(run.usage).toEqual({ tokens: 15 });
+    expect(run.usage).toEqual({ tokens: 15, input_tokens: 10, output_tokens: 5 });
     expect(run.output).toHaveLength(1);
+  });
+
+  it('ends a run whose provider reports no numbers as usage', async () => {
+    const model = modelOf(() => [...text('Hello.'), finish('stop', Number.NaN)]);
+    for (const options of [{}, { durable: true }]) {
+      const { run, text: said } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model })), options), 'Hi');
+      expect([run.status, said, run.usage]).toEqual(['completed', 'Hello.', { tokens: 10, input_tokens: 10 }]);
+    }
+  });
+
+  it('shows the reasoning of each model call once, where all have the same id', async () => {
+    // As earlier versions of the SDK pass on those of a provider.
+    const think = (text: string) => [
+      { type: 'reasoning-start', id: '0' },
+      { type: 'reasoning-delta', id: '0', text },
+      { type: 'reasoning-end', id: '0' },
+      { type: 'finish-step', usage: {} },
+    ];
+    async function* fullStream() {
+      yield* [...think('I look.'), ...think('I know.'), { type: 'finish' }];
+    }
+    const { parts } = await runAgent(serve(aiSdkAgent(() => ({ fullStream: fullStream() }))), 'Rome?');
+    expect(parts.map(({ metadata }) => metadata)).toMatchObject([{ message: 'I look.' }, { message: 'I know.' }]);
   });
 
   it('shows reasoning, sources and files as parts', async () => {
@@ -127,7 +150,7 @@ describe('an agent of the AI SDK', () => {
     ]);
     expect(second?.parts).toEqual([{ content_type: 'text/plain', content: '20 degrees.' }]);
     expect(rest).toEqual([]);
-    expect(run.usage).toEqual({ tokens: 30 });
+    expect(run.usage).toEqual({ tokens: 30, input_tokens: 20, output_tokens: 10 });
   });
 
   it('shows the error of a tool, which the model gets as well', async () => {

@@ -117,7 +117,7 @@ describe('an agent of LangGraph', () => {
     const { graph } = talker(() => [...words('Hello dear Ada'), usage]);
     const { events, run } = await runAgent(serve(langGraphAgent(graph.compile())), 'Hi');
     expect(tokensOf(events)).toEqual(['Hello ', 'dear ', 'Ada']);
-    expect(run.usage).toEqual({ tokens: 15 });
+    expect(run.usage).toEqual({ tokens: 15, input_tokens: 10, output_tokens: 5 });
     expect(run.output).toHaveLength(1);
   });
 
@@ -162,7 +162,7 @@ describe('an agent of LangGraph', () => {
       ],
       [{ content_type: 'text/plain', content: 'It is 20 degrees.' }],
     ]);
-    expect(run.usage).toEqual({ tokens: 30 });
+    expect(run.usage).toEqual({ tokens: 30, input_tokens: 20, output_tokens: 10 });
   });
 
   it('gives a graph without a checkpointer the session, with images', async () => {
@@ -218,7 +218,7 @@ describe('an agent of LangGraph', () => {
       [weatherStep('Oslo', { value: 'yes, 20 degrees' })],
       ['It is 20 degrees.'],
     ]);
-    expect(run.usage).toEqual({ tokens: 30 });
+    expect(run.usage).toEqual({ tokens: 30, input_tokens: 20, output_tokens: 10 });
   });
 
   it('fails the run with the error of the model, after the text so far', async () => {

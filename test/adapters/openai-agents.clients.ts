@@ -114,13 +114,29 @@ describe('an agent of the OpenAI Agents SDK', () => {
     const { agent } = talker((input) => say(input, 'Hello dear Ada'));
     const { events, run } = await runAgent(serve(openAiAgent(agent)), 'Hi');
     expect(tokensOf(events)).toEqual(['Hello ', 'dear ', 'Ada']);
-    expect(run.usage).toEqual({ tokens: 15 });
+    expect(run.usage).toEqual({ tokens: 15, input_tokens: 10, output_tokens: 5 });
     expect(run.output).toHaveLength(1);
   });
 
   it('shows the text of a model that does not stream it', async () => {
     const { agent } = talker(() => [done(message('At once.'))]);
     expect((await runAgent(serve(openAiAgent(agent)), 'Hi')).text).toBe('At once.');
+  });
+
+  it('has each text of a response with several messages once, and the citations in their places', async () => {
+    const source = (start_index: number, end_index: number) => [
+      { type: 'url_citation', url: 'https://example.com/', start_index, end_index },
+    ];
+    for (const streamed of [['One. ', 'Two.'], []]) {
+      const { agent } = talker(() => [
+        ...streamed.map((delta) => ({ type: 'output_text_delta' as const, delta })),
+        done(message('One. ', source(0, 3)), message('Two.', source(0, 3))),
+      ]);
+      const { parts, text } = await runAgent(serve(openAiAgent(agent)), 'Hi');
+      expect(text).toBe('One. Two.');
+      const cited = parts.flatMap(({ metadata }) => (metadata?.kind === 'citation' ? [metadata] : []));
+      expect(cited.map(({ start_index, end_index }) => text.slice(start_index, end_index))).toEqual(['One', 'Two']);
+    }
   });
 
   it('shows reasoning, citations and images as parts', async () => {
@@ -154,7 +170,7 @@ describe('an agent of the OpenAI Agents SDK', () => {
     const { agent } = forecaster(['Oslo'], () => ({ degrees: 20 }));
     const { run } = await runAgent(serve(openAiAgent(agent)), 'Oslo?');
     expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo')], ['20 degrees.']]);
-    expect(run.usage).toEqual({ tokens: 30 });
+    expect(run.usage).toEqual({ tokens: 30, input_tokens: 20, output_tokens: 10 });
   });
 
   it('gives the model the session, with images and files', async () => {

@@ -117,9 +117,10 @@ describe('chat', () => {
     ]);
   });
 
-  it('reports the tokens that the model used', async () => {
+  it('reports the tokens that the model used, those of prompt and answer apart', async () => {
     const served = await serveChat(() => ['one', 'two', 'three']);
-    await run(served, 'Count');
+    const { usage } = await run(served, 'Count');
+    expect(usage).toEqual({ tokens: 4, input_tokens: 1, output_tokens: 3 });
     const manifest = await (await served.get('/agents/chat')).json();
     expect(manifest.status.avg_run_tokens).toBe(4); // one message, three tokens
   });

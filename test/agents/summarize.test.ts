@@ -2,6 +2,7 @@ import { type MessagePart, type Run, textOf } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 import summarize from '../../agents/summarize.ts';
+import { processorTime } from '../support/processor-time.ts';
 import { serve } from '../support/serve.ts';
 
 async function summaryOf(...parts: MessagePart[]): Promise<Run> {
@@ -118,10 +119,9 @@ describe('summarize', () => {
       const text = (count: number) =>
         Array.from({ length: count }, (_, n) => `${sentence(n)}${n % 5 ? ' ' : '\n\n'}`).join('');
       const cost = async (content: string): Promise<number> => {
-        const before = process.cpuUsage();
+        const before = processorTime();
         expect((await summaryOf({ content_type, content })).status).toBe('completed');
-        const { user, system } = process.cpuUsage(before);
-        return user + system;
+        return processorTime() - before;
       };
       await cost(text(2_500));
       const small = await cost(text(2_500));

@@ -51,6 +51,19 @@ const a2aServer = (result: object): Promise<string> =>
     else json(response, { name: 'far', description: 'x', version: '1', supportedInterfaces, skills: [] });
   });
 
+/** A server of the REST API whose run has these events; a `run` in them has what differs from a run at work. */
+const acpServer = (events: readonly { type: string; run?: object; part?: object }[]): Promise<string> => {
+  const work = { agent_name: 'far', status: 'in-progress', created_at: '2026-01-31T12:00:00.000Z', output: [] };
+  const made = { ...work, run_id: '019ac55c-0000-7000-8000-000000000000' };
+  const frames = events
+    .map((event) => (event.run === undefined ? event : { ...event, run: { ...made, ...event.run } }))
+    .map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`);
+  return listen(({ method }, response) => {
+    if (method === 'POST') json(response, made);
+    else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(frames.join(''));
+  });
+};
+
 /** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
 function endless(response: ServerResponse, contentType: string, head: string): Promise<number> {
   response.writeHead(200, { 'content-type': contentType }).write(head);
@@ -149,8 +162,63 @@ describe('a hostile MCP server', () => {
   });
 });
 
+const far = { allowNetworks, retries: 1, delay: 1, manifest: { name: 'far', description: 'Far away.' } };
+
+describe('a hostile server of the REST API', () => {
+  const runOf = async (...events: Parameters<typeof acpServer>[0]) => {
+    const served = await serve([await remoteAgent(`${await acpServer(events)}/agents/far`, far)]);
+    return (await served.post('/runs', ask('far'))).json();
+  };
+  const message = { role: 'agent', parts: [{ content: 'How many?' }] };
+  const awaits = (more: object) => ({
+    type: 'run.awaiting',
+    run: { status: 'awaiting', await_request: { type: 'message', message, ...more } },
+  });
+
+  it.each([
+    [
+      'a relative URL',
+      { type: 'message.part', part: { content_type: 'image/png', content_url: 'a.png' } },
+      'answered with an invalid part. part.content_url: expected an absolute URI, such as https://example.com/a, got "a.png".',
+    ],
+    [
+      'two contents',
+      { type: 'message.part', part: { content: 'a', content_url: 'https://example.com/a' } },
+      'answered with an invalid part. part: has both content and content_url; send one of them.',
+    ],
+    ['nothing', { type: 'message.part', part: {} }, 'answered with an invalid part. part: has no field.'],
+    ['a tool that is none', awaits({ tool: 'x' }), 'asked an invalid question. question.tool: expected object.'],
+    [
+      'a schema that is none',
+      awaits({ schema: { type: 'number', minimum: 'x' } }),
+      'asked an invalid question. schema is invalid: data/minimum must be number',
+    ],
+    ['no question', { type: 'run.awaiting', run: { status: 'awaiting' } }, 'awaits a reply, and has sent no question.'],
+  ])('that answers with %s is at fault in the error, which names the field', async (_, event, problem) => {
+    expect((await runOf(event)).error).toEqual({
+      code: 'server_error',
+      message: `The remote agent ${problem}`,
+      data: { code: 'remote_invalid' },
+    });
+  });
+
+  it.each([
+    ['a text', 'many'],
+    ['counts that are texts', { tokens: 'many' }],
+    ['negative counts', { tokens: -1 }],
+  ])('whose usage is %s ends as its run does, without a usage', async (_, usage) => {
+    const part = { content_type: 'text/plain', content: 'Tea.' };
+    const run = await runOf(
+      { type: 'message.part', part },
+      { type: 'run.completed', run: { status: 'completed', usage } },
+    );
+    expect([run.status, run.usage, run.output[0].parts]).toEqual(['completed', undefined, [part]]);
+    const error = { code: 'server_error', message: 'No tea.' };
+    expect((await runOf({ type: 'run.failed', run: { status: 'failed', error, usage } })).error).toEqual(error);
+  });
+});
+
 describe('a hostile A2A server', () => {
-  const far = { allowNetworks, retries: 1, delay: 1, manifest: { name: 'far', description: 'Far away.' } };
   const errorOf = async (url: string): Promise<unknown> => {
     const served = await serve([await remoteAgent(url, far)]);
     return (await (await served.post('/runs', ask('far'))).json()).error?.data;
@@ -200,23 +268,27 @@ describe('a hostile A2A server', () => {
     [
       'a relative URL',
       { url: 'files/a.png' },
-      'part.content_url: expected an absolute URI, such as https://example.com/a, got "files/a.png".',
+      '.content_url: expected an absolute URI, such as https://example.com/a, got "files/a.png".',
     ],
     [
       'a long media type',
       { text: 'hi', mediaType: `text/${'x'.repeat(300)}` },
-      'part.content_type: expected string length less or equal to 255.',
+      '.content_type: expected string length less or equal to 255.',
     ],
   ])('that answers with %s is at fault in the error, which names the field', async (_, part, problem) => {
     const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [part] };
     const status = { state: 'TASK_STATE_INPUT_REQUIRED', message };
-    for (const result of [{ message }, { task: { id: 't', contextId: 'c', status } }]) {
+    const answers: [result: object, did: string][] = [
+      [{ message }, 'answered with an invalid part. part'],
+      [{ task: { id: 't', contextId: 'c', status } }, 'asked an invalid question. question.message.parts[0]'],
+    ];
+    for (const [result, did] of answers) {
       const url = await a2aServer(result);
       const served = await serve([await remoteAgent(url, far)]);
       const { error } = await (await served.post('/runs', ask('far'))).json();
       expect(error).toEqual({
         code: 'server_error',
-        message: `The remote agent answered with an invalid part. ${problem}`,
+        message: `The remote agent ${did}${problem}`,
         data: { code: 'remote_invalid' },
       });
     }
