@@ -28,8 +28,9 @@ export function saveArtifact(part: MessagePart, folder: ArtifactFolder | undefin
 /** Makes the folder of `--out`, so that an error comes now and not with the first artifact. @throws UsageError that names it */
 export async function makeArtifactFolder(out: string | undefined): Promise<void> {
   if (out === undefined) return;
-  await mkdir(out, { recursive: true }).catch((error: Error) => {
-    throw new UsageError(`--out ${out}: ${error.message}`);
+  await mkdir(out, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+    const isFile = error.code === 'EEXIST' || error.code === 'ENOTDIR';
+    throw new UsageError(`--out ${out}: ${isFile ? 'is a file, or is inside of one; give a folder' : error.message}`);
   });
 }
 

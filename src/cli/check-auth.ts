@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseKeySet } from '../http/auth/jwks.ts';
-import { parseKeyFile } from '../http/auth/key-file.ts';
+import { makeKeyFile, parseKeyFile } from '../http/auth/key-file.ts';
 import type { KeyRecord } from '../http/auth/key-records.ts';
 import { authOptions } from './auth-options.ts';
 import { type Finding, note, ok, problem } from './finding.ts';
@@ -14,6 +15,9 @@ const timeout = 3_000;
 export async function checkAuth(settings: Settings): Promise<Finding[]> {
   const auth = authOptions(settings);
   if (auth === undefined) return [checkAccess(settings)];
+  if (auth.keyFile !== undefined && !existsSync(auth.keyFile)) {
+    return [problem(`${auth.keyFile}: there is no such file`, makeKeyFile(auth.keyFile))];
+  }
   const findings: Finding[] = [];
   const records = [...(auth.keys ?? [])];
   if (auth.keyFile !== undefined) records.push(...parseKeyFile(await readFile(auth.keyFile, 'utf8')));

@@ -34,7 +34,7 @@ export function greeting(agents: readonly Agent[], urls: readonly string[], opti
     `Rivulet is listening at ${url} with ${names.length === 1 ? 'one agent' : `${names.length} agents`}, store ${storeName(store)}`,
     ...others.map((other) => `                    and ${other}`),
     '',
-    ...(lines.length > 0 ? lines : ['  No agent yet: "rivulet new NAME" writes a first one.']),
+    ...(lines.length > 0 ? lines : ['  No agent yet: "npx rivulet new NAME" writes a first one.']),
     '',
     ...(watch ? ['Agents are reloaded when their files change.'] : []),
     ...(playground ? [`Playground: ${url}/`] : []),

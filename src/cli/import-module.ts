@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { firstValueFrom, from, fromEvent, map, merge, share } from 'rxjs';
 import { isObject } from '../core/json.ts';
+import { terminal } from './terminal.ts';
 
 interface ImportOptions {
   /** The file in messages. */
@@ -31,6 +32,9 @@ const neverSettles = fromEvent(process, 'beforeExit').pipe(
   share(),
 );
 
+/** Milliseconds after which a module that has not loaded is named: the program prints nothing else meanwhile. */
+const slowAfter = 5_000;
+
 /**
  * Imports an ES module of the project.
  * @throws Error with one line that names the file, and the line in it
@@ -41,10 +45,18 @@ export async function importModule(
 ): Promise<Record<string, unknown>> {
   const query = version === undefined ? '' : `?rivulet=${version}`;
   const imported: Promise<Record<string, unknown>> = import(`${pathToFileURL(file).href}${query}`);
-  const module = await firstValueFrom(merge(from(imported), neverSettles)).catch((error: unknown) => {
-    const why = isCommonJs(file, error) ? notModule(file, kind) : `${firstLine(error)}${placeOf(error)}`;
-    throw new Error(`${name}: does not load: ${why}`, { cause: error });
-  });
+  const seconds = slowAfter / 1_000;
+  const slow = setTimeout(() => {
+    terminal.error(`rivulet: ${name}: has not loaded within ${seconds} s; its top-level await has not settled yet`);
+  }, slowAfter);
+  // Otherwise the timer would delay `beforeExit`.
+  slow.unref();
+  const module = await firstValueFrom(merge(from(imported), neverSettles))
+    .catch((error: unknown) => {
+      const why = isCommonJs(file, error) ? notModule(file, kind) : `${firstLine(error)}${placeOf(error)}`;
+      throw new Error(`${name}: does not load: ${why}`, { cause: error });
+    })
+    .finally(() => clearTimeout(slow));
   // Its own `exports`: TypeScript was compiled to CommonJS.
   if (byPackage.test(file) && isObject(module.default) && module.default.__esModule === true) {
     throw new Error(`${name}: does not load: ${notModule(file, kind)}`);
@@ -59,10 +71,15 @@ const byPackage = /\.[tj]s$/;
 const loadedAsCommonJs =
   /Cannot require\(\) ES Module|outside a module|Unexpected token 'export'|require\(\) of ES Module/;
 
+/** What else it may look like, for TypeScript in a package that is not of modules: Node 26 finds tsx's CommonJS in a module. */
+const maybeCommonJs = /^SyntaxError|is not defined in ES module scope/;
+
 /** Whether a file fails because it is loaded as CommonJS. Node reads TypeScript without imports as JavaScript then. */
 function isCommonJs(file: string, error: unknown): boolean {
-  if (loadedAsCommonJs.test(String(error))) return true;
-  return file.endsWith('.ts') && error instanceof SyntaxError && !isOfModules(packageOf(file));
+  const text = String(error);
+  return (
+    loadedAsCommonJs.test(text) || (file.endsWith('.ts') && maybeCommonJs.test(text) && !isOfModules(packageOf(file)))
+  );
 }
 
 const isOfModules = (owner: string | undefined): boolean =>

@@ -20,9 +20,17 @@ export async function readInput(text: string | undefined, files: readonly string
   return text === undefined ? parts : [await textOrStdin(text), ...parts];
 }
 
+/** What is wrong with a path, by the code of the error. */
+const problems: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'is a folder; give a file',
+  EACCES: 'may not be read by this user',
+};
+
 async function filePart(path: string): Promise<PartInput> {
-  const bytes = await readFile(path).catch((error: Error) => {
-    throw new UsageError(`--file ${path}: ${error.message}`);
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${path}: ${problems[error.code ?? ''] ?? error.message}`);
   });
   return file(basename(path), bytes, mime.getType(path) ?? undefined);
 }

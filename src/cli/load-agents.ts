@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { isAgent } from '../core/agent.ts';
 import type { Hosted } from '../engine/registry.ts';
 import { allowTypeScript, importModule } from './import-module.ts';
@@ -17,7 +17,7 @@ export async function loadAgents(folder: string): Promise<Hosted[]> {
   const files = await agentFiles(folder);
   if (files.length === 0) {
     throw new Error(
-      `${folder}: contains no agent; "rivulet new NAME" writes a first one in agents/, or add a .ts or .js file with a default export`,
+      `${folder}: contains no agent; "npx rivulet new NAME" writes a first one in agents/, or add a .ts or .js file with a default export`,
     );
   }
   if (files.some((file) => file.endsWith('.ts'))) await allowTypeScript();
@@ -31,8 +31,9 @@ export async function loadAgents(folder: string): Promise<Hosted[]> {
 export async function agentFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') {
-      throw new Error(`${folder}: there is no such folder; "rivulet new NAME" writes a first agent in agents/`);
+      throw new Error(`${folder}: there is no such folder; "npx rivulet new NAME" writes a first agent in agents/`);
     }
+    if (error.code === 'ENOTDIR') throw new Error(`${folder}: is a file; give its folder, ${dirname(folder)}`);
     throw new Error(`${folder}: the folder of agents cannot be read: ${error.message}`);
   });
   const files: string[] = [];

@@ -90,7 +90,10 @@ function program(): Command {
     .option('--watch', 'then print each run whose status changes, until Ctrl-C')
     .option('--json', 'print runs as lines of JSON')
     .action(action(async () => (await import('./commands/runs.ts')).runs));
-  for (const one of command.commands) one.addHelpText('after', () => examplesHelp(one.name()));
+  for (const one of command.commands) {
+    one.addHelpText('after', () => examplesHelp(one.name()));
+    addUsage(one, `rivulet ${one.name()}`);
+  }
   return command;
 }
 
@@ -134,6 +137,14 @@ function keyCommand(command: Command): void {
     .action(action(async () => (await import('./commands/keys.ts')).newKey));
 }
 
+/** How a command is called stands after the errors of its arguments. */
+function addUsage(command: Command, path: string): void {
+  const names = command.commands.map((one) => one.name());
+  const usage = names.length > 0 ? names.join('|') : command.usage();
+  command.showHelpAfterError(`Usage: ${path} ${usage}\n(see --help)`);
+  for (const one of command.commands) addUsage(one, `${path} ${one.name()}`);
+}
+
 const asJson = (): Option => new Option('--json', 'print events as lines of JSON');
 
 /** Runs a command; `args` are without the program. Sets the exit code of the process, and never rejects. */
@@ -153,7 +164,7 @@ function failed(error: unknown): number {
   if (!(error instanceof ClientError)) return exit.failed;
   if (error.status === 401) terminal.error('RIVULET_TOKEN or --token has the key or token that is sent.');
   if (error.code === 'network' || error.code === 'silent') {
-    terminal.error('Is the server running? `rivulet serve` starts one; --url or RIVULET_URL selects another.');
+    terminal.error('Is the server running? `npx rivulet serve` starts one; --url or RIVULET_URL selects another.');
   }
   return error.status >= 400 && error.status < 500 && error.code !== 'not_understood' ? exit.usage : exit.unreachable;
 }

@@ -1,12 +1,22 @@
 import type { ResolveHook } from 'node:module';
 import type { MessagePort } from 'node:worker_threads';
 
-// Runs in Node's module loader thread; see ModuleVersions. Node caches a module under its URL for the life of the process,
-// so a module is reloaded under a new URL: one with a version, which a module passes on to its imports.
+// Node caches a module under its URL for the life of the process, so a module is reloaded under a new URL: one with a
+// version, which a module passes on to its imports. See ModuleVersions. The hooks below run in Node's module loader thread,
+// in a Node that has no `registerHooks`.
 
 const versionQuery = /[?&]rivulet=(\d+)/;
 // Packages are not reloaded: that is slow, and makes a second instance of modules that have to be singletons.
 const projectImport = /^(\.{0,2}\/|file:|#)/;
+
+/** The URL of an import with its version; undefined where it has none. `resolved` is the URL without it. */
+export function versioned(specifier: string, parent: string | undefined, resolved: string): string | undefined {
+  const version = versionQuery.exec(specifier)?.[1] ?? versionQuery.exec(parent ?? '')?.[1];
+  if (version === undefined || !projectImport.test(specifier) || !resolved.startsWith('file:')) return undefined;
+  const url = new URL(resolved);
+  url.searchParams.set('rivulet', version);
+  return url.href;
+}
 
 let imports: MessagePort | undefined;
 
@@ -16,10 +26,8 @@ export function initialize(port: MessagePort): void {
 
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const resolved = await next(specifier, context);
-  const version = versionQuery.exec(specifier)?.[1] ?? versionQuery.exec(context.parentURL ?? '')?.[1];
-  if (version === undefined || !projectImport.test(specifier) || !resolved.url.startsWith('file:')) return resolved;
-  const url = new URL(resolved.url);
-  url.searchParams.set('rivulet', version);
-  imports?.postMessage(url.href);
-  return { ...resolved, url: url.href };
+  const url = versioned(specifier, context.parentURL, resolved.url);
+  if (url === undefined) return resolved;
+  imports?.postMessage(url);
+  return { ...resolved, url };
 };

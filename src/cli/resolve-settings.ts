@@ -89,7 +89,9 @@ export async function resolveSettings(
   for (const { path, value } of given.values()) setAt(values, path, value);
   const settings: unknown = Value.Default(Settings, values);
   problems.push(
-    ...problemsOf(Settings, settings).map((problem) => lineFor(problem, given, file) + got(given, problem.path)),
+    ...problemsOf(Settings, settings).map(
+      (problem) => lineFor(problem, given, file) + unitOf(problem) + got(given, problem.path),
+    ),
   );
   if (problems.length === 0) problems.push(...checks(settings, given, file));
   if (problems.length > 0) throw new UsageError(inOrder(problems).join('\n'));
@@ -192,6 +194,13 @@ function lineFor({ path, text, isUnknown }: Problem, given: ReadonlyMap<string, 
   const place = file?.place(path, isUnknown) ?? 'defaults';
   if (!isUnknown) return `${place} ${keyOf(path)}: ${text}`;
   return `${place} ${keyOf(path)}: there is no such setting.${suggestion(path.at(-1) ?? '', keysBeside(path))}`;
+}
+
+/** The unit of a time, for a value such as `30d`. All times of the limits are milliseconds, and described as `Time …`. */
+function unitOf({ path: [section, name = ''], text }: Problem): string {
+  if (section !== 'limits' || text !== 'expected integer') return '';
+  const limits: Record<string, TSchema> = Settings.properties.limits.properties;
+  return limits[name]?.description?.startsWith('Time ') ? ', in milliseconds' : '';
 }
 
 /** What was given instead; of a file, the place says it. */

@@ -125,9 +125,14 @@ export class RunFollower {
       terminal.interactive &&
       (await terminal.withPrompt(signal, (readLine) => this.#promptUntilAccepted(run_id, await_request, readLine)));
     if (replied || signal.aborted) return undefined;
+    const resume = `resume ${shellQuote(run_id)}`;
+    if (terminal.interactive) {
+      terminal.note(`The run awaits a reply; to be asked again: ${this.command(resume)}`, 'yellow');
+      return exit.awaiting;
+    }
     const [sample, expected] =
       await_request.schema === undefined ? ['your answer', []] : ['{…}', expectedReply(await_request)];
-    terminal.note(`The run awaits a reply: ${this.command(`resume ${shellQuote(run_id)} '${sample}'`)}`, 'yellow');
+    terminal.note(`The run awaits a reply: ${this.command(`${resume} '${sample}'`)}`, 'yellow');
     if (expected.length > 0) terminal.note(expected.join('\n'));
     return exit.awaiting;
   }
@@ -173,10 +178,10 @@ export class RunFollower {
     });
   }
 
-  /** A command line for this server. */
+  /** A command line for this server, as a project runs it that has Rivulet among its packages. */
   command(words: string): string {
     const { url } = this.#options;
-    return `rivulet ${words}${url === defaultUrl ? '' : ` --url ${shellQuote(url)}`}`;
+    return `npx rivulet ${words}${url === defaultUrl ? '' : ` --url ${shellQuote(url)}`}`;
   }
 }
 

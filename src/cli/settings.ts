@@ -1,10 +1,13 @@
 import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox';
+import { readStoreUrl } from '../core/store-url.ts';
 import { Limits } from '../engine/limits.ts';
 import { addressRule } from '../http/address-guard.ts';
+import { hostOption, originOption } from '../http/allowed-origins.ts';
 import { parseKeyPairs } from '../http/auth/key-records.ts';
 import { ConnectionLimits, HttpLimits, minSecretLength } from '../http/limits.ts';
 import { publicUrlProblem } from '../http/server-url.ts';
 import { isProtocol, protocolNames } from '../protocols.ts';
+import { storeName, unknownStore } from '../stores/open.ts';
 
 /** How a setting is given where it is not in a file. */
 interface Names {
@@ -35,6 +38,8 @@ const section = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false, default: {} });
 
 const text = (description: string, fallback: string) => Type.String({ description, default: fallback });
+const address = (description: string, fallback: string) =>
+  Type.String({ minLength: 1, description, default: fallback });
 const list = (description: string, fallback: string[] = []) =>
   Type.Array(Type.String({ minLength: 1 }), { description, default: fallback });
 const secrets = (description: string) =>
@@ -45,6 +50,10 @@ const oneOf = <T extends string>(values: readonly T[], fallback: NoInfer<T>, des
     values.map((value) => Type.Literal(value)),
     { description, default: fallback },
   );
+
+const storeUrl = (url: string): void => {
+  if (readStoreUrl(url) === undefined) throw unknownStore(storeName(url));
+};
 
 const publicUrl = (url: string): void => {
   const problem = publicUrlProblem(url);
@@ -64,7 +73,7 @@ const protocolName = (name: string): void => {
 export const Settings = section({
   agents: setting({ worker: true }, list('folders with agents; arguments take precedence', ['agents'])),
   store: setting(
-    { flag: '--store <url>', env: 'RIVULET_STORE', secret: 'url', worker: true },
+    { flag: '--store <url>', env: 'RIVULET_STORE', secret: 'url', worker: true, check: storeUrl },
     text('memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE', 'sqlite:./data/rivulet.db'),
   ),
   publicUrl: setting(
@@ -81,17 +90,17 @@ export const Settings = section({
     list('private networks whose session resources may be read, and where webhooks may go, comma-separated'),
   ),
   watch: setting({ flag: '--watch' }, onOff('reload agents when their files change', false)),
-  host: setting({ flag: '--host <host>', env: 'HOST' }, text('address to listen on', '127.0.0.1')),
+  host: setting({ flag: '--host <host>', env: 'HOST' }, address('address to listen on', '127.0.0.1')),
   port: setting(
     { flag: '--port <port>', env: 'PORT' },
     Type.Integer({ minimum: 0, maximum: 65_535, default: 8000, description: 'port to listen on; 0 picks a free one' }),
   ),
   allowHosts: setting(
-    { flag: '--allow-host <hosts>', env: 'RIVULET_ALLOW_HOST' },
+    { flag: '--allow-host <hosts>', env: 'RIVULET_ALLOW_HOST', check: hostOption },
     list('additional host names to accept in requests, comma-separated; * accepts all'),
   ),
   allowOrigins: setting(
-    { flag: '--allow-origin <origins>', env: 'RIVULET_ALLOW_ORIGIN' },
+    { flag: '--allow-origin <origins>', env: 'RIVULET_ALLOW_ORIGIN', check: originOption },
     list('origins of web pages that may call the server, comma-separated; * allows all'),
   ),
   trustProxy: setting(
@@ -203,7 +212,7 @@ export const Settings = section({
     ),
     host: setting(
       { flag: '--metrics-host <host>', env: 'RIVULET_METRICS_HOST', worker: true },
-      text('address of the metrics port', '127.0.0.1'),
+      address('address of the metrics port', '127.0.0.1'),
     ),
   }),
   /** `--limit name=value` sets each; see `resolve-settings.ts`. */

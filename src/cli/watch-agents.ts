@@ -1,16 +1,29 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
-import { register } from 'node:module';
+import nodeModule from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { concatMap, debounceTime, type Observable, Subject, type Subscription } from 'rxjs';
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
+import {
+  concatMap,
+  debounceTime,
+  delay,
+  firstValueFrom,
+  map,
+  merge,
+  type Observable,
+  Subject,
+  type Subscription,
+} from 'rxjs';
 import { type Hosted, Registry } from '../engine/registry.ts';
 import { allowTypeScript } from './import-module.ts';
 import { agentFiles, ignoredName, loadAgent, sourceFile } from './load-agents.ts';
+import { versioned } from './reload-hooks.ts';
 import { terminal } from './terminal.ts';
 
 /** Milliseconds without a change before the agents are reloaded: editors and git write in bursts. */
 const debounce = 50;
+/** Milliseconds after a change before a file that still loads is left: its `await` may never settle. */
+const leaveAfter = 1_000;
 
 /** The agents of some folders. They are reloaded when one of their files, or a file that it imports, changes. */
 export class WatchedAgents {
@@ -21,6 +34,8 @@ export class WatchedAgents {
   readonly #reloading: Subscription;
   /** By file, as it last loaded successfully. */
   #hosted = new Map<string, Hosted>();
+  /** The first load: two at a time would overwrite each other's agents. */
+  #opened = Promise.resolve();
   #imported = new Set<string>();
   #watchers = new Map<string, FSWatcher>();
   #version = 0;
@@ -35,7 +50,8 @@ export class WatchedAgents {
   static async open(folders: readonly string[]): Promise<WatchedAgents> {
     await allowTypeScript();
     const agents = new WatchedAgents(folders);
-    await agents.#load();
+    agents.#opened = agents.#load();
+    await agents.#opened;
     return agents;
   }
 
@@ -49,6 +65,7 @@ export class WatchedAgents {
     return this.#changes.pipe(
       debounceTime(debounce),
       concatMap(async (changed) => {
+        await this.#opened;
         const before = this.registry.list();
         try {
           await this.#load();
@@ -80,7 +97,7 @@ export class WatchedAgents {
     const loaded = new Map<string, Hosted>();
     for (const file of files) {
       const previous = this.#hosted.get(file);
-      const hosted = await loadAgent(file, this.#version).catch((error: Error) => {
+      const hosted = await this.#loadFile(file).catch((error: Error) => {
         report(`${error.message}; ${previous ? 'its previous version stays' : 'the file is skipped'}`);
         return previous;
       });
@@ -90,6 +107,17 @@ export class WatchedAgents {
     this.#watch([...this.#imported].map(dirname));
     this.registry.replace(loaded.values());
     this.#hosted = loaded;
+  }
+
+  /** The agent of a file. A module whose `await` never settles is left when a file changes, which may mend it. */
+  #loadFile(file: string): Promise<Hosted> {
+    const overtaken = this.#changes.pipe(
+      delay(leaveAfter),
+      map(() => {
+        throw new Error(`${relative('.', file)}: had not loaded when a file changed`);
+      }),
+    );
+    return firstValueFrom(merge(loadAgent(file, this.#version), overtaken));
   }
 
   #watch(folders: readonly string[]): void {
@@ -126,25 +154,45 @@ const report = (message: string): void => terminal.error(`rivulet: ${message}`);
  * Old versions stay in memory, because Node cannot unload a module.
  */
 class ModuleVersions {
-  readonly #port: MessagePort;
+  #imported = new Set<string>();
+  readonly #fetch: () => void;
+  readonly close: () => void;
 
   /** Has to be created after tsx is registered, so that tsx sees the URLs with versions. */
   constructor() {
+    const hooks = nodeModule.registerHooks?.({
+      resolve: (specifier, context, next) => {
+        const resolved = next(specifier, context);
+        const url = versioned(specifier, context.parentURL, resolved.url);
+        if (url === undefined) return resolved;
+        this.#add(url);
+        return { ...resolved, url };
+      },
+    });
+    if (hooks !== undefined) {
+      this.#fetch = () => {};
+      this.close = () => hooks.deregister();
+      return;
+    }
+    // Node 20 has hooks in a thread only; Node 26 warns of them.
     const { port1, port2 } = new MessageChannel();
-    register('./reload-hooks.js', { parentURL: import.meta.url, data: port2, transferList: [port2] });
-    this.#port = port1;
+    nodeModule.register('./reload-hooks.js', { parentURL: import.meta.url, data: port2, transferList: [port2] });
+    this.#fetch = () => {
+      for (let got = receiveMessageOnPort(port1); got !== undefined; got = receiveMessageOnPort(port1))
+        this.#add(got.message);
+    };
+    this.close = () => port1.close();
   }
 
   /** The files that were imported since the last call. */
   imported(): Set<string> {
-    const files = new Set<string>();
-    for (let entry = receiveMessageOnPort(this.#port); entry !== undefined; entry = receiveMessageOnPort(this.#port)) {
-      files.add(fileURLToPath(entry.message));
-    }
+    this.#fetch();
+    const files = this.#imported;
+    this.#imported = new Set();
     return files;
   }
 
-  close(): void {
-    this.#port.close();
+  #add(url: string): void {
+    this.#imported.add(fileURLToPath(url));
   }
 }

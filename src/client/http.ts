@@ -50,6 +50,8 @@ export class Http {
 
   constructor({ url, token, headers, timeout = defaultTimeout, fetch = globalThis.fetch }: HttpOptions) {
     this.#base = new URL(url, globalThis.location?.href);
+    // `localhost:8000` is a URL as well, with `localhost:` as its scheme.
+    if (!this.#base.protocol.startsWith('http')) throw new TypeError(`Expected http://HOST, got ${url}`);
     this.#base.pathname = this.#base.pathname.replace(/\/?$/, '/');
     this.#token = token;
     this.#headers = headers;

@@ -12,8 +12,9 @@ it('keeps awaiting runs on disk, where a restarted server lists and resumes them
   const before = await first.memory();
   const ids = [...warm, ...(await first.make(500))];
   const { heapUsed } = await first.memory();
-  // It grows by about 250,000 bytes. A leak would be about five kilobytes a run.
-  expect(heapUsed - before.heapUsed).toBeLessThan(1_000_000);
+  // It grows by 250,000 bytes, and by 1,200,000 on Node 24 and 26, which do not grow with more runs. A leak would be about
+  // five kilobytes a run.
+  expect(heapUsed - before.heapUsed).toBeLessThan(1_700_000);
   const answered = sampleOf(ids, 10);
   await first.answerAll(answered);
   expect(await first.stop()).toBe(0);

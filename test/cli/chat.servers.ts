@@ -159,7 +159,7 @@ describe.concurrent('rivulet chat', { timeout: 120_000 }, () => {
     terminal.type('/hlep\r');
     await terminal.shows('there is no command /hlep. Did you mean /help?');
     terminal.type('/attach nowhere\r');
-    await terminal.shows('ENOENT');
+    await terminal.shows('rivulet: nowhere: there is no such file');
     terminal.type('/help\r');
     await terminal.shows('/files [FOLDER]');
     terminal.type('/quit\r');

@@ -48,6 +48,10 @@ describe('rivulet doctor', () => {
     const none = await rivuletHere(['doctor', '--port', '0', '--keys', 'keys.yaml', ...jwt, 'none.json'], { cwd });
     expect(none.out).toMatch(/problem +callers +no API key is valid; make one with: rivulet keys new/);
     expect(none.out).toMatch(/problem +callers +the public keys none\.json cannot be read: ENOENT/);
+    const missing = await rivuletHere(['doctor', '--port', '0', '--keys', 'no.yaml'], { cwd });
+    expect(missing.out).toMatch(
+      /problem +callers +no\.yaml: there is no such file; make one with: npx rivulet keys new/,
+    );
     const fine = await rivuletHere(['doctor', '--port', '0', ...jwt, 'jwks.json'], { cwd });
     expect(fine.out).toMatch(/ok +callers +public keys of the token issuer: jwks\.json/);
     expect([none.code, fine.code]).toEqual([1, 0]);

@@ -17,7 +17,7 @@ describe('the text at start-up', () => {
     const protocols = ['AI SDK: /ai/{agent}', 'OpenAI: /v1'];
     const text = greeting([], ['http://127.0.0.1:8000'], { ...options, protocols, watch: true });
     expect(text).toContain('Other clients: AI SDK: /ai/{agent}, OpenAI: /v1');
-    expect(text).toContain('"rivulet new NAME" writes a first one.');
+    expect(text).toContain('"npx rivulet new NAME" writes a first one.');
     expect(text).toContain('curl http://127.0.0.1:8000/agents');
   });
 

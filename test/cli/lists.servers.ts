@@ -33,6 +33,14 @@ describe.concurrent('rivulet', { timeout: 120_000 }, () => {
     expect(lines[3]).toMatch(/^fails +0% +\d\.\d s +The test's fails\.$/);
   });
 
+  it('agents says where there are none, and prints nothing on stdout', async ({ onTestFinished }) => {
+    const none = await createServer({ agents: [] });
+    onTestFinished(() => none.close());
+    const url = await none.listen({ port: 0, host: '127.0.0.1' });
+    const { code, out, err } = await rivulet(['agents'], { env: { RIVULET_URL: url } });
+    expect([code, out, err]).toEqual([0, '', 'The server hosts no agent, or none that you may use.\n']);
+  });
+
   it('agents NAME prints the addresses of one for the clients of each protocol', async () => {
     const { code, out } = await rivulet(['agents', 'echo'], { env });
     const [head, row, ...addresses] = out.split('\n').filter((line) => line !== '');

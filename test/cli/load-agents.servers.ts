@@ -65,7 +65,12 @@ const cases: Case[] = [
       new RegExp(`^${file.replaceAll('.', '\\.')}: does not load: its top-level await never settles$`),
     ],
   ),
-  ['a missing folder', {}, /^agents: there is no such folder; "rivulet new NAME" writes a first agent in agents\/$/],
+  [
+    'a missing folder',
+    {},
+    /^agents: there is no such folder; "npx rivulet new NAME" writes a first agent in agents\/$/,
+  ],
+  ['a file in place of a folder', { agents: '' }, /^agents: is a file; give its folder, \.$/],
   ['a folder without agents', { 'agents/README.md': '' }, /^agents: contains no agent; .*$/],
 ];
 

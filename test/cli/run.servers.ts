@@ -156,8 +156,13 @@ describe.concurrent('rivulet run', { timeout: 120_000 }, () => {
 
   it.for<[string, string[], RegExp]>([
     ['no input', ['run', 'echo'], /^rivulet: the run has no input/],
-    ['a missing file', ['run', 'echo', '--file', 'nowhere'], /^rivulet: --file nowhere: ENOENT/],
-    ['a folder that cannot be made', ['run', 'echo', 'x', '--out', '/dev/null/x'], /^rivulet: --out \/dev\/null\/x: /],
+    ['a missing file', ['run', 'echo', '--file', 'nowhere'], /^rivulet: nowhere: there is no such file\n$/],
+    ['a folder in place of a file', ['run', 'echo', '--file', '/dev'], /^rivulet: \/dev: is a folder; give a file\n$/],
+    [
+      'a folder that cannot be made',
+      ['run', 'echo', 'x', '--out', '/dev/null/x'],
+      /^rivulet: --out \/dev\/null\/x: is a file, or is inside of one; give a folder\n$/,
+    ],
     ['an unknown agent', ['run', 'ecko', 'x'], /^rivulet: There is no agent ecko.* Did you mean echo\?\n$/],
     ['an unknown option', ['run', 'echo', 'x', '--quick'], /unknown option '--quick'/],
     ['an invalid header', ['run', 'echo', 'x', '--header', 'secret'], /It has to be 'Name: value'/],
@@ -222,7 +227,7 @@ describe.concurrent('rivulet run', { timeout: 120_000 }, () => {
   it('exits with 4 if the run awaits a reply without a terminal, and prints how to reply', async () => {
     const { code, out, err } = await rivulet(['run', 'ask', 'x'], { env });
     expect([code, out]).toEqual([4, 'before. \n']);
-    expect(err).toContain(`Well?\nThe run awaits a reply: rivulet resume ${idIn(err)} 'your answer' --url`);
+    expect(err).toContain(`Well?\nThe run awaits a reply: npx rivulet resume ${idIn(err)} 'your answer' --url`);
     const resumed = await rivulet(['resume', idIn(err), 'yes'], { env });
     expect(resumed).toMatchObject({ code: 0, out: 'You said yes.\n' });
   });
@@ -230,7 +235,7 @@ describe.concurrent('rivulet run', { timeout: 120_000 }, () => {
   it('prints what a question with a schema expects, and refuses another reply before it is sent', async () => {
     const { code, err } = await rivulet(['run', 'form', 'x'], { env });
     expect(code).toBe(4);
-    expect(err).toContain(`rivulet resume ${idIn(err)} '{…}' --url`);
+    expect(err).toContain(`npx rivulet resume ${idIn(err)} '{…}' --url`);
     expect(err).toContain('  guests: whole number, 1 or more, required\nJSON Schema: {"type":"object"');
     const refused = await rivulet(['resume', idIn(err), 'yes'], { env });
     expect(refused.code).toBe(2);
@@ -276,7 +281,7 @@ describe.concurrent('rivulet run', { timeout: 120_000 }, () => {
     const { code, err } = await rivulet(['watch', run_id, '--url', proxy.url, '--retries', '2']);
     await proxy.close();
     expect(code).toBe(3);
-    expect(err).toMatch(/2 of 2\.\n.*To resume watching: rivulet watch [0-9a-f-]+ --after [1-9]/s);
+    expect(err).toMatch(/2 of 2\.\n.*To resume watching: npx rivulet watch [0-9a-f-]+ --after [1-9]/s);
   });
 
   it('exits quietly when the reader of its output closes the pipe', async () => {

@@ -54,6 +54,6 @@ describe.concurrent('rivulet serve', () => {
     const rivulet = startRivulet(projectFolder({}, t), ['serve', '--limit', 'stopTime=many'], t);
     expect(await rivulet.ended()).toBe(2);
     expect(rivulet.err).toContain('the limit stopTime is now called shutdownGrace');
-    expect(rivulet.err).toContain('--limit shutdownGrace: expected integer; got "many"');
+    expect(rivulet.err).toContain('--limit shutdownGrace: expected integer, in milliseconds; got "many"');
   });
 });

@@ -23,8 +23,17 @@ describe('the options of rivulet serve', () => {
   it('exits with one line that names an unknown kind of store', async (t) => {
     const cwd = projectFolder({ 'agents/a.js': agentFile('a') }, t);
     const { code, err } = await rivuletHere(['serve', '--store', 'mongo:'], { cwd });
-    expect(code).toBe(1);
-    expect(err).toMatch(/^rivulet: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^rivulet: --store: there is no store "mongo:"; use memory:, sqlite:PATH, redis:.*\n$/);
+  });
+
+  it('says how to make a key file that is missing', async (t) => {
+    const cwd = projectFolder({ 'agents/a.js': agentFile('a') }, t);
+    const { code, err } = await rivuletHere(['serve', '--keys', 'no.yaml', '--store', 'memory:'], { cwd });
+    expect([code, err]).toEqual([
+      1,
+      'rivulet: no.yaml: there is no such file; make one with: npx rivulet keys new --principal NAME --file no.yaml\n',
+    ]);
   });
 
   it.for<[string, string[], RegExp]>([
@@ -54,6 +63,17 @@ describe('the options of rivulet serve', () => {
 });
 
 describe('rivulet', () => {
+  it.each<[string[], string]>([
+    [['keys', 'list'], "error: unknown command 'list'\nUsage: rivulet keys new\n(see --help)\n"],
+    [['run'], "error: missing required argument 'agent'\nUsage: rivulet run [options] <agent> [text]\n(see --help)\n"],
+    [
+      ['keys', 'new'],
+      "error: required option '--principal <name>' not specified\nUsage: rivulet keys new [options]\n(see --help)\n",
+    ],
+  ])('shows how a command is called where its arguments are wrong: %s', async (args, says) => {
+    expect(await rivuletHere(args)).toMatchObject({ code: 2, err: says });
+  });
+
   it('prints help', async () => {
     const help = await rivuletHere(['--help']);
     expect(help.code).toBe(0);

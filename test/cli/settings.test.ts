@@ -81,6 +81,24 @@ describe('settings', () => {
     );
   });
 
+  it('name the unit of a time', async () => {
+    const file = fileOf('limits:\n  runTtl: 30d\n  events: 30d\n  heartbeat: 1s\n');
+    expect((await mistakes(['--limit', 'idleTimeout=5m'], { file })).split('\n')).toEqual([
+      '--limit idleTimeout: expected integer, in milliseconds; got "5m"',
+      'rivulet.yaml:2:11 limits.runTtl: expected integer, in milliseconds',
+      'rivulet.yaml:3:11 limits.events: expected integer',
+      'rivulet.yaml:4:14 limits.heartbeat: expected integer, in milliseconds',
+    ]);
+  });
+
+  it('refuse an empty address', async () => {
+    const file = fileOf('host: ""\n');
+    expect(await mistakes(['--metrics-host', ''], { file })).toBe(
+      '--metrics-host: expected string length greater or equal to 1; got ""\n' +
+        'rivulet.yaml:1:7 host: expected string length greater or equal to 1',
+    );
+  });
+
   it('report YAML that does not parse, and a value that is no object', async () => {
     expect(await mistakes([], { file: fileOf('a: 1\na: 2\nb: [\n') })).toMatch(
       /^rivulet.yaml:2:1 Map keys must be unique\nrivulet.yaml:4:1 /,
@@ -154,6 +172,15 @@ describe('settings', () => {
     expect(await at('https://x.example/#f?q')).toBe(`${expected} one with a fragment`);
     expect(await at('https://me:word@x.example')).toBe(`${expected} one with a user or password`);
     expect(await at('HTTPS://x.example/path/')).toBe('');
+  });
+
+  it('need a store, hosts and origins that a server can use, before it starts', async () => {
+    const file = fileOf('store: mysql://me:word@x\nallowHosts: [a.example:80]\nallowOrigins: [a.example]\n');
+    expect((await mistakes([], { file })).split('\n')).toEqual([
+      'rivulet.yaml:1:8 store: there is no store "mysql://me:***@x"; use memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE',
+      'rivulet.yaml:2:14 allowHosts.0: expected a host name without a port, such as agents.example.com; got "a.example:80"',
+      'rivulet.yaml:3:16 allowOrigins.0: expected an origin such as https://app.example.com; got "a.example"',
+    ]);
   });
 
   it('count an empty variable as not set', async () => {

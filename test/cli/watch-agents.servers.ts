@@ -1,7 +1,11 @@
-import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'rivulet/client';
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { Output } from '../support/output.ts';
+import { RivuletProcess } from '../support/process.ts';
+import { makeProject } from '../support/project.ts';
 import { agentFile } from './server-project.ts';
 import { watchedProject } from './watched-project.ts';
 
@@ -84,5 +88,27 @@ describe.concurrent('rivulet serve --watch', { timeout: 120_000 }, () => {
     expect(await project.ask('slow')).toBe('new');
     await client.resume(started.run_id, 'go');
     expect(await lastValueFrom(client.watch(started.run_id).pipe(text()))).toBe('old \n\nold');
+  });
+
+  const waiting = "console.log('it waits');\nawait new Promise(() => {});\n";
+
+  it('leaves a module whose top-level await never settles, at the start and in a reload, when it changes', async (t) => {
+    const { folder, remove } = makeProject({ 'agents/a.js': waiting });
+    const server = new RivuletProcess(['serve', '--watch', '--port', '0', '--store', 'memory:'], {}, folder);
+    t.onTestFinished(async () => {
+      await server.stop('SIGKILL');
+      remove();
+    });
+    const output = new Output(server.child);
+    for (const [name, ready] of [
+      ['first', 'curl'],
+      ['second', 'now hosting second; first was removed'],
+    ] as const) {
+      if (name === 'second') writeFileSync(join(folder, 'agents/a.js'), waiting);
+      await output.has('it waits');
+      writeFileSync(join(folder, 'agents/a.js'), agentFile(name, "() => 'done'"));
+      await output.has('agents/a.js: had not loaded when a file changed');
+      await output.has(ready);
+    }
   });
 });

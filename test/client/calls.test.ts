@@ -99,6 +99,9 @@ describe('calls of the client', () => {
     }
     expect(paths).toEqual(['', 'acp/', 'acp/'].map((path) => `http://rivulet.test/${path}agents`));
     expect(() => createClient({ url: '/acp' })).toThrow(TypeError);
+    expect(() => createClient({ url: 'localhost:8000' })).toThrow(
+      new TypeError('Expected http://HOST, got localhost:8000'),
+    );
   });
 
   it('send headers that are computed for each request', async () => {

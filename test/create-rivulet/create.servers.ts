@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -60,11 +60,15 @@ describe('a project of create-rivulet, with the packages as they are published',
     return project;
   };
 
-  it('installs with npm without a warning, passes its test and tsc, and answers', async () => {
+  it('installs with npm without a warning, passes its test and tsc, also with agents of the package, and answers', async () => {
     const project = await create('with-npm', 'npm/11.0.0 node/v20.19.0');
     const report = await run(project, ['npm', 'install', '--engine-strict', '--no-audit', '--no-fund']);
     expect(report).not.toMatch(/EBADENGINE|deprecated|install-scripts/);
     expect(await run(project, ['npm', 'test'])).toMatch(/Tests +1 passed \(1\)/);
+    const agents = ['demo', 'echo', 'approve'].map((name) => `node_modules/rivulet/agents/${name}.ts`);
+    await run(project, ['cp', ...agents, 'agents/']);
+    // The agents of the package import their other files like this.
+    writeFileSync(join(project, 'agents/_again.ts'), "export { default } from './hello.ts';\n");
     expect(await run(project, ['npx', 'tsc', '--noEmit'])).not.toContain('error');
     expect(await answerOf(project)).toBe('Hello, you said: Ada');
   });

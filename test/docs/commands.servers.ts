@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RivuletProcess } from '../support/process.ts';
@@ -34,6 +34,7 @@ function readersProject(page: string): { folder: string; bin: string } {
   const folder = join(project.folder, folderOf({ page }));
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  symlinkSync(join(project.folder, 'node_modules'), join(folder, 'node_modules'));
   for (const name of ['agents', 'examples'])
     cpSync(join(root, name), join(folder, name), { recursive: true, force: false });
   return { folder, bin: programs(project.folder) };

@@ -41,7 +41,14 @@ it('every page of docs is linked from the README', () => {
   expect(pages.filter((page) => page !== 'README.md' && !linked.includes(page))).toEqual([]);
 });
 
-it('the package has the pages that its README links to', () => {
+it('every page of docs that names an agent of the package says how a project gets it', () => {
+  const naming = pages.filter((page) => linksOf(page).some((target) => /^\.\.\/agents\/(echo|approve)/.test(target)));
+  const copied = naming.filter((page) => linksOf(page).includes('getting-started.md#agents-to-copy'));
+  expect(naming.length).toBeGreaterThan(10);
+  expect(naming.filter((page) => !copied.includes(page))).toEqual(['docs/getting-started.md']);
+});
+
+it('the package has the pages, agents and examples that README and docs link to', () => {
   const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  expect(files).toEqual(expect.arrayContaining(['dist', 'docs', 'CHANGELOG.md']));
+  expect(files).toEqual(expect.arrayContaining(['dist', 'docs', 'agents', 'examples', 'CHANGELOG.md']));
 });

@@ -23,6 +23,14 @@ const wide = agent('wide', (_, context) =>
       .pipe(ignoreElements()),
   ),
 );
+const cells = (...words: string[]): string => `| ${words.join(' | ')} |\n`;
+const table = agent('table', () =>
+  [
+    cells('Wasserstand', 'Durchflussmenge', 'Temperatur', 'Messstelle', 'Niederschlag'),
+    cells('-', '-', '-', '-', '-'),
+    cells('zweihundertdrei', 'achthundert', 'vierzehn', 'Bodensee', 'geringfügig'),
+  ].join(''),
+);
 const refuses = agent('refuses', () => {
   throw new AgentError('server_error', 'The shop is shut.', { reason: 'too_late' });
 });
@@ -63,9 +71,9 @@ inPlayground('a hostile agent', () => {
     await page.getByRole('button', { name: 'Answer', exact: true }).waitFor();
     const cut = await page.locator('.column').evaluate((column) => {
       const { right } = column.getBoundingClientRect();
-      // Code scrolls in its own box.
+      // Code and tables scroll in boxes of their own.
       const shown = [...column.querySelectorAll('*')].filter(
-        (element) => element.parentElement?.closest('.code') === null,
+        (element) => element.parentElement?.closest('.code, .wide') === null,
       );
       return shown
         .filter((element) => element.getBoundingClientRect().right > right + 1)
@@ -73,6 +81,27 @@ inPlayground('a hostile agent', () => {
     });
     expect(cut).toEqual([]);
     await picture(page, 'wide');
+  });
+
+  it('has a wide table that scrolls on a phone, and breaks no word', async () => {
+    const { url } = await serve([table]);
+    const { page } = await visit(`${url}/#agent=table`, { width: 390, height: 844 });
+    const box = page.getByRole('textbox', { name: 'Message to table' });
+    await box.fill('Go');
+    await box.press('Enter');
+    const shown = page.getByRole('region', { name: 'Table', exact: true });
+    await shown.getByText('Bodensee').waitFor();
+    const { scrolls, lines } = await shown.evaluate((scroller) => ({
+      scrolls: scroller.scrollWidth > scroller.clientWidth,
+      lines: [...scroller.querySelectorAll('th, td')].map((cell) => {
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        return words.getClientRects().length;
+      }),
+    }));
+    expect(scrolls).toBe(true);
+    expect(new Set(lines)).toEqual(new Set([1]));
+    await picture(page, 'table-phone');
   });
 
   it('has the reason of its failure shown', async () => {

@@ -29,6 +29,7 @@ export const projectFiles = (name: string, manager: PackageManager): Readonly<Re
       noUncheckedIndexedAccess: true,
       skipLibCheck: true,
       noEmit: true,
+      allowImportingTsExtensions: true,
     },
     include: ['agents'],
   }),

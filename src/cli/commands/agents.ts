@@ -15,7 +15,8 @@ export async function agents(name: string | undefined, options: AgentsOptions): 
   if (name === undefined) {
     const manifests = await client.agents();
     if (options.json) for (const manifest of manifests) terminal.json(manifest);
-    else printTable(manifests);
+    else if (manifests.length > 0) printTable(manifests);
+    else terminal.note('The server hosts no agent, or none that you may use.');
     return exit.completed;
   }
   const manifest = await withAgent(client, name, () => client.agent(name));

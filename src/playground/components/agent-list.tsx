@@ -36,7 +36,7 @@ export function NoAgents({ agents }: { agents: readonly AgentManifest[] | undefi
   if (agents.length > 0) return null;
   return (
     <p class="note">
-      The server hosts no agents. Add one to <code>agents/</code> and restart it.
+      The server hosts no agents. Add one to <code>agents/</code>. Without <code>--watch</code>, restart the server.
     </p>
   );
 }
