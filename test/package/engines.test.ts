@@ -11,7 +11,7 @@ interface Locked {
 }
 
 /** The lowest versions of Node that `engines` promises, and the latest of each line that is supported. */
-const versions = ['20.19.0', '22.12.0', '24.0.0'];
+const versions = ['20.19.0', '22.12.0', '24.0.0', '26.0.0'];
 
 const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 const packages = Object.entries(lock.packages).filter(([path]) => path.startsWith('node_modules/'));
