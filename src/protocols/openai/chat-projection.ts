@@ -1,4 +1,4 @@
-import { tokenIn, toLine } from '../../core/encode.ts';
+import { insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
@@ -40,7 +40,7 @@ export interface ChatState {
   readonly id: string;
   /** A chunk, up to its choices. */
   readonly head: string;
-  /** The chunk of a token, up to the token. */
+  /** The chunk of a token, up to the token and after its quote. */
   readonly tokenHead: string;
   /** Whether there is any text so far. */
   readonly said: boolean;
@@ -84,7 +84,7 @@ const choiceHead = '{"index":0,"delta":';
 /** The end of a chunk, after the finish reason; for a client that gets its usage in the last chunk, the others have none. */
 const ends = { plain: '}]}\n\n', usage: '}],"usage":null}\n\n' };
 /** The end of a token's chunk, after the token. */
-const tokenEnd = '},"logprobs":null,"finish_reason":null';
+const tokenEnd = '"},"logprobs":null,"finish_reason":null';
 const tokenEnds = { plain: `${tokenEnd}${ends.plain}`, usage: `${tokenEnd}${ends.usage}` };
 
 /** The chunks of one event. */
@@ -106,7 +106,7 @@ class Chunks {
     this.#frames.push(`${state.head}${choiceHead}${delta},"logprobs":null,"finish_reason":${reason}${end}`);
   }
 
-  /** Text, which is JSON. */
+  /** Text, as the inside of a JSON string. */
   text(state: ChatState, token: string): void {
     this.#frames.push(`${state.tokenHead}${token}${this.options.usage ? tokenEnds.usage : tokenEnds.plain}`);
   }
@@ -127,7 +127,7 @@ class Chunks {
 function completion(run: Run, id: string, { whole }: ChatOptions): ChatState {
   const known = `"id":"${id}","object":"chat.completion.chunk","created":${createdAt(run)},"model":"${run.agent_name}"`;
   const head = `data: {${known},"choices":[`;
-  return { ...start(whole), run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":`) };
+  return { ...start(whole), run, id, head, tokenHead: flat(`${head}${choiceHead}{"content":"`) };
 }
 
 const createdAt = (run: Run | undefined): number => (run === undefined ? 0 : seconds(run.created_at));
@@ -145,7 +145,7 @@ export const chatProjection = (options: ChatOptions): Projection<ChatState> => (
   start: start(options.whole),
   shared: false,
   project(state, line, n, frames) {
-    const token = tokenIn(line);
+    const token = insideToken(line);
     const chunks = new Chunks(frames, options, n);
     return token === undefined ? afterEvent(state, JSON.parse(line), chunks) : addText(state, token, chunks);
   },
@@ -184,17 +184,17 @@ function working(before: ChatState, chunks: Chunks): ChatState {
   const id = `chatcmpl-${run?.run_id}-${chunks.event}`;
   const state = isNew ? { ...completion(run, id, chunks.options), shift } : before;
   chunks.add(state, '{"role":"assistant","content":""}');
-  return isNew ? { ...addText(state, `"${late}"`, chunks), isNext: isNext && late !== '' } : state;
+  return isNew ? { ...addText(state, late, chunks), isNext: isNext && late !== '' } : state;
 }
 
-/** Adds text, which is JSON; a blank line is between two messages. */
+/** Adds text, the inside of a JSON string; a blank line is between two messages. */
 function addText(before: ChatState, token: string, chunks: Chunks): ChatState {
-  if (token === '""') return before;
+  if (token === '') return before;
   const { isNext, shift, late, outcome } = before;
-  const more = `${isNext ? '\\n\\n' : ''}${token.slice(1, -1)}`;
+  const more = isNext ? `\\n\\n${token}` : token;
   const state = isNext ? { ...before, shift: shift + 2, isNext: false } : before;
   if (outcome !== undefined) return { ...state, late: late + more };
-  if (isNext) chunks.text(state, '"\\n\\n"');
+  if (isNext) chunks.text(state, '\\n\\n');
   chunks.text(state, token);
   state.content.add(chunks.event, more);
   return state.said ? state : { ...state, said: true };
@@ -204,12 +204,12 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
   const kind = kindOf(part);
   switch (kind.kind) {
     case 'text':
-      return addText(state, toLine(kind.text), chunks);
+      return addText(state, insideOf(kind.text), chunks);
     case 'data':
-      return addText(state, toLine(textOf(kind.part)), chunks);
+      return addText(state, insideOf(textOf(kind.part)), chunks);
     case 'file': {
       const link = linkTo(kind);
-      const linked = addText(state, toLine(link), chunks);
+      const linked = addText(state, insideOf(link), chunks);
       const { length } = textOf(part);
       const more = link.length - length;
       const at = linked.content.chars - link.length - linked.shift;
@@ -217,7 +217,7 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
       return { ...linked, shift: linked.shift + more };
     }
     case 'citation': {
-      const cited = addText(state, toLine(kind.text), chunks);
+      const cited = addText(state, insideOf(kind.text), chunks);
       if (kind.citation.url === undefined || cited.outcome !== undefined) return cited;
       // Before the text of its message, the blank line is still to come.
       const shift = cited.isNext ? cited.shift + 2 : cited.shift;
@@ -239,9 +239,9 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
 /** Not a field of OpenAI's, but one that chat clients show. */
 function addReasoning(state: ChatState, text: string, chunks: Chunks): ChatState {
   if (text === '' || state.outcome !== undefined) return state;
-  const line = toLine(`${text}\n`);
-  chunks.add(state, `{"reasoning_content":${line}}`);
-  if (chunks.options.whole) state.reasoning.add(chunks.event, line.slice(1, -1));
+  const line = insideOf(`${text}\n`);
+  chunks.add(state, `{"reasoning_content":"${line}"}`);
+  if (chunks.options.whole) state.reasoning.add(chunks.event, line);
   return state;
 }
 
@@ -250,7 +250,7 @@ function awaiting(before: ChatState, request: AwaitRequest | undefined, chunks: 
   if (run === undefined || request === undefined) return before;
   const call = callOfQuestion(request);
   if (request.tool === undefined && !(chunks.options.asksUser && call.name === askUser)) {
-    const asked = addText({ ...before, isNext: before.said }, toLine(questionText(request)), chunks);
+    const asked = addText({ ...before, isNext: before.said }, insideOf(questionText(request)), chunks);
     chunks.add(asked, '{}', 'stop');
     chunks.end(asked, undefined);
     return { ...asked, shift: 0, isNext: false, outcome: { finish: 'question' } };

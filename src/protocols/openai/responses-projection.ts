@@ -1,4 +1,4 @@
-import { endsMessage, tokenIn, toLine } from '../../core/encode.ts';
+import { endsMessage, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
@@ -36,7 +36,7 @@ import {
 /** A message of the output that still grows. */
 interface OpenMessage {
   readonly id: string;
-  /** The frame of a token, up to the token. */
+  /** The frame of a token, up to the token and after its quote. */
   readonly head: string;
   readonly text: GrowingText;
   readonly links: LinkPlaces;
@@ -118,11 +118,11 @@ export const responsesProjection = (echo: Echo): Projection<ResponsesState> => (
   start,
   shared: true,
   project(state, line, n, frames) {
-    const token = tokenIn(line);
+    const token = insideToken(line);
     // Nearly every event is a token of an open message. It makes no new state, which would take as long as the frame.
     if (token !== undefined && state.open !== undefined) {
       frames.push(delta(state.open, token, sequenceNumber(n, 0)));
-      state.open.text.add(n, token.slice(1, -1));
+      state.open.text.add(n, token);
       return state;
     }
     const step = { echo, n, frames: new Frames(n, frames) };
@@ -183,23 +183,23 @@ function working(before: ResponsesState, run: Run, step: Step): ResponsesState {
   const response: CurrentResponse = { ...state.response, status: 'in_progress' };
   step.frames.add('response.in_progress', `"response":${responseObject(step.echo, response)}`);
   // Said while the run awaited: a message of its own, so that its frames fit into one event.
-  return parted(addText({ ...state, response, late: '' }, `"${state.late}"`, step), step);
+  return parted(addText({ ...state, response, late: '' }, state.late, step), step);
 }
 
-/** Adds text, which is JSON, to the message of the output; it begins one where none is open. */
+/** Adds text, the inside of a JSON string, to the message of the output; it begins one where none is open. */
 function addText(state: ResponsesState, token: string, { n, frames }: Step): ResponsesState {
   const { response } = state;
   // An empty text is no reason for a message.
-  if (response === undefined || (token === '""' && state.open === undefined)) return state;
-  if (isOver(response)) return { ...state, late: state.late + token.slice(1, -1) };
+  if (response === undefined || (token === '' && state.open === undefined)) return state;
+  if (isOver(response)) return { ...state, late: state.late + token };
   const open = state.open ?? opened(state, response, n, frames);
   frames.text(delta(open, token, frames.next));
-  open.text.add(n, token.slice(1, -1));
+  open.text.add(n, token);
   return { ...state, open };
 }
 
 const delta = ({ head }: OpenMessage, token: string, number: number): string =>
-  `${head}${token},"logprobs":[],"sequence_number":${number}}\n\n`;
+  `${head}${token}","logprobs":[],"sequence_number":${number}}\n\n`;
 
 function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: number, frames: Frames): OpenMessage {
   const id = `msg_${run?.run_id}_${n}`;
@@ -207,7 +207,7 @@ function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: nu
   frames.add('response.output_item.added', `"output_index":${items},"item":${messageItem(id, 'in_progress', '')}`);
   frames.add('response.content_part.added', `${place},"part":${textPart('', '')}`);
   const type = 'response.output_text.delta';
-  const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":`);
+  const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":"`);
   const text = new GrowingText();
   return { id, head, text, links: new LinkPlaces(), annotations: '', annotated: 0, shift: -said, from: said };
 }
@@ -254,11 +254,11 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
   const isLate = isOver(state.response);
   switch (kind.kind) {
     case 'text':
-      return addText(state, toLine(kind.text), step);
+      return addText(state, insideOf(kind.text), step);
     case 'data':
-      return addText(state, toLine(textOf(kind.part)), step);
+      return addText(state, insideOf(textOf(kind.part)), step);
     case 'citation': {
-      const cited = addText(state, toLine(kind.text), step);
+      const cited = addText(state, insideOf(kind.text), step);
       return isLate || kind.citation.url === undefined ? cited : annotated(cited, kind.citation, step);
     }
     case 'file': {
@@ -268,7 +268,7 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
         return { ...shown, said: shown.said + textOf(part).length };
       }
       const link = linkTo(kind);
-      const linked = addText(state, toLine(link), step);
+      const linked = addText(state, insideOf(link), step);
       const { open } = linked;
       if (open === undefined) return linked;
       const { length } = textOf(part);
