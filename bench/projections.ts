@@ -9,7 +9,13 @@ import { EventType } from '@ag-ui/client';
 import { EventEncoder } from '@ag-ui/encoder';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { createUIMessageStreamResponse, type UIMessageChunk } from 'ai';
-import type { ResponseTextDeltaEvent } from 'openai/resources/responses/responses';
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import type {
+  Response,
+  ResponseOutputMessage,
+  ResponseOutputText,
+  ResponseStreamEvent,
+} from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import type { Batch } from '../src/core/store.ts';
 import { eventFrames } from '../src/http/respond.ts';
@@ -97,22 +103,69 @@ const response: Row = {
   },
 };
 
-const stringified: Row = {
-  id: 'JSON.stringify, typed by openai',
+// OpenAI has no library for servers, so these write what an app would, with the types of its client.
+
+/** The last events repeat the whole text, as in OpenAI's own streams: clients take it from there. */
+const responseEvents: Row = {
+  id: 'JSON.stringify, Responses',
   prepare: async () => (log, write) => {
     let sequence_number = 4;
-    for (const delta of tokensOf(log)) {
-      const event: ResponseTextDeltaEvent = {
-        type: 'response.output_text.delta',
-        sequence_number,
-        item_id: 'msg_1',
-        output_index: 0,
-        content_index: 0,
-        delta,
-        logprobs: [],
-      };
+    const send = (event: ResponseStreamEvent): void => {
       write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
       sequence_number += 1;
+    };
+    const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+    let text = '';
+    for (const delta of tokensOf(log)) {
+      send({ type: 'response.output_text.delta', sequence_number, ...place, delta, logprobs: [] });
+      text += delta;
+    }
+    const part: ResponseOutputText = { type: 'output_text', text, annotations: [], logprobs: [] };
+    const item: ResponseOutputMessage = {
+      type: 'message',
+      id: place.item_id,
+      status: 'completed',
+      role: 'assistant',
+      content: [part],
+    };
+    send({ type: 'response.output_text.done', sequence_number, ...place, text, logprobs: [] });
+    send({ type: 'response.content_part.done', sequence_number, ...place, part });
+    send({ type: 'response.output_item.done', sequence_number, output_index: 0, item });
+    send({ type: 'response.completed', sequence_number, response: { ...openAiResponse, output: [item] } });
+  },
+};
+
+const openAiResponse: Response = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 0,
+  model: 'tokens',
+  output: [],
+  // Clients make this field.
+  output_text: '',
+  error: null,
+  incomplete_details: null,
+  instructions: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  temperature: null,
+  tool_choice: 'auto',
+  tools: [],
+  top_p: null,
+};
+
+const chatChunks: Row = {
+  id: 'JSON.stringify, Chat Completions',
+  prepare: async () => (log, write) => {
+    for (const content of tokensOf(log)) {
+      const chunk: ChatCompletionChunk = {
+        id: 'chatcmpl-1',
+        object: 'chat.completion.chunk',
+        created: 0,
+        model: 'tokens',
+        choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }],
+      };
+      write(`data: ${JSON.stringify(chunk)}\n\n`);
     }
   },
 };
@@ -217,14 +270,15 @@ export const rows: readonly Row[] = [
   projected(
     'OpenAI Responses',
     () => exported('openai/responses-projection.ts', 'responsesProjection', echo),
-    stringified.id,
+    responseEvents.id,
   ),
+  responseEvents,
   projected(
     'OpenAI Chat Completions',
     () => exported('openai/chat-projection.ts', 'chatProjection', { usage: false, asksUser: false, whole: false }),
-    stringified.id,
+    chatChunks.id,
   ),
-  stringified,
+  chatChunks,
   projected('A2A, HTTP+JSON', async () => a2aFrames(a2aTask, []), a2aJs.id),
   projected('A2A, JSON-RPC', async () => a2aFrames(a2aTask, [], { id: '1' }), a2aJs.id),
   a2aJs,
