@@ -135,6 +135,8 @@ async function host(
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
   refuseForeign(app, { ...options, publicUrl });
+  // Before the first route, which is that of preflights: a route has the error handler that was there before it.
+  const answerBelow = readRequests(app, http);
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
   const { tickets, signatures } = await authenticate(app, options.auth, url, traffic);
@@ -142,7 +144,6 @@ async function host(
   const overload = shedRuns(app, http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
-  const answerBelow = readRequests(app, http);
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
   const checkReady = async (): Promise<void> => {

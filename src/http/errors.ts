@@ -79,6 +79,8 @@ export function refuseUnknown(app: FastifyInstance): AnswerBelow {
   const answers: { readonly prefix: string; readonly path: RegExp; readonly answer: Answerer }[] = [];
   const answererBelow = (path: string): Answerer | undefined => answers.find((one) => one.path.test(path))?.answer;
   app.addHook('onRoute', ({ url, method }) => {
+    // The route of preflights has every path, and makes none of them known.
+    if (method === 'OPTIONS') return;
     const methods = routes.get(url) ?? new Set();
     for (const name of [method].flat()) methods.add(name);
     routes.set(url, methods);

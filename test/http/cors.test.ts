@@ -46,4 +46,19 @@ describe('pages of other origins', () => {
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, app]);
     expect((await served.get('/runs', { origin: 'https://other.example.com' })).status).toBe(403);
   });
+
+  it('that are not allowed get an Error object, also for a preflight', async () => {
+    const served = await serve([echo], { allowedOrigins: [app] });
+    const preflight = (headers: Record<string, string>, path = '/runs') =>
+      fetch(`${served.url}${path}`, {
+        method: 'OPTIONS',
+        headers: { 'access-control-request-method': 'POST', ...headers },
+      });
+    const refused = await preflight({ origin: 'https://other.example.com' });
+    expect([refused.status, (await refused.json()).data]).toEqual([403, { reason: 'origin_refused' }]);
+    expect((await preflight({ origin: app }, '/nowhere')).status).toBe(204);
+    // Preflights make no path known.
+    expect((await served.get('/nowhere')).status).toBe(404);
+    expect((await served.get('/nowhere')).headers.get('allow')).toBeNull();
+  });
 });
