@@ -27,16 +27,21 @@ export function challenge(request: FastifyRequest, resource: Resource, { error, 
   return `Bearer ${parameters.join(', ')}`;
 }
 
-/** Serves the metadata by which clients find the issuer of tokens. */
+/**
+ * Serves the metadata by which clients find the issuer of tokens. A client that calls only `/mcp` looks for it at
+ * `/.well-known/oauth-protected-resource/mcp`: it is the same for all paths of the server.
+ */
 export function serveMetadata(app: FastifyInstance, resource: Resource): void {
-  app.get(metadataPath, { config: { open: true }, schema: { hide: true } }, async (request, reply) => {
-    reply.header('Cache-Control', 'public, max-age=300');
-    return {
-      resource: resource.url(request),
-      authorization_servers: [resource.issuer],
-      scopes_supported: scopes,
-      bearer_methods_supported: ['header'],
-      resource_name: 'Rivulet',
-    };
-  });
+  for (const path of [metadataPath, `${metadataPath}/*`]) {
+    app.get(path, { config: { open: true }, schema: { hide: true } }, async (request, reply) => {
+      reply.header('Cache-Control', 'public, max-age=300');
+      return {
+        resource: resource.url(request),
+        authorization_servers: [resource.issuer],
+        scopes_supported: scopes,
+        bearer_methods_supported: ['header'],
+        resource_name: 'Rivulet',
+      };
+    });
+  }
 }

@@ -215,6 +215,9 @@ describe('a request with a JWT', () => {
       bearer_methods_supported: ['header'],
       scopes_supported: expect.arrayContaining(['runs:write']),
     });
+    // Where a client looks that knows only the address of MCP.
+    const ofPath = await call('/.well-known/oauth-protected-resource/mcp');
+    expect([ofPath.status, ofPath.body]).toEqual([200, document.body]);
     expect((await call('/runs', bearer(await tokens.sign()))).status).toBe(200);
   });
 
