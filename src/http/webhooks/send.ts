@@ -37,7 +37,7 @@ export function createSend(
       // It may be endless.
       response.destroy();
       if (status >= 200 && status < 300) return { status, error: null };
-      const after = Number(response.headers['retry-after']);
+      const after = secondsOf(response.headers['retry-after']);
       return { status, error: `it answered ${status}`, ...(after > 0 && { retryAfter: after }) };
     } catch {
       if (stopped.aborted) return { status: null, error: 'the server stopped during the attempt' };
@@ -45,6 +45,10 @@ export function createSend(
     }
   };
 }
+
+/** The seconds that `Retry-After` asks for: it has a number or a date. */
+const secondsOf = (text = ''): number =>
+  /^\s*[A-Z]/i.test(text) ? (Date.parse(text) - Date.now()) / 1_000 : Number(text);
 
 /** What is wrong with the URL of a webhook, before any connection; undefined if nothing is. */
 export function webhookProblem(text: string, allowNetworks: readonly string[] = []): string | undefined {
