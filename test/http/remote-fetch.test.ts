@@ -1,3 +1,4 @@
+import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -5,6 +6,18 @@ import { addressRule, guardedLookup } from '../../src/http/address-guard.ts';
 import { createFetch, type ForeignOptions } from '../../src/http/remote-fetch.ts';
 import { createServer } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
+import { loopbackHosts } from '../support/loopback-hosts.ts';
+
+/** What a name server answers for `rebinds.example`, one after the other. */
+const rebinding = vi.hoisted((): string[] => []);
+vi.mock('node:dns', async (original) => {
+  const dns = await original<typeof import('node:dns')>();
+  const lookup = (name: string, options: LookupAllOptions, answer: (error: null, found: LookupAddress[]) => void) =>
+    name === 'rebinds.example'
+      ? answer(null, [{ address: rebinding.shift() ?? '', family: 4 }])
+      : dns.lookup(name, options, answer);
+  return { ...dns, lookup };
+});
 
 const never = new AbortController().signal;
 
@@ -90,6 +103,38 @@ describe('an address', () => {
       await expect(starting).rejects.toThrow(/^expected an address or a range .* \(--allow-network\); got/);
     },
   );
+});
+
+describe('a server at this computer', () => {
+  /** A port, and the number of connections to it. */
+  async function counted(): Promise<{ readonly port: string; connections: number }> {
+    const found = { port: '', connections: 0 };
+    const base = await other((_, response) => {
+      found.connections += 1;
+      response.end('read');
+    });
+    found.port = new URL(base).port;
+    return found;
+  }
+
+  it.each(loopbackHosts)('gets no request by the host %s', async (host) => {
+    const server = await counted();
+    expect(await refusal(`http://${host}:${server.port}/`)).toContain('its address is private');
+    expect(server.connections).toBe(0);
+  });
+
+  it('gets no request by a name that resolves to it after the check', async () => {
+    const server = await counted();
+    const url = `http://rebinds.example:${server.port}/`;
+    rebinding.push('127.0.0.1');
+    expect(await refusal(url, { allowNetworks: ['127.0.0.2'] })).toContain('its address is private');
+    // Nothing listens at the address that is allowed.
+    rebinding.push('127.0.0.2', '127.0.0.1');
+    expect(await refusal(url, { allowNetworks: ['127.0.0.2'] })).toContain('it cannot be reached');
+    expect(rebinding).toEqual(['127.0.0.1']);
+    expect(server.connections).toBe(0);
+    expect(await refusal(url, { allowNetworks: ['127.0.0.1'] })).toBe('it was read');
+  });
 });
 
 describe('a name', () => {

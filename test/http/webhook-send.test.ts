@@ -5,12 +5,13 @@ import { type Delivery, newDelivery } from '../../src/core/outbox.ts';
 import type { Attempt } from '../../src/engine/webhooks/deliverer.ts';
 import { WebhookSecrets } from '../../src/http/webhooks/secrets.ts';
 import { createSend } from '../../src/http/webhooks/send.ts';
+import { loopbackHosts } from '../support/loopback-hosts.ts';
 
 const secrets = new WebhookSecrets(['the master secret of the test of sending']);
 const never = new AbortController().signal;
 
-async function receiver(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
+async function receiver(listener: RequestListener, onConnection = (): void => {}): Promise<string> {
+  const server = createServer(listener).on('connection', onConnection);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
     server.closeAllConnections();
@@ -90,6 +91,28 @@ describe('an attempt to send a webhook', () => {
       status: null,
       error: 'the server stopped during the attempt',
     });
+  });
+
+  it('knows the date of a Retry-After as well', async () => {
+    const later = new Date(Date.now() + 120_000).toUTCString();
+    const url = await receiver((_, response) => response.writeHead(503, { 'retry-after': later }).end());
+    const { retryAfter = 0 } = await sendTo(url);
+    // A date has no milliseconds.
+    expect(retryAfter).toBeGreaterThan(60);
+    expect(retryAfter).toBeLessThanOrEqual(120);
+  });
+
+  it.each(loopbackHosts)('makes no connection to %s, where a server listens', async (host) => {
+    let connections = 0;
+    const url = new URL(
+      await receiver(
+        (_, response) => void response.end(),
+        () => (connections += 1),
+      ),
+    );
+    const attempt = await createSend(secrets, [])(deliveryTo(`http://${host}:${url.port}/`), never);
+    expect(attempt).toMatchObject({ status: null, error: expect.stringContaining('its address is private') });
+    expect(connections).toBe(0);
   });
 
   it('looks at an odd Retry-After without harm', async () => {
