@@ -4,6 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import { type Command, Option } from 'commander';
 import { isObject } from '../core/json.ts';
 import { compile, type Problem, problemsOf } from '../core/validate.ts';
+import { authOptions } from './auth-options.ts';
 import { UsageError } from './exit-codes.ts';
 import { currentLimitName, list } from './options.ts';
 import { type Row, rows, Settings } from './settings.ts';
@@ -88,12 +89,11 @@ export async function resolveSettings(
   const values = structuredClone(file?.values ?? {});
   for (const { path, value } of given.values()) setAt(values, path, value);
   const settings: unknown = Value.Default(Settings, values);
+  const misfits = problemsOf(Settings, settings);
   problems.push(
-    ...problemsOf(Settings, settings).map(
-      (problem) => lineFor(problem, given, file) + unitOf(problem) + got(given, problem.path),
-    ),
+    ...misfits.map((problem) => lineFor(problem, given, file) + unitOf(problem) + got(given, problem.path)),
+    ...checks(settings, misfits, given, file),
   );
-  if (problems.length === 0) problems.push(...checks(settings, given, file));
   if (problems.length > 0) throw new UsageError(inOrder(problems).join('\n'));
   return {
     settings: check(settings),
@@ -217,20 +217,41 @@ function keysBeside(path: readonly string[]): string[] {
   return Object.keys(inside?.properties ?? {});
 }
 
-/** The problems that only the checks of the settings find, beyond the schema. */
-function checks(settings: unknown, given: ReadonlyMap<string, Given>, file?: SettingsFile): string[] {
-  return rows().flatMap(({ path, names: { check } }) => {
+/** The problems that only the checks of the settings find, beyond the schema. What does not fit the schema has one already. */
+function checks(
+  settings: unknown,
+  misfits: readonly Problem[],
+  given: ReadonlyMap<string, Given>,
+  file?: SettingsFile,
+): string[] {
+  const isWrong = (path: readonly string[]): boolean =>
+    misfits.some((misfit) => path.every((key, at) => misfit.path.length <= at || misfit.path[at] === key));
+  const wrong = rows().flatMap(({ path, names: { check } }) => {
+    if (check === undefined || isWrong(path)) return [];
     const value = path.reduce((inner, key) => (isObject(inner) ? inner[key] : undefined), settings);
     const texts = Array.isArray(value) ? value : value === undefined ? [] : [value];
     return texts.flatMap((text: unknown, index) => {
-      try {
-        if (check !== undefined) check(String(text));
-        return [];
-      } catch (error) {
-        const at = Array.isArray(value) ? [...path, String(index)] : path;
-        const why = error instanceof Error ? error.message : String(error);
-        return [lineFor({ path: at, text: why, isUnknown: false }, given, file)];
-      }
+      const why = reasonOf(() => check(String(text)));
+      const at = Array.isArray(value) ? [...path, String(index)] : path;
+      return why === undefined
+        ? []
+        : [{ path: at, line: lineFor({ path: at, text: why, isUnknown: false }, given, file) }];
     });
   });
+  const lines = wrong.map(({ line }) => line);
+  // What fits alone may not fit together.
+  if (isWrong(['auth']) || wrong.some(({ path }) => path[0] === 'auth')) return lines;
+  const { auth }: { auth: Settings['auth'] } = Object(settings);
+  const together = reasonOf(() => authOptions({ auth }));
+  return together === undefined ? lines : [...lines, together];
+}
+
+/** Why a check fails; undefined if it does not. */
+function reasonOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }

@@ -104,6 +104,14 @@ describe('rivulet config', () => {
     ]);
   });
 
+  it('fails with --check where serve would refuse to listen', async (t) => {
+    const cwd = projectFolder({}, t);
+    const open = await rivuletHere(['config', '--check', '--host', '0.0.0.0'], { cwd });
+    expect([open.code, open.err]).toEqual([2, expect.stringContaining('the server has no authentication: give --keys')]);
+    const behindProxy = await rivuletHere(['config', '--check', '--host', '0.0.0.0', '--no-auth'], { cwd });
+    expect(behindProxy.code).toBe(0);
+  });
+
   it('prints the JSON Schema also where the file has mistakes', async (t) => {
     const cwd = projectFolder({ 'rivulet.yaml': 'prot: 1\n' }, t);
     const { code, out } = await rivuletHere(['config', '--schema'], { cwd });

@@ -183,6 +183,21 @@ describe('settings', () => {
     ]);
   });
 
+  it('report what no server can use beside what does not fit the schema, and what does not fit together', async () => {
+    const file = fileOf('port: x\nstore: mysql://x\nauth:\n  jwt: { issuer: https://id.example.com }\n');
+    const env = { RIVULET_WEBHOOK_SECRET: 'short' };
+    expect((await mistakes([], { file, env })).split('\n')).toEqual([
+      'rivulet.yaml:1:7 port: expected integer',
+      'rivulet.yaml:2:8 store: there is no store "mysql://x"; use memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE',
+      'auth.jwt: expected issuer, audience and jwks together; missing: audience, jwks',
+      'RIVULET_WEBHOOK_SECRET: expected string length greater or equal to 32',
+    ]);
+    expect(await mistakes(['--no-auth', '--keys', 'keys.yaml'])).toMatch(/^--no-auth .* contradicts the keys/);
+    // A wrong key is one mistake, not two.
+    const wrong = await mistakes(['--jwt-issuer', 'https://x'], { env: { RIVULET_API_KEYS: 'alice=none' } });
+    expect(wrong).toMatch(/^RIVULET_API_KEYS: pair 1: [^\n]*$/);
+  });
+
   it('count an empty variable as not set', async () => {
     expect((await resolved([], { env: { PORT: '', RIVULET_STORE: '' } })).settings.port).toBe(8000);
   });

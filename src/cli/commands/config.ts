@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { isObject } from '../../core/json.ts';
 import { storeName } from '../../stores/open.ts';
-import { authOptions } from '../auth-options.ts';
+import { authOptions, refuseOpenAccess } from '../auth-options.ts';
 import { exit } from '../exit-codes.ts';
 import { resolveSettings } from '../resolve-settings.ts';
 import { fileSchema, type Row, rows, type Settings } from '../settings.ts';
@@ -26,7 +26,9 @@ export async function config(folders: readonly string[], options: ConfigOptions,
     return exit.completed;
   }
   const { settings, file, origin } = await resolveSettings(command, folders);
-  if (!options.check) {
+  // `serve` would not start.
+  if (options.check) refuseOpenAccess(settings, authOptions(settings));
+  else {
     table(
       ['setting', 'value', 'from'],
       rows().map((row) => [row.path.join('.'), shown(row, settings), origin(row.path)]),
