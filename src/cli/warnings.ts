@@ -12,7 +12,7 @@ export const openAccess = (settings: Settings): string | undefined =>
 
 /** What an operator should know about settings that are valid, a line each. */
 export function warningsOf(settings: Settings): string[] {
-  const { store, host, publicUrl, allowHosts, allowOrigins, worker } = settings;
+  const { store, host, publicUrl, allowHosts, allowOrigins, trustProxy, worker } = settings;
   const access = openAccess(settings);
   const isPublic = !isLoopback(host);
   const isShared = ['redis', 'postgres'].includes(readStoreUrl(store)?.kind ?? '');
@@ -21,6 +21,12 @@ export function warningsOf(settings: Settings): string[] {
     [
       isPublic && publicUrl === undefined,
       'publicUrl is not set: sessions have URLs with the address that the server listens on',
+    ],
+    [
+      // The server itself has no TLS.
+      authOptions(settings) !== undefined && /^https:/i.test(publicUrl ?? '') && trustProxy.length === 0,
+      'publicUrl is https, so a proxy is in front, but trustProxy is not set: all clients count as one address, and ' +
+        'wrong credentials of one refuse new tokens of all',
     ],
     [store === 'memory:', 'the store is memory: runs and sessions are lost when the server ends'],
     [!worker && !isShared, 'worker is false, but no other process can share this store: no run is executed'],

@@ -57,6 +57,23 @@ describe('rivulet doctor', () => {
     expect([none.code, fine.code]).toEqual([1, 0]);
   });
 
+  it('finds what keeps serve from starting: files of keys that a group may write, and a port of metrics in use', async (t) => {
+    const cwd = projectFolder({ ...files, 'keys.yaml': '[]\n', 'jwks.json': '{"keys":[]}' }, t);
+    for (const name of ['keys.yaml', 'jwks.json']) chmodSync(join(cwd, name), 0o664);
+    const taken = createServer((socket) => socket.end('no HTTP'));
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    t.onTestFinished(() => void taken.close());
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const jwt = ['--jwt-issuer', 'https://id.example.com', '--jwt-audience', 'rivulet', '--jwks', 'jwks.json'];
+    const all = ['--port', '0', '--metrics-port', port, '--keys', 'keys.yaml', ...jwt];
+    const { code, out } = await rivuletHere(['doctor', ...all], { cwd });
+    expect(out).toMatch(/problem +metrics +127\.0\.0\.1:\d+ is in use by another program; stop it/);
+    expect(out).toMatch(/problem +files +keys\.yaml: other users may write it \(664\); chmod go-w keys\.yaml/);
+    expect(out).toMatch(/problem +files +jwks\.json: other users may write it \(664\)/);
+    expect(code).toBe(1);
+  });
+
   it('exits with 2 where the settings have mistakes', async (t) => {
     const cwd = projectFolder({ ...files, 'rivulet.yaml': 'prot: 1\n' }, t);
     const { code, err } = await rivuletHere(['doctor'], { cwd });
@@ -104,10 +121,20 @@ describe('rivulet config', () => {
     ]);
   });
 
+  it('warns where a proxy must be in front, and is not known', async (t) => {
+    const cwd = projectFolder({}, t);
+    const behindTls = ['config', '--check', '--keys', 'keys.yaml', '--public-url', 'https://agents.example.com'];
+    expect((await rivuletHere(behindTls, { cwd })).err).toContain('trustProxy is not set');
+    expect((await rivuletHere([...behindTls, '--trust-proxy', '10.0.0.0/8'], { cwd })).err).toBe('');
+  });
+
   it('fails with --check where serve would refuse to listen', async (t) => {
     const cwd = projectFolder({}, t);
     const open = await rivuletHere(['config', '--check', '--host', '0.0.0.0'], { cwd });
-    expect([open.code, open.err]).toEqual([2, expect.stringContaining('the server has no authentication: give --keys')]);
+    expect([open.code, open.err]).toEqual([
+      2,
+      expect.stringContaining('the server has no authentication: give --keys'),
+    ]);
     const behindProxy = await rivuletHere(['config', '--check', '--host', '0.0.0.0', '--no-auth'], { cwd });
     expect(behindProxy.code).toBe(0);
   });

@@ -12,7 +12,11 @@ import { loopbackHosts } from '../support/loopback-hosts.ts';
 const rebinding = vi.hoisted((): string[] => []);
 vi.mock('node:dns', async (original) => {
   const dns = await original<typeof import('node:dns')>();
-  const lookup = (name: string, options: LookupAllOptions, answer: (error: null, found: LookupAddress[]) => void) =>
+  const lookup = (
+    name: string,
+    options: LookupAllOptions,
+    answer: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
+  ) =>
     name === 'rebinds.example'
       ? answer(null, [{ address: rebinding.shift() ?? '', family: 4 }])
       : dns.lookup(name, options, answer);

@@ -30,6 +30,7 @@ const checks: readonly [name: string, check: (settings: Settings, resolved: Reso
   ['settings', async (settings, { file }) => [ok(file ?? 'no configuration file'), ...checkWarnings(settings)]],
   ['agents', checkAgents],
   ['address', async (settings) => [await checkAddress(settings)]],
+  ['metrics', async ({ metrics: { host, port } }) => (port === undefined ? [] : [await checkAddress({ host, port })])],
   ['callers', checkAuth],
   ['store', checkStore],
   ['files', async (settings, { file }) => checkFiles(settings, file)],
@@ -84,7 +85,7 @@ async function checkAgents({ agents: folders }: Settings): Promise<Finding[]> {
   ];
 }
 
-async function checkAddress({ host, port }: Settings): Promise<Finding> {
+async function checkAddress({ host, port }: Pick<Settings, 'host' | 'port'>): Promise<Finding> {
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
     const server = createServer();
@@ -92,15 +93,14 @@ async function checkAddress({ host, port }: Settings): Promise<Finding> {
     server.listen({ host, port }, () => server.close(() => resolve(undefined)));
   });
   if (error === undefined) return ok(`${address} is free`);
-  if (error.code !== 'EADDRINUSE')
-    return problem(`${address}: ${error.message}`, 'give another one with --host or --port');
+  if (error.code !== 'EADDRINUSE') return problem(`${address}: ${error.message}`, 'give another host or port');
   const answer = await fetch(`http://${address.replace(/^(0\.0\.0\.0|\[::\])/, '127.0.0.1')}/health`, {
     signal: AbortSignal.timeout(2_000),
   }).catch(() => undefined);
   const body: unknown = await answer?.json().catch(() => undefined);
   // Its own server, probably: `doctor` may be called while it runs.
   if (JSON.stringify(body) === '{"status":"ok"}') return note(`${address} has a server that answers /health`);
-  return problem(`${address} is in use by another program`, 'stop it, or give another port with --port');
+  return problem(`${address} is in use by another program`, 'stop it, or give another port');
 }
 
 async function checkStore({ store }: Settings): Promise<Finding[]> {
@@ -119,25 +119,35 @@ async function checkStore({ store }: Settings): Promise<Finding[]> {
   return [ok(`${name}: ${data}${clock}`), ...findings];
 }
 
-/** Other users of the machine must not write the data or the configuration; that they can read them is for the operator. */
+/**
+ * Other users of the machine must not write the data or the configuration; that they can read them is for the operator.
+ * The server refuses files of keys that the group may write, too.
+ */
 function checkFiles({ store, auth }: Settings, file: string | undefined): Finding[] {
   const data = storeFile(store);
   const folder = data && existingFolder(dirname(data));
-  const existing = [file, auth.keyFile, folder, data].filter((path) => path !== undefined && existsSync(path));
-  const findings = existing.flatMap((path = '') => permissionsOf(path));
+  const findings = [
+    ...[file, folder, data].flatMap((path) => permissionsOf(path, 0o002, 'every user')),
+    ...[auth.keyFile, auth.jwt.jwks].flatMap((path) => permissionsOf(path, 0o022, 'other users')),
+  ];
   if (folder !== undefined && !isWritable(data !== undefined && existsSync(data) ? data : folder)) {
     findings.push(problem(`${folder}: this user may not write the store`, 'change its owner, or use another --store'));
   }
   return findings.length === 0 ? [ok('no other user may write the data, the keys or the configuration')] : findings;
 }
 
-function permissionsOf(path: string): Finding[] {
+/** `writers`: the bits of those that must not write the file. A path that is none, such as a URL, has no findings. */
+function permissionsOf(path: string | undefined, writers: number, who: string): Finding[] {
+  if (path === undefined || !existsSync(path)) return [];
   const { mode } = statSync(path);
   const permissions = (mode & 0o777).toString(8);
   // A folder such as /tmp lets each user change only files of its own.
   const isSticky = (mode & 0o1000) !== 0;
-  if ((mode & 0o002) !== 0 && !isSticky)
-    return [problem(`${path}: every user may write it (${permissions})`, `chmod o-w ${path}`)];
+  if ((mode & writers) !== 0 && !isSticky) {
+    return [
+      problem(`${path}: ${who} may write it (${permissions})`, `chmod ${writers === 0o002 ? 'o' : 'go'}-w ${path}`),
+    ];
+  }
   return [];
 }
 
