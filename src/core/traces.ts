@@ -1,7 +1,7 @@
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Message } from '../schema/message.ts';
-import type { RunStatus } from '../schema/run.ts';
+import type { RunStatus, RunUsage } from '../schema/run.ts';
 
 /** The W3C trace context of a request. */
 export interface TraceHeaders {
@@ -70,8 +70,8 @@ export interface CallSpan extends AgentSpan, WorkSpan {}
 export interface ExecutionEnd {
   readonly status: RunStatus;
   readonly error?: ErrorBody | undefined;
-  /** Of a final run. */
-  readonly tokens?: number | undefined;
+  /** Of a final run: what its agent reported, or else its parts. */
+  readonly usage?: RunUsage | undefined;
   /** Seconds until the first part of the output. */
   readonly firstPart?: number | undefined;
   readonly output: readonly Message[];

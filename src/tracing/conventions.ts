@@ -9,6 +9,7 @@ export const genAi = {
   agentId: 'gen_ai.agent.id',
   agentDescription: 'gen_ai.agent.description',
   conversation: 'gen_ai.conversation.id',
+  inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   firstChunk: 'gen_ai.response.time_to_first_chunk',
   inputMessages: 'gen_ai.input.messages',

@@ -11,6 +11,7 @@ import type {
 } from '../core/traces.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErrorBody } from '../schema/error.ts';
+import type { RunUsage } from '../schema/run.ts';
 import { contentOf } from './content.ts';
 import { errorType, genAi, rivulet } from './conventions.ts';
 import { CurrentSpan } from './current-span.ts';
@@ -204,15 +205,23 @@ export class InvokedRun extends InvokedAgent implements ExecutionSpan {
     if (!this.open) this.restart(originOf(this.tools, parseKept(requested)));
   }
 
-  end({ status, error, tokens, firstPart, output }: ExecutionEnd): void {
+  end({ status, error, usage, firstPart, output }: ExecutionEnd): void {
     if (!this.open) return;
     const { current } = this;
     current.setAttribute(rivulet.status, status);
-    if (tokens !== undefined) current.setAttribute(genAi.outputTokens, tokens);
+    if (usage !== undefined) current.setAttributes(tokensOf(usage));
     if (firstPart !== undefined) current.setAttribute(genAi.firstChunk, firstPart);
     if (this.tools.content) current.setAttribute(genAi.outputMessages, contentOf(output));
     this.endSpan(error !== undefined, error);
   }
+}
+
+/** Tokens of which the agent does not say more are taken for generated ones, as parts are. */
+function tokensOf({ tokens, input_tokens: input, output_tokens: output }: RunUsage): Otel.Attributes {
+  return {
+    ...(input !== undefined && { [genAi.inputTokens]: input }),
+    [genAi.outputTokens]: output ?? Math.max(0, tokens - (input ?? 0)),
+  };
 }
 
 function originOf({ api }: SpanTools, { parent, state, links = [] }: KeptTrace): Origin {

@@ -122,6 +122,24 @@ describe('a run with steps and calls', () => {
     });
   }
 
+  it('has the tokens of the prompt and of the output apart, where the agent reports them', async () => {
+    const using = agent('using', (input, { usage }) => {
+      usage(JSON.parse(input[0]?.parts[0]?.content ?? ''));
+      return 'x';
+    });
+    const served = await serve([using]);
+    const reported = [
+      { input_tokens: 1_000, output_tokens: 20 },
+      { tokens: 1_020, input_tokens: 1_000 },
+      { tokens: 20 },
+    ];
+    for (const one of reported) await post(served, '/runs', ask('using', JSON.stringify(one)));
+    const spans = await sdk.named('invoke_agent using', 3);
+    const tokens = (name: string) => spans.map(({ attributes }) => attributes[`gen_ai.usage.${name}_tokens`]);
+    expect(tokens('input')).toEqual([1_000, 1_000, undefined]);
+    expect(tokens('output')).toEqual([20, 20, 20]);
+  });
+
   it('gives what follows from the values of a step to the agent, not to the step', async () => {
     const piped = agent('piped', (_, { step }) =>
       step('one', () => of('a')).pipe(

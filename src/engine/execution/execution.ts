@@ -353,7 +353,7 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#state !== 'cancelling') return;
     this.#state = 'final';
     this.#changeStatus('cancelled', this.#tokens.reported);
-    this.#trace?.end(this.#tokens.reported.usage?.tokens);
+    this.#trace?.end(this.#tokens.reported.usage);
   }
 
   #end(error: ErrorBody, thrown?: unknown): void {
@@ -376,7 +376,7 @@ export class Execution implements Observer<AgentOutput> {
     if (before !== 'final') this.#state = state;
     if (before === 'open') this.#stopAgent(reason, continues);
     // The agent of a cancelled run may still work.
-    if (state !== 'cancelling') this.#trace?.end(this.#tokens.reported.usage?.tokens);
+    if (state !== 'cancelling') this.#trace?.end(this.#tokens.reported.usage);
   }
 
   #stopAgent(reason: string, continues: Continues): void {

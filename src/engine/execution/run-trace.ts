@@ -3,7 +3,7 @@ import { isFinal } from '../../core/run-state.ts';
 import type { ExecutionEnd, ExecutionSpan, Traces } from '../../core/traces.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import type { Message } from '../../schema/message.ts';
-import type { RunStatus } from '../../schema/run.ts';
+import type { RunStatus, RunUsage } from '../../schema/run.ts';
 import type { Recorder } from './recorder.ts';
 
 /** The span of an execution, which follows the status of its run. */
@@ -61,16 +61,16 @@ export class RunTrace {
   }
 
   /** The execution is over: its run is final, or leaves this process. */
-  end(tokens: number | undefined): void {
-    this.span.end(this.#state(tokens ?? this.#recorder.parts));
+  end(usage: RunUsage | undefined): void {
+    this.span.end(this.#state(usage ?? { tokens: this.#recorder.parts }));
   }
 
-  #state(tokens: number | undefined): ExecutionEnd {
+  #state(usage: RunUsage | undefined): ExecutionEnd {
     const { run, firstPartAt } = this.#recorder;
     return {
       status: run.status,
       error: run.error,
-      tokens: isFinal(run.status) ? tokens : undefined,
+      usage: isFinal(run.status) ? usage : undefined,
       firstPart:
         firstPartAt !== undefined && firstPartAt > this.#began ? (firstPartAt - this.#began) / 1000 : undefined,
       output: run.output,
