@@ -15,6 +15,7 @@ import { operator, visitor } from './core/principal.ts';
 import { compile } from './core/validate.ts';
 import { Access } from './engine/access.ts';
 import { newId } from './engine/ids.ts';
+import { networkRule } from './http/address-guard.ts';
 import { type NameOptions, publicPath, refuseForeign } from './http/allowed-origins.ts';
 import { authenticate, credentialKinds } from './http/auth/authenticate.ts';
 import type { AuthOptions } from './http/auth/credentials.ts';
@@ -282,7 +283,8 @@ export async function createServer({
   trustProxy = [],
   ...options
 }: ServerOptions | RuntimeServerOptions): Promise<FastifyInstance> {
-  const { maxConnections, headersTimeout, receiveTimeout, keepAliveTimeout } = connectionLimits(options);
+  const { maxConnections, connectionsPerAddress, ...times } = connectionLimits(options);
+  const { headersTimeout, receiveTimeout, keepAliveTimeout } = times;
   const checkEvery = Math.min(5_000, headersTimeout, receiveTimeout, keepAliveTimeout);
   const app = Fastify({
     logger: logger === false ? false : safeLogger(logger === true ? {} : logger),
@@ -310,6 +312,9 @@ export async function createServer({
   });
   const connections = new Connections(app.server);
   connections.closeIdle(keepAliveTimeout, checkEvery);
+  if (connectionsPerAddress > 0) {
+    connections.limitByAddress(connectionsPerAddress, networkRule(trustProxy, 'trustProxy'));
+  }
   app.server.maxConnections = maxConnections;
   // Node responds 417 to an unknown `Expect` header. This listener handles the request like any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

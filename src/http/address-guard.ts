@@ -14,16 +14,29 @@ const denied = [ipaddr.parseCIDR('168.63.129.16/32')];
 const global6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Allows public addresses, and those of the given networks of a setting.
+ * Allows the addresses of the given networks of a setting, and no others.
  * @throws Error that names a text which is neither an address nor a range
  */
-export function addressRule(networks: readonly string[], setting = 'allowNetworks (--allow-network)'): AddressRule {
+export function networkRule(networks: readonly string[], setting: string): AddressRule {
   const allowed = networks.map((text) => networkOf(text, setting));
   return (text) => {
     if (isIP(text) === 0) return false;
     // An IPv4 address that is written as an IPv6 address counts as IPv4.
     const address = ipaddr.process(text);
-    if (allowed.some((range) => isIn(address, range))) return true;
+    return allowed.some((range) => isIn(address, range));
+  };
+}
+
+/**
+ * Allows public addresses, and those of the given networks of a setting.
+ * @throws Error that names a text which is neither an address nor a range
+ */
+export function addressRule(networks: readonly string[], setting = 'allowNetworks (--allow-network)'): AddressRule {
+  const isListed = networkRule(networks, setting);
+  return (text) => {
+    if (isIP(text) === 0) return false;
+    if (isListed(text)) return true;
+    const address = ipaddr.process(text);
     if (address.range() !== 'unicast' || denied.some((range) => isIn(address, range))) return false;
     return address.kind() === 'ipv4' || isIn(address, global6);
   };
@@ -41,7 +54,7 @@ function networkOf(text: string, setting: string): Range {
   throw new Error(`expected an address or a range such as 10.0.0.0/8 in ${setting}; got "${text}"`);
 }
 
-type Lookup = (
+export type Lookup = (
   name: string,
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,

@@ -2,6 +2,8 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from 'node:net';
 import { UnorderedSet } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
+import type { AddressRule } from './address-guard.ts';
+import { networkOf } from './client-network.ts';
 import { type TrafficObserver, unobserved } from './traffic.ts';
 
 /** While the server closes: milliseconds between checks for idle connections, and until all others are closed. */
@@ -61,6 +63,25 @@ export class Connections {
       const timer = setInterval(closeExpired, interval);
       timer.unref();
       this.#server.once('close', () => clearInterval(timer));
+    });
+  }
+
+  /** Closes each further connection of a client that has `limit` of them. Those of proxies have no limit. */
+  limitByAddress(limit: number, isProxy: AddressRule): void {
+    const counts = new Map<string, number>();
+    this.#server.on('connection', (socket: Socket) => {
+      const { remoteAddress } = socket;
+      // Undefined where the client has left already.
+      if (remoteAddress === undefined || isProxy(remoteAddress)) return;
+      const network = networkOf(remoteAddress);
+      const count = counts.get(network) ?? 0;
+      if (count >= limit) return void socket.destroy();
+      counts.set(network, count + 1);
+      socket.once('close', () => {
+        const left = (counts.get(network) ?? 1) - 1;
+        if (left > 0) counts.set(network, left);
+        else counts.delete(network);
+      });
     });
   }
 

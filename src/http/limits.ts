@@ -48,6 +48,10 @@ export type HttpLimits = Readonly<Static<typeof HttpLimits>>;
 /** Limits of connections, where the server is Rivulet’s own. Times are in milliseconds. */
 export const ConnectionLimits = Type.Object({
   maxConnections: count(20_000, 'Connections that are open at once; further ones are closed.'),
+  connectionsPerAddress: orNone(
+    0,
+    'Connections that one address may have open, or a network of IPv6, other than those of trustProxy; further ones are closed.',
+  ),
   headersTimeout: interval(15_000, 'Time in which a request’s headers must arrive.'),
   receiveTimeout: interval(60_000, 'Time in which a whole request must arrive; the response does not count.'),
   keepAliveTimeout: interval(72_000, 'Time after which a connection without a request is closed.'),

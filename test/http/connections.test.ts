@@ -201,6 +201,22 @@ describe('a server that is full', () => {
     await expect.poll(() => served.get('/ping').then(({ status }) => status, String)).toBe(200);
   });
 
+  it('closes connections of an address beyond its limit, but not those of a proxy', async () => {
+    const answered = async (served: Served): Promise<Wire> => {
+      const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost', '');
+      await wire.until('{}');
+      return wire;
+    };
+    const served = await serve([echo], { connectionsPerAddress: 2 });
+    const [first] = [await answered(served), await answered(served)];
+    await new Wire(served).closed;
+    first?.socket.destroy();
+    await first?.closed;
+    await expect.poll(() => served.get('/ping').then(({ status }) => status, String)).toBe(200);
+    const proxied = await serve([echo], { connectionsPerAddress: 2, trustProxy: ['127.0.0.0/8'] });
+    for (let count = 0; count < 4; count += 1) await answered(proxied);
+  });
+
   it('creates no run for a refused stream, and closes the connection of a refused reader', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent, echo], { maxStreams: 1 });

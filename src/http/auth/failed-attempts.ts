@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
+import { networkOf } from '../client-network.ts';
 
 const window = 60_000; // milliseconds
 const maxFailures = 20;
@@ -36,12 +35,4 @@ export class FailedAttempts {
     const wait = Math.ceil((attempts.until - Date.now()) / 1_000);
     return wait > 0 ? wait : undefined;
   }
-}
-
-/** An IPv4 address, or the first 64 bits of an IPv6 address. */
-function networkOf(text: string): string {
-  if (isIP(text) === 0) return text;
-  const address = ipaddr.process(text);
-  if (!(address instanceof ipaddr.IPv6)) return address.toString();
-  return address.parts.slice(0, 4).join(':');
 }
