@@ -140,7 +140,7 @@ async function host(
   const answerBelow = readRequests(app, http);
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const { tickets, signatures } = await authenticate(app, options.auth, url, traffic);
+  const { tickets, signatures } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   const overload = shedRuns(app, http);
   limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });

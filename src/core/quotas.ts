@@ -19,6 +19,8 @@ export interface QuotaState {
 
 /** The port of the counters of owners, which nodes share where they share a store. */
 export interface Quotas {
+  /** Whether several nodes count together. */
+  readonly isShared?: boolean;
   /**
    * Takes points of an owner; at once where the counters are in this process. It never rejects: while shared counters do
    * not answer, this process counts for itself.

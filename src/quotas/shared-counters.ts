@@ -20,6 +20,7 @@ const maxKey = 150;
 
 /** Counters that nodes share in a database, with rate-limiter-flexible: one round trip each time. */
 export class SharedCounters implements Quotas {
+  readonly isShared = true;
   readonly #make: MakeCounter;
   readonly #close: () => Promise<void>;
   readonly #byRule = new Map<QuotaRule, Counters>();

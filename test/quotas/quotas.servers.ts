@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { QuotaRule, Quotas } from '../../src/core/quotas.ts';
+import { FailedAttempts } from '../../src/http/auth/failed-attempts.ts';
 import { openQuotas } from '../../src/quotas/open.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { postgresPlace, redisPlace, startRedis } from '../support/servers.ts';
@@ -37,6 +38,19 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
         [false, 0],
       ]);
       expect(await nodes[0]?.take(rule, `${'x'.repeat(500)}`, 1)).toMatchObject({ allowed: true, remaining: 4 });
+      // Wrong credentials of an address as well.
+      const [one, two] = nodes.map((node) => new FailedAttempts(node));
+      for (let times = 0; times < 20; times += 1) one?.add('2001:db8::1');
+      // Fewer than it would take by themselves.
+      await expect
+        .poll(
+          () => {
+            two?.add('2001:db8::2');
+            return two?.waitOf('2001:db8::3');
+          },
+          { interval: 200, timeout: 3_000 },
+        )
+        .toBeGreaterThan(0);
     });
   });
 }
