@@ -134,6 +134,7 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
         `?session_id=${hers.session_id[0]}`,
         '?status=awaiting',
         `?cursor=${newId()}`,
+        ...hers.run_id.map((id) => `?cursor=${id}`),
         '?owner=custom:bob',
       ];
       for (const query of queries) {
@@ -148,7 +149,10 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       expect((await bob(`/sessions/${own.session_id}?owner=custom:alice`, { method: 'DELETE' })).status).toBe(403);
       expect((await bob(`/sessions/${own.session_id}`)).status).toBe(200);
       expect(hers.delivery_id.length).toBe(1);
-      expect(JSON.parse((await bob('/deliveries')).text)).toEqual({ deliveries: [] });
+      for (const query of ['', ...secretsOf(hers).map((id) => `?cursor=${id}`)]) {
+        const { status, text } = await bob(`/deliveries${query}`);
+        expect([query, status, JSON.parse(text)]).toEqual([query, 200, { deliveries: [] }]);
+      }
       const secret = async (as: string) => (await node(1).as(as)('/webhooks/secret?url=https://example.com/')).text;
       expect(await secret('bob')).not.toBe(await secret('alice'));
       const stop = new AbortController();

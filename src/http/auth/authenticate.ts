@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
+import type { Quotas } from '../../core/quotas.ts';
 import type { ServerUrl } from '../server-url.ts';
 import type { TrafficObserver } from '../traffic.ts';
 import { tokenOf } from './bearer.ts';
@@ -59,6 +60,7 @@ export async function authenticate(
   options: AuthOptions | undefined,
   url: ServerUrl,
   traffic: TrafficObserver,
+  quotas?: Quotas,
 ): Promise<Authentication> {
   requireAccess(app);
   app.decorateRequest('hasTicket', false);
@@ -68,7 +70,7 @@ export async function authenticate(
     throw new Error('auth: expected keys, keyFile, jwt or authenticate; got none');
   }
   const resource: Resource = { url, issuer: jwt?.issuer };
-  const failures = new FailedAttempts();
+  const failures = new FailedAttempts(quotas);
   // Only now: most of a start without authentication would go to the libraries of tokens and of key files.
   const { Verifier } = await import('./credentials.ts');
   const verifier = new Verifier(options, {
@@ -131,6 +133,8 @@ class Gate {
     if (ticket !== undefined && typeof run_id === 'string' && ticket.run_id === run_id.toLowerCase()) {
       request.principal = ticket.principal;
       request.hasTicket = true;
+      // Caches keep answers to requests without `Authorization`, for longer than the ticket lives.
+      reply.header('Cache-Control', 'no-store');
       this.#parts.traffic.onAuthentication('ticket', 'accepted');
       return true;
     }

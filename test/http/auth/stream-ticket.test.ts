@@ -92,6 +92,7 @@ describe('a stream ticket', () => {
     const query = new URL(url, served.url).search;
     expect(await read(served, url, accept)).toEqual([200]);
     expect(await read(served, url)).toEqual([200]);
+    expect((await served.get(url)).headers.get('cache-control')).toBe('no-store');
     // A browser may send credentials for a proxy.
     expect(await read(served, url, { ...accept, authorization: 'Basic x' })).toEqual([200]);
     expect(await read(served, url.replace(one, one.toUpperCase()), accept)).toEqual([200]);
