@@ -1,6 +1,7 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { LookupQueue } from './lookup-queue.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
@@ -60,10 +61,14 @@ export type Lookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Concurrent look-ups. Each blocks one of libuv's four threads until its name server answers. */
-const lookupsAtOnce = 2;
-let lookups = 0;
-const waiting: (() => void)[] = [];
+export interface LookupOptions {
+  /** Those whose look-ups wait for each other, such as an owner. */
+  readonly share?: string;
+  /** For tests. */
+  readonly resolve?: Lookup;
+}
+
+const queue = new LookupQueue();
 
 /**
  * Looks names up as `net.connect` does, and refuses a name if the rule does not allow one of its addresses. The
@@ -71,14 +76,11 @@ const waiting: (() => void)[] = [];
  * request is skipped.
  */
 export const guardedLookup =
-  (isAllowed: AddressRule, signal: AbortSignal, resolve: Lookup = lookup): LookupFunction =>
+  (isAllowed: AddressRule, signal: AbortSignal, { resolve = lookup, share = '' }: LookupOptions = {}): LookupFunction =>
   (hostname, options, callback) => {
-    const start = (): void => {
-      if (signal.aborted) return void waiting.shift()?.();
-      lookups += 1;
+    const start = (done: () => void): void =>
       resolve(hostname, { ...options, all: true }, (error, addresses) => {
-        lookups -= 1;
-        waiting.shift()?.();
+        done();
         if (error !== null) return callback(error, '');
         const [first] = addresses;
         if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
@@ -87,7 +89,5 @@ export const guardedLookup =
         if (options.all === true) callback(null, addresses);
         else callback(null, first.address, first.family);
       });
-    };
-    if (lookups < lookupsAtOnce) start();
-    else waiting.push(start);
+    queue.add(share, { signal, start });
   };

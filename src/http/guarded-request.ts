@@ -1,15 +1,13 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { type AddressRule, guardedLookup, type Lookup } from './address-guard.ts';
+import { type AddressRule, guardedLookup, type LookupOptions } from './address-guard.ts';
 
-export interface GuardedRequest {
+export interface GuardedRequest extends LookupOptions {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
-  /** For tests. */
-  readonly resolve?: Lookup;
 }
 
 /** Answers such as 100 and 103 before the answer. Real servers send one or two. */
@@ -22,7 +20,7 @@ const maxInterim = 10;
 export function guardedRequest(
   target: URL,
   isAllowed: AddressRule,
-  { method, headers, body, signal, resolve: resolveName }: GuardedRequest,
+  { method, headers, body, signal, ...names }: GuardedRequest,
 ): Promise<IncomingMessage> {
   const host = target.hostname.replace(/^\[|\]$/g, '');
   // For an address there is no look-up.
@@ -32,7 +30,7 @@ export function guardedRequest(
     method,
     // A new connection: a kept one may be to an address that was checked for another request.
     agent: false,
-    lookup: guardedLookup(isAllowed, signal, resolveName),
+    lookup: guardedLookup(isAllowed, signal, names),
     headers,
     signal,
   };

@@ -1,5 +1,5 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import type { AddressInfo, LookupFunction } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { addressRule, guardedLookup, type Lookup } from '../../src/http/address-guard.ts';
 import { guardedRequest } from '../../src/http/guarded-request.ts';
@@ -138,7 +138,8 @@ describe('a name', () => {
   it('is refused where one of its addresses is not allowed', async () => {
     const lookedUp = (addresses: ReturnType<typeof found>): Promise<unknown> =>
       new Promise((resolve) => {
-        const ask = guardedLookup(addressRule([]), never, (_name, _options, answer) => answer(null, addresses));
+        const answered: Lookup = (_name, _options, answer) => answer(null, addresses);
+        const ask = guardedLookup(addressRule([]), never, { resolve: answered });
         ask('name.example', { all: true }, (error, result) => resolve(error ?? result));
       });
     expect(await lookedUp(found('1.1.1.1', '2606:4700::1'))).toEqual(found('1.1.1.1', '2606:4700::1'));
@@ -153,15 +154,15 @@ describe('a name', () => {
     const leaving = new AbortController();
     const one = (name: string, signal = never): Promise<string> =>
       new Promise((resolve) => {
-        const ask: LookupFunction = guardedLookup(addressRule([]), signal, (_name, _options, answer) => {
+        const answered: Lookup = (_name, _options, answer) => {
           asking += 1;
           most = Math.max(most, asking);
           asked.push(() => {
             asking -= 1;
             answer(null, found('1.1.1.1'));
           });
-        });
-        ask(name, { all: true }, () => resolve(name));
+        };
+        guardedLookup(addressRule([]), signal, { resolve: answered })(name, { all: true }, () => resolve(name));
       });
     const names = ['a', 'b', 'c', 'd', 'e'].map((name) => one(name));
     void one('left', leaving.signal);
@@ -171,6 +172,26 @@ describe('a name', () => {
     for (let next = asked.shift(); next !== undefined; next = asked.shift()) next();
     expect(await Promise.all(names)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
     expect(most).toBe(2);
+  });
+
+  it('waits for those of its own share, and takes turns with the others', () => {
+    const asked: string[] = [];
+    const answers = new Map<string, () => void>();
+    const resolve: Lookup = (name, _options, answer) => {
+      asked.push(name);
+      answers.set(name, () => answer(null, found('1.1.1.1')));
+    };
+    const ask = (share: string, name: string): void =>
+      guardedLookup(addressRule([]), never, { share, resolve })(name, { all: true }, () => {});
+    for (const name of ['slow 1', 'slow 2', 'slow 3', 'slow 4']) ask('slow', name);
+    for (const name of ['a 1', 'a 2', 'a 3']) ask('a', name);
+    ask('b', 'b 1');
+    expect(asked).toEqual(['slow 1', 'slow 2', 'a 1']);
+    // Name servers of one share that never answer hold up no other.
+    for (const name of ['a 1', 'a 2', 'b 1']) answers.get(name)?.();
+    expect(asked.slice(3)).toEqual(['a 2', 'b 1', 'a 3']);
+    for (let at = 0; at < asked.length; at += 1) answers.get(asked[at] ?? '')?.();
+    expect(asked.slice(6)).toEqual(['slow 3', 'slow 4']);
   });
 });
 

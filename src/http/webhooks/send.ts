@@ -32,7 +32,13 @@ export function createSend(
         'webhook-timestamp': String(timestamp),
         'webhook-signature': secrets.sign(owner, url, { id: delivery_id, timestamp, body }),
       };
-      const response = await guardedRequest(new URL(url), isAllowed, { method: 'POST', headers, body, signal });
+      const response = await guardedRequest(new URL(url), isAllowed, {
+        method: 'POST',
+        headers,
+        body,
+        signal,
+        share: owner ?? '',
+      });
       const { statusCode: status = 0 } = response;
       // It may be endless.
       response.destroy();
