@@ -2,7 +2,7 @@ import type { AuthOptions } from '../http/auth/credentials.ts';
 import { parseKeyPairs } from '../http/auth/key-records.ts';
 import { UsageError } from './exit-codes.ts';
 import { isLoopback } from './greeting.ts';
-import type { Settings } from './settings.ts';
+import { rows, type Settings } from './settings.ts';
 
 /** How the settings say that callers are authenticated; undefined where they do not. @throws UsageError */
 export function authOptions({ auth }: Pick<Settings, 'auth'>): AuthOptions | undefined {
@@ -52,5 +52,5 @@ export function refuseOpenAccess({ host, auth }: Settings, options: AuthOptions 
 
 /** Agents and their child processes do not get the secrets of the server. */
 export function forgetSecrets(env: NodeJS.ProcessEnv): void {
-  for (const name of ['RIVULET_API_KEYS', 'RIVULET_TICKET_SECRETS', 'RIVULET_WEBHOOK_SECRET']) delete env[name];
+  for (const { names } of rows()) if (names.secret !== undefined && names.env !== undefined) delete env[names.env];
 }

@@ -47,7 +47,8 @@ describe('authentication of `serve`', () => {
   });
 
   it('leaves no secret in the environment, which agents and their child processes see', () => {
-    const env = { RIVULET_API_KEYS: 'a', RIVULET_TICKET_SECRETS: 'b', PATH: 'c' };
+    const secrets = ['RIVULET_API_KEYS', 'RIVULET_TICKET_SECRETS', 'RIVULET_WEBHOOK_SECRET', 'RIVULET_STORE'];
+    const env = { ...Object.fromEntries(secrets.map((name) => [name, 'x'])), PATH: 'c' };
     forgetSecrets(env);
     expect(env).toEqual({ PATH: 'c' });
   });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeProject } from '../support/project.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { agentFile, createRun, getJson, startRivulet } from './server-project.ts';
@@ -6,6 +6,10 @@ import { agentFile, createRun, getJson, startRivulet } from './server-project.ts
 const { folder, remove } = makeProject({
   'agents/echo.js': agentFile('echo'),
   'agents/asking.js': agentFile('asking', "(_, context) => context.await('Well?')"),
+  'agents/seeing.js': agentFile(
+    'seeing',
+    "() => process.env.RIVULET_STORE + ', ' + process.env.RIVULET_WEBHOOK_SECRET",
+  ),
 });
 afterAll(remove);
 
@@ -19,11 +23,13 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
       const url = await server.url();
       const { run_id } = await createRun(url, 'echo', { mode: 'async' });
       expect((await getJson(`${url}/runs/${run_id}`)).status).toBe('created');
-      const worker = startRivulet(folder, ['worker', '--store', store, '--limit', 'running=1']);
+      const secrets = { RIVULET_STORE: store, RIVULET_WEBHOOK_SECRET: 'x'.repeat(32) };
+      const worker = startRivulet(folder, ['worker', '--limit', 'running=1'], { onTestFinished }, secrets);
       expect((await createRun(url, 'asking')).status).toBe('awaiting');
       expect((await createRun(url, 'echo')).status).toBe('completed');
       expect((await getJson(`${url}/runs/${run_id}`)).status).toBe('completed');
-      expect(worker.out).toContain('with asking, echo');
+      expect((await createRun(url, 'seeing')).output[0]?.parts[0]?.content).toBe('undefined, undefined');
+      expect(worker.out).toContain('with asking, echo, seeing');
       expect([await worker.stop(), await server.stop()]).toEqual([0, 0]);
     });
   });

@@ -83,6 +83,7 @@ export async function serve(options: Settings): Promise<number> {
  */
 export async function work(options: Settings): Promise<number> {
   requireSharedStore(options.store, 'A worker');
+  forgetSecrets(process.env);
   const agents = await registryOf(options.agents);
   const none = { docs: false, playground: false, protocols: [] };
   const app = await createServer({ agents, ...none, ...(await serverOptions(options)) });
