@@ -89,10 +89,10 @@ export async function resolveSettings(
   const values = structuredClone(file?.values ?? {});
   for (const { path, value } of given.values()) setAt(values, path, value);
   const settings: unknown = Value.Default(Settings, values);
-  const misfits = problemsOf(Settings, settings);
+  const ofSchema = problemsOf(Settings, settings);
   problems.push(
-    ...misfits.map((problem) => lineFor(problem, given, file) + unitOf(problem) + got(given, problem.path)),
-    ...checks(settings, misfits, given, file),
+    ...ofSchema.map((problem) => lineFor(problem, given, file) + unitOf(problem) + got(given, problem.path)),
+    ...checks(settings, ofSchema, given, file),
   );
   if (problems.length > 0) throw new UsageError(inOrder(problems).join('\n'));
   return {
@@ -220,12 +220,12 @@ function keysBeside(path: readonly string[]): string[] {
 /** The problems that only the checks of the settings find, beyond the schema. What does not fit the schema has one already. */
 function checks(
   settings: unknown,
-  misfits: readonly Problem[],
+  ofSchema: readonly Problem[],
   given: ReadonlyMap<string, Given>,
   file?: SettingsFile,
 ): string[] {
   const isWrong = (path: readonly string[]): boolean =>
-    misfits.some((misfit) => path.every((key, at) => misfit.path.length <= at || misfit.path[at] === key));
+    ofSchema.some((problem) => path.every((key, at) => problem.path.length <= at || problem.path[at] === key));
   const wrong = rows().flatMap(({ path, names: { check } }) => {
     if (check === undefined || isWrong(path)) return [];
     const value = path.reduce((inner, key) => (isObject(inner) ? inner[key] : undefined), settings);

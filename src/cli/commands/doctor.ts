@@ -137,7 +137,7 @@ function checkFiles({ store, auth }: Settings, file: string | undefined): Findin
 }
 
 /** `writers`: the bits of those that must not write the file. A path that is none, such as a URL, has no findings. */
-function permissionsOf(path: string | undefined, writers: number, who: string): Finding[] {
+function permissionsOf(path: string | undefined, writers: number, users: string): Finding[] {
   if (path === undefined || !existsSync(path)) return [];
   const { mode } = statSync(path);
   const permissions = (mode & 0o777).toString(8);
@@ -145,7 +145,7 @@ function permissionsOf(path: string | undefined, writers: number, who: string): 
   const isSticky = (mode & 0o1000) !== 0;
   if ((mode & writers) !== 0 && !isSticky) {
     return [
-      problem(`${path}: ${who} may write it (${permissions})`, `chmod ${writers === 0o002 ? 'o' : 'go'}-w ${path}`),
+      problem(`${path}: ${users} may write it (${permissions})`, `chmod ${writers === 0o002 ? 'o' : 'go'}-w ${path}`),
     ];
   }
   return [];
