@@ -105,8 +105,9 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
     last?.type === 'function_call_output'
       ? { call_id: last.call_id, parts: partsOf(last.output, path), path }
       : undefined;
-  // An answer to a response of this server comes without the call.
-  const isAnswer = answer !== undefined && previous_response_id !== undefined;
+  // An answer to a response of this server comes without the call; in a conversation, a list of its own may have both.
+  const isAlone = items.every(({ type }) => type === 'function_call_output');
+  const isAnswer = answer !== undefined && (previous_response_id !== undefined || (given !== undefined && isAlone));
   if (isAnswer && items.some((item) => item.type === undefined || item.type === 'message')) {
     throw fail('validation_failed', 'input', 'expected nothing but the function_call_output that answers the call');
   }

@@ -90,10 +90,14 @@ async function begin(
   own: Access,
   responses: StoredResponses,
   { model, previous_response_id }: ResponseRequest,
-  { messages, request, conversation, answer }: AskedResponse,
+  asked: AskedResponse,
   options: RunOptions,
 ): Promise<BegunRun> {
-  const previous = previous_response_id === undefined ? undefined : await responses.read(own, previous_response_id);
+  const { messages, request, conversation, answer } = asked;
+  const previous =
+    previous_response_id === undefined
+      ? await answeredIn(own, responses, asked)
+      : await responses.read(own, previous_response_id);
   // The list of a client that keeps the history itself has the call as well; that run may be over.
   const isAsked = answer !== undefined && isCallOf(previous, answer.call_id);
   const resumed = isAsked ? await answerCall(own, model, answer, options) : undefined;
@@ -102,6 +106,27 @@ async function begin(
   const session_id = previous?.session_id ?? (conversation === undefined ? undefined : sessionIdFor(conversation));
   const body = { agent_name: model, input: messages, ...(session_id !== undefined && { session_id }) };
   return { ...(await own.create(body, { ...options, request })), isNew: true };
+}
+
+/**
+ * The first response of the run whose call a request answers, where it has nothing but the answer, and names the
+ * conversation instead of a response. @throws RivuletError `validation_failed` where the conversation has no such call
+ */
+async function answeredIn(
+  own: Access,
+  responses: StoredResponses,
+  { messages, conversation, answer }: AskedResponse,
+): Promise<StoredResponse | undefined> {
+  if (conversation === undefined || answer === undefined || messages.length > 0) return undefined;
+  const { call_id } = answer;
+  const run_id = placeOfCall(call_id)?.run_id;
+  try {
+    const found = run_id === undefined ? undefined : await responses.read(own, responseId({ run_id, after: 0 }));
+    if (found?.session_id === sessionIdFor(conversation)) return found;
+  } catch (error) {
+    if (!(error instanceof RivuletError && error.status < 500)) throw error;
+  }
+  throw fail('validation_failed', 'input', `expected the output of a call of the conversation; it has no ${call_id}`);
 }
 
 /** Whether a call may be one of the run that a request names, where it names one. */

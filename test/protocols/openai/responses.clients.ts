@@ -235,6 +235,26 @@ describe('Responses, with the official client', () => {
     expect((await client.responses.cancel(begun.id)).status).toBe('cancelled');
   });
 
+  it('takes the output of a call by the conversation alone, and from no other', async () => {
+    const conversation = 'a conversation with a question';
+    const asked = await client.responses.create({ model: 'twice', input: 'hi', conversation });
+    const answer = (response: Response, output: string, more: object = {}) =>
+      client.responses.create({ model: 'twice', conversation, input: [answerTo(response, output)], ...more });
+    await expect(answer(asked, 'no', { conversation: 'another' })).rejects.toMatchObject({
+      status: 400,
+      param: 'input',
+    });
+    await expect(answer(asked, 'no', { model: 'echo' })).rejects.toMatchObject({ status: 400, param: 'model' });
+    const second = await answer(asked, 'one');
+    expect([second.output_text, second.conversation?.id]).toEqual(['b one', conversation]);
+    await expect(answer(asked, 'late')).rejects.toMatchObject({ status: 400 });
+    const last = await answer(second, 'two');
+    expect([last.output_text, last.previous_response_id]).toEqual(['c two', second.id]);
+    await expect(answer(second, 'late')).rejects.toMatchObject({ status: 409, code: 'not_awaiting' });
+    const { output_text } = await client.responses.create({ model: 'remembers', input: 'and?', conversation });
+    expect(output_text).toBe('before: hi, a, First?, one, b one, Second?, two, c two');
+  });
+
   it('lets a conversation go on after a question that was cancelled', async () => {
     const asked = await client.responses.create({ model: 'ask', input: 'go' });
     // It was complete, and stays so; its run is cancelled.
