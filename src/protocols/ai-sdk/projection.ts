@@ -5,8 +5,31 @@ import { chunksOf, eventIn, finishOf, nothingOpen, type Open, textFrom } from '.
 /** A frame's id is the cursor `<event>.<chunk>`: the place after it. */
 const frame = (n: number, chunk: number, json: string): string => `id: ${n}.${chunk}\ndata: ${json}\n\n`;
 
+/** What a reader of the stream asks for. */
+interface Options {
+  /** Yes-or-no questions are asked for as approvals, which clients know from version 6 on. */
+  readonly approvals: boolean;
+  /**
+   * The tokens of a batch are one chunk. A chat takes as long for a chunk of one token as for one of a hundred, and a page
+   * that loads gets thousands at once. Not for clients that count chunks.
+   */
+  readonly joins: boolean;
+}
+
+/** The end of a text chunk, with that of its text. */
+const textEnd = '"}\n\n';
+
+/** The frame of a token: another one, or the last one with the token as well, where that is of the same text. */
+function addToken(frames: string[], n: number, head: string, token: string, joins: boolean): void {
+  const last = joins ? frames.at(-1) : undefined;
+  const begins = last === undefined ? 0 : last.indexOf('\n') + 1;
+  if (last?.startsWith(head, begins)) {
+    frames[frames.length - 1] = `id: ${n}.1\n${last.slice(begins, -textEnd.length)}${token.slice(1)}}\n\n`;
+  } else frames.push(`id: ${n}.1\n${head}${token}}\n\n`);
+}
+
 /** A log as a UI message stream. Tokens, most of a log, are neither parsed nor encoded again. */
-const streamOf = (approvals: boolean): Projection<Open> => ({
+const streamOf = ({ approvals, joins }: Options): Projection<Open> => ({
   start: nothingOpen,
   shared: true,
   project(open, line, n, frames) {
@@ -21,7 +44,7 @@ const streamOf = (approvals: boolean): Projection<Open> => ({
       return step.open;
     }
     if (open.text !== undefined) {
-      frames.push(`id: ${n}.1\n${open.text.head}${token}}\n\n`);
+      addToken(frames, n, open.text.head, token, joins);
       return open;
     }
     const text = textFrom(n);
@@ -30,9 +53,16 @@ const streamOf = (approvals: boolean): Projection<Open> => ({
   },
 });
 
-export const uiStream = streamOf(false);
-/** Yes-or-no questions are asked for as approvals, which clients know from version 6 on. */
-export const uiStreamWithApprovals = streamOf(true);
+export const uiStream = streamOf({ approvals: false, joins: false });
+export const uiStreamWithApprovals = streamOf({ approvals: true, joins: false });
+const joinedStream = streamOf({ approvals: false, joins: true });
+const joinedStreamWithApprovals = streamOf({ approvals: true, joins: true });
+
+/** The same projection for all readers that ask for the same, so that they share its frames. */
+export function uiStreamFor({ approvals, joins }: Options): Projection<Open> {
+  if (joins) return approvals ? joinedStreamWithApprovals : joinedStream;
+  return approvals ? uiStreamWithApprovals : uiStream;
+}
 
 /**
  * The frames at a clean end. They have no id, and so no place in the log: a question that has its reply is not the end

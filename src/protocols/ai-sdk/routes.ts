@@ -9,7 +9,7 @@ import { newId, sessionIdFor } from '../../engine/ids.ts';
 import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
 import type { Responder } from '../../http/respond.ts';
 import { runOptions } from '../../http/run-requests.ts';
-import { after, beginning, type Position, type Projection } from '../../http/sse/projection.ts';
+import { after, beginning, type Position } from '../../http/sse/projection.ts';
 import type { StreamMode } from '../../http/traffic.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import type { RunDetails } from '../../schema/run.ts';
@@ -20,7 +20,7 @@ import type { Turn } from '../turns.ts';
 import type { Open } from './chunks.ts';
 import { positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
 import { followChat } from './follow-chat.ts';
-import { endOf, uiStream, uiStreamWithApprovals } from './projection.ts';
+import { endOf, uiStreamFor } from './projection.ts';
 import { ChatBody, type ChatRequest, chatReader } from './request.ts';
 import { transcriptOf } from './transcript.ts';
 
@@ -61,7 +61,7 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       const turn = await begin(own, params.agent, chat, runOptions(headers));
       reply.request.countedRun?.();
       const from = turn.after === 0 ? beginning : after(turn.after);
-      return streamTurn(responder, reply, own, { turn, from, approvals, mode: 'run' });
+      return streamTurn(responder, reply, own, { turn, from, approvals, joins: false, mode: 'run' });
     },
   );
 
@@ -86,10 +86,11 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       let from = beginning;
       if (id !== '') from = positionAfter(id);
       else if (query.startIndex !== undefined) {
-        from = await positionAfterChunks(own, turn, query.startIndex, projectionFor(approvals));
+        from = await positionAfterChunks(own, turn, query.startIndex, uiStreamFor({ approvals, joins: false }));
       }
       responder.admit(own, 'stream');
-      return streamTurn(responder, reply, own, { turn, from, approvals, mode: 'events' });
+      const joins = id !== '' || query.startIndex === undefined;
+      return streamTurn(responder, reply, own, { turn, from, approvals, joins, mode: 'events' });
     },
   );
 
@@ -131,6 +132,8 @@ interface TurnStream {
   readonly turn: Turn;
   readonly from: Position;
   readonly approvals: boolean;
+  /** Whether the client does not count chunks. */
+  readonly joins: boolean;
   readonly mode: StreamMode;
 }
 
@@ -138,7 +141,7 @@ function streamTurn(
   responder: Responder,
   reply: FastifyReply,
   own: Access,
-  { turn, from, approvals, mode }: TurnStream,
+  { turn, from, approvals, joins, mode }: TurnStream,
 ): Promise<FastifyReply> {
   const { run_id } = turn;
   reply.headers({
@@ -149,12 +152,11 @@ function streamTurn(
   });
   // The stream of a request ends at the next question; one that is read later goes on where that has its reply.
   const until = mode === 'run' ? 'settled' : isSettled;
-  return responder.project(reply, own, run_id, { projection: projectionFor(approvals), from, until, mode, end: endOf });
+  const projection = uiStreamFor({ approvals, joins });
+  return responder.project(reply, own, run_id, { projection, from, until, mode, end: endOf });
 }
 
 const isSettled = ({ settled }: Open): boolean => settled !== undefined;
-
-const projectionFor = (approvals: boolean): Projection<Open> => (approvals ? uiStreamWithApprovals : uiStream);
 
 /** Not the name of a hosted agent: runs of one that is gone can be read. @throws RivuletError `agent_unknown` */
 function agentIn({ agent }: Static<typeof AgentParams>): string {

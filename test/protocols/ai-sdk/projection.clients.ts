@@ -4,7 +4,8 @@ import { runEventOf } from '../../../src/core/encode.ts';
 import type { Projection } from '../../../src/http/sse/projection.ts';
 import { Projector } from '../../../src/http/sse/projection.ts';
 import { nothingOpen, type Open } from '../../../src/protocols/ai-sdk/chunks.ts';
-import { endOf, uiStream, uiStreamWithApprovals } from '../../../src/protocols/ai-sdk/projection.ts';
+import { positionAfter } from '../../../src/protocols/ai-sdk/cursors.ts';
+import { endOf, uiStream, uiStreamFor, uiStreamWithApprovals } from '../../../src/protocols/ai-sdk/projection.ts';
 import { answerOf } from '../../../src/protocols/ai-sdk/transcript.ts';
 import { busyLogs, logs } from '../../support/logs.ts';
 import { expectExactRest, framesFrom, framesOf } from '../continues.ts';
@@ -56,6 +57,28 @@ describe('a UI message stream', () => {
         expect(whole.lastMessage?.id).toBe(run_id);
       }),
       { numRuns: 20 },
+    );
+  });
+
+  it('whose tokens are joined is the same message, also cut after any frame and resumed', async () => {
+    const projection = uiStreamFor({ approvals: false, joins: true });
+    await fc.assert(
+      fc.asyncProperty(busyLogs, fc.nat(), async (log, anywhere) => {
+        const end = endIn(uiStream, log);
+        const whole = await folded('6.0.324', [...framesOf(uiStream, log), end]);
+        const projector = new Projector(projection);
+        const half = Math.ceil(log.length / 2);
+        const frames = [log.slice(0, half), log.slice(half)].flatMap((lines, index) =>
+          projector.piecesOf({ first: index * half + 1, lines }).flatMap(({ text }) => text.split(/(?<=\n\n)/)),
+        );
+        expect(frames.length).toBeLessThanOrEqual(framesOf(uiStream, log).length);
+        const seen = frames.slice(0, 1 + (anywhere % frames.length));
+        const rest = await framesFrom(projection, log, positionAfter(/^id: (\S+)/.exec(seen.at(-1) ?? '')?.[1] ?? ''));
+        for (const resumed of [frames, [...seen, ...rest]]) {
+          expect((await folded('6.0.324', [...resumed, end])).lastMessage).toEqual(whole.lastMessage);
+        }
+      }),
+      { numRuns: 50 },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { askOnce, echo } from '../../support/agents.ts';
+import { trajectory } from '../../../src/index.ts';
+import { agent, askOnce, echo } from '../../support/agents.ts';
 import { type Served, serve } from '../../support/serve.ts';
 import { TenantNode, unlimited } from '../../support/tenants.ts';
 
@@ -13,6 +14,16 @@ async function asked(served: Served, chat = 'c'): Promise<{ run: string; questio
   await response.text();
   const run = response.headers.get('run-id') ?? '';
   return { run, question: { type: 'dynamic-tool', toolName: 'await', toolCallId: `${run}:q1`, input: {} } };
+}
+
+/** The texts of a stream, by their ids. */
+function textsIn(stream: string): Record<string, string> {
+  const texts: Record<string, string> = {};
+  for (const [, data = ''] of stream.matchAll(/^data: (\{"type":"(?:text|reasoning)-delta".*)$/gm)) {
+    const { id, delta } = JSON.parse(data);
+    texts[id] = `${texts[id] ?? ''}${delta}`;
+  }
+  return texts;
 }
 
 describe('a request of a chat', () => {
@@ -121,6 +132,29 @@ describe('a request of a chat', () => {
         expect(response.headers.get('run-id')).toBe(run);
         expect(response.headers.get('x-vercel-ai-ui-message-stream')).toBe('v1');
       }
+    }
+  });
+
+  it('for a long turn gets its text in a few chunks, and exactly the rest after each; one that counts gets each', async () => {
+    const writes = agent('writes', async function* (_, context) {
+      for (let n = 0; n < 3_000; n += 1) yield n % 1_000 === 0 ? trajectory({ message: `Part ${n}` }) : `"${n}"\n`;
+      await context.await('Enough?');
+    });
+    const served = await serve([writes]);
+    const response = await served.post('/ai/writes', { id: 'long', messages: [said('m1')] });
+    const whole = textsIn(await response.text());
+    const read = async (query: string, headers = {}): Promise<string> =>
+      (await served.get(`/ai/writes/long/stream${query}`, headers)).text();
+    const joined = await read('');
+    expect(textsIn(joined)).toEqual(whole);
+    const ids = [...joined.matchAll(/^id: (\S+)/gm)].map(([, id = '']) => id);
+    expect(ids.length).toBeLessThan(100);
+    expect((await read('?startIndex=0')).match(/^id: /gm)?.length).toBeGreaterThan(3_000);
+    for (const [index, id] of ids.entries()) {
+      const before = joined.split('\n\n').slice(0, index + 1);
+      // As resumingFetch asks: the id has precedence.
+      const rest = await read('?startIndex=0', { 'last-event-id': id });
+      expect([id, textsIn(`${before.join('\n\n')}\n\n${rest}`)]).toEqual([id, whole]);
     }
   });
 
