@@ -76,6 +76,9 @@ export function chatReader(): (body: ChatBody, approvals: boolean) => ChatReques
     if (last.role !== 'user') {
       throw fail('validation_failed', `${path}.role`, `expected user or assistant, got ${last.role.slice(0, 60)}`);
     }
+    if (last.parts === undefined) {
+      throw fail('validation_failed', `${path}.parts`, 'expected a list, as AI SDK 5 and newer send it');
+    }
     const follows = isNew || named === last;
     if (follows && body.messages === undefined) {
       throw fail('validation_failed', 'messages', 'expected all messages of the chat, to answer an earlier one anew');

@@ -57,6 +57,7 @@ describe('a request of a chat', () => {
       ['/ai/echo', { messages: [] }, 422, 'messages: expected at least one.'],
       ['/ai/echo', { messages: 'hi' }, 422, 'messages: expected array'],
       ['/ai/echo', { messages: [{ role: 'robot', parts: [] }] }, 422, 'messages[0].role: expected user or assistant'],
+      ['/ai/echo', { messages: [{ role: 'user', content: 'hi' }] }, 422, 'messages[0].parts: expected a list'],
       ['/ai/echo', { messages: [{ role: 'user', parts: [{ type: 'text' }] }] }, 422, 'parts[0].text: expected string'],
       [
         '/ai/echo',
