@@ -78,7 +78,8 @@ export function responseObject(echo: Echo, response: ResponseProgress): string {
     model,
     previous_response_id: previous ?? echo.previous,
     error: error ?? null,
-    incomplete_details: null,
+    // Some clients read no status, and take a response without a reason for a complete one.
+    incomplete_details: status === 'cancelled' ? { reason: status } : null,
     usage: usage === undefined ? null : usageOf(usage),
   });
   return `${head.slice(0, -1)},"output":[${output}],${echo.fields}}`;

@@ -55,6 +55,44 @@ describe('Open Responses, with the provider of the AI SDK', () => {
     expect([request.instructions, request.metadata]).toEqual(['Be brief.', { temperature: 0.1 }]);
   });
 
+  it('sends files, and gets those of the agent as links and its sources as they are', async () => {
+    const image = new Uint8Array([137, 80, 78, 71]);
+    const { text: seen } = await generateText({
+      model: provider('mirror'),
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image', image, mediaType: 'image/png' },
+            { type: 'file', data: new Uint8Array([1, 2]), mediaType: 'application/pdf', filename: 'a.pdf' },
+          ],
+        },
+      ],
+    });
+    expect(JSON.parse(seen).input[0].parts).toEqual([
+      { content_type: 'image/png', content_encoding: 'base64', content: 'iVBORw==' },
+      { content_type: 'application/pdf', content_encoding: 'base64', content: 'AQI=', name: 'a.pdf' },
+    ]);
+    const { text, response } = await generateText({ model: provider('everything'), prompt: 'go' });
+    expect(text).toContain('[notes.txt](data:text/plain;base64,UGFnZSAz)');
+    // The provider reads no annotations and no images of an answer; they are in its body.
+    expect(JSON.stringify(response.body)).toContain('"url":"https://example.com/book"');
+    expect(JSON.stringify(response.body)).toContain('"type":"image_generation_call"');
+  });
+
+  it('is told of a response that is cancelled', async () => {
+    const { fullStream, finishReason, rawFinishReason } = streamText({
+      model: provider('never'),
+      prompt: 'go',
+      includeRawChunks: true,
+    });
+    for await (const part of fullStream) {
+      const { type, response } = Object(part.type === 'raw' && part.rawValue);
+      if (type === 'response.in_progress') void served.post(`/v1/responses/${response.id}/cancel`);
+    }
+    expect([await finishReason, await rawFinishReason]).toEqual(['other', 'cancelled']);
+  });
+
   it('ends with the error of a failed run, and throws that of a refused request', async () => {
     const { text, finishReason, rawFinishReason } = streamText({ model: provider('broken'), prompt: 'go' });
     expect([await text, await finishReason, await rawFinishReason]).toEqual(['half ', 'error', 'server_error']);
