@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { textOf } from 'rivulet';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
+import { showcase } from '../protocols/ai-sdk/agents.ts';
 import { agent, Tap } from '../support/agents.ts';
 import { browser, inBrowser } from '../support/browser.ts';
 import { type ExamplePages, openPages } from './ui-server.ts';
@@ -18,7 +19,7 @@ inBrowser('the chat of the AI SDK in the examples', () => {
   let pages: ExamplePages;
 
   beforeAll(async () => {
-    pages = await openPages([approve, pays, tap.agent]);
+    pages = await openPages([approve, pays, showcase, tap.agent]);
   }, 60_000);
   afterAll(async () => {
     await pages?.close();
@@ -79,6 +80,37 @@ inBrowser('the chat of the AI SDK in the examples', () => {
     await page.reload();
     await page.getByText('One, two, three.', { exact: true }).waitFor();
     expect([await answers(page).count(), wrong]).toEqual([1, []]);
+    await page.close();
+  });
+
+  it('shows reasoning, sources, tools and files, once', async () => {
+    const { page, wrong } = await open('showcase');
+    await say(page, 'Say something', 'the sky');
+    await page.getByText('Shall I go on?').waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByText('You said true to the sky. 0 1 2 3 4').waitFor();
+    const answer = answers(page);
+    expect(await answer.locator('em').allTextContents()).toEqual(['Thinking of it.']);
+    expect(
+      await answer.getByRole('link').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+    ).toEqual(['https://example.com/a', expect.stringMatching(/^data:image\/png;base64,/)]);
+    expect(await answer.getByText('look {"at":"sky"}').count()).toBe(1);
+    expect([await answer.count(), wrong]).toEqual([1, []]);
+    await page.close();
+  });
+
+  it('stops an answer, and shows what it has', async () => {
+    const { page, wrong } = await open('tap');
+    const before = tap.subscriptions;
+    await say(page, 'Say something', 'go');
+    await expect.poll(() => tap.subscriptions).toBe(before + 1);
+    tap.push('One, ');
+    await page.getByText('One,').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('button', { name: 'Again' }).waitFor();
+    expect([await answers(page).allTextContents(), wrong]).toEqual([['One, '], []]);
+    tap.complete();
     await page.close();
   });
 
