@@ -92,7 +92,7 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
     return from(pending).pipe(
       concatMap(({ approvalId, toolName, toolInput }) =>
         askApproval(context, toolName, toolInput).pipe(
-          map((approved) => ({ type: 'tool-approval-response' as const, approvalId, approved })),
+          map((approval) => ({ type: 'tool-approval-response' as const, approvalId, ...approval })),
         ),
       ),
       toArray(),

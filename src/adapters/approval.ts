@@ -4,8 +4,14 @@ import { json, textOf } from '../core/parts.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import { parsed } from './conversation.ts';
 
+/** What a person has decided, and why, where the reply says so: the model gets the reason. */
+export interface Approval {
+  readonly approved: boolean;
+  readonly reason?: string;
+}
+
 /** Asks whether a tool may run; emits the answer. The question has the call as its JSON part. */
-export const askApproval = (context: AgentContext, tool_name: string, tool_input: unknown): Observable<boolean> =>
+export const askApproval = (context: AgentContext, tool_name: string, tool_input: unknown): Observable<Approval> =>
   context
     .await(
       {
@@ -17,7 +23,12 @@ export const askApproval = (context: AgentContext, tool_name: string, tool_input
       },
       { schema: { type: 'boolean', title: `Run ${tool_name}` } },
     )
-    .pipe(map((reply) => replyValue(reply) === true));
+    .pipe(
+      map((reply) => {
+        const reason: unknown = Reflect.get(reply.message, 'reason');
+        return { approved: replyValue(reply) === true, ...(typeof reason === 'string' && reason !== '' && { reason }) };
+      }),
+    );
 
 /** The value of a reply: its JSON part, or else its text, which is parsed where it is JSON. */
 export function replyValue({ message }: AwaitResume): unknown {

@@ -9,7 +9,7 @@ import {
 import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import type { Message } from '../schema/message.ts';
-import { askApproval } from './approval.ts';
+import { type Approval, askApproval } from './approval.ts';
 import { contentsOf, conversation, parsed, urlOf, usageOf } from './conversation.ts';
 import { assistantText, continued, isComplete, OutputOfPieces, type Piece } from './openai-agents-items.ts';
 
@@ -37,7 +37,7 @@ export function openAiAgent(agent: OpenAiAgent, options: OpenAiAgentOptions = {}
 }
 
 /** Where a turn begins: with a list of items, or with the state in which the SDK asked for approvals. */
-type Start = { readonly items: AgentInputItem[] } | { readonly state: string; readonly approved: readonly boolean[] };
+type Start = { readonly items: AgentInputItem[] } | { readonly state: string; readonly approvals: readonly Approval[] };
 
 /** One run of an agent. */
 class Conversation {
@@ -75,7 +75,7 @@ class Conversation {
       return from(approvals).pipe(
         concatMap(({ name, input }) => askApproval(context, name, input)),
         toArray(),
-        switchMap((approved) => this.turn({ state, approved })),
+        switchMap((given) => this.turn({ state, approvals: given })),
       );
     });
     return concat(
@@ -94,8 +94,9 @@ class Conversation {
     }
     const state = await RunState.fromString(this.#agent, start.state);
     for (const [index, item] of state.getInterruptions().entries()) {
-      if (start.approved[index] === true) state.approve(item);
-      else state.reject(item);
+      const { approved = false, reason } = start.approvals[index] ?? {};
+      if (approved) state.approve(item);
+      else state.reject(item, reason === undefined ? {} : { message: reason });
     }
     yield* this.#pieces(this.#agent, state);
   }

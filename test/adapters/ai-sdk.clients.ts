@@ -277,6 +277,21 @@ describe('a tool that needs an approval', () => {
     expect(parts[1]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { denied: true } });
   });
 
+  it('tells the model why the reply is no', async () => {
+    const prompts: string[] = [];
+    const { doStream } = forecaster('Oslo');
+    const model = new MockLanguageModelV3({
+      doStream: (options) => {
+        prompts.push(JSON.stringify(options.prompt));
+        return doStream(options);
+      },
+    });
+    const tools = { weather: weather(() => 20, true) };
+    const no = { parts: [{ content: 'false' }], reason: 'Rain is secret.' };
+    const { run } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model, tools }))), 'Oslo?', { answers: [no] });
+    expect([run.status, prompts.at(-1)]).toEqual(['completed', expect.stringContaining('Rain is secret.')]);
+  });
+
   it('is asked for once each, and survives a crash at any point', async () => {
     const done: string[] = [];
     const { run, cuts } = await cutEverywhere(asking(done, 'Oslo', 'Rome'), '?', { answers: ['true', 'false'] });

@@ -272,6 +272,9 @@ describe('a tool that needs an approval', () => {
     const { run } = await runAgent(serve(openAiAgent(agent)), '?', { answers: ['false'] });
     expect([run.status, calls]).toEqual(['completed', []]);
     expect(said(run).at(-1)).toEqual(['20 degrees.']);
+    const no = { parts: [{ content: 'false' }], reason: 'Rain is secret.' };
+    const { parts } = await runAgent(serve(openAiAgent(agent)), '?', { answers: [no] });
+    expect(JSON.stringify(parts)).toContain('Rain is secret.');
   });
 
   it('is asked for once each, and survives a crash at any point', async () => {
