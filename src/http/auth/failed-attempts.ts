@@ -28,11 +28,12 @@ export class FailedAttempts {
 
   add(address: string): void {
     const key = networkOf(address);
-    void this.#addShared(key);
     const known = this.#byAddress.get(key);
     const attempts = known !== undefined && Date.now() < known.until ? known : { count: 0, until: Date.now() + window };
     attempts.count += 1;
     this.#byAddress.set(key, attempts);
+    // An address that has no attempt left costs no more round trips.
+    if (attempts.count <= maxFailures) void this.#addShared(key);
   }
 
   async #addShared(key: string): Promise<void> {

@@ -10,7 +10,7 @@ interface Options {
   /** Yes-or-no questions are asked for as approvals, which clients know from version 6 on. */
   readonly approvals: boolean;
   /**
-   * The tokens of a batch are one chunk. A chat takes as long for a chunk of one token as for one of a hundred, and a page
+   * Tokens of a batch are joined to chunks of some hundred. A chat takes as long for a chunk of one token as for one of a hundred, and a page
    * that loads gets thousands at once. Not for clients that count chunks.
    */
   readonly joins: boolean;
@@ -18,12 +18,14 @@ interface Options {
 
 /** The end of a text chunk, with that of its text. */
 const textEnd = '"}\n\n';
+/** Characters up to which a chunk takes more tokens: each copies it. */
+const joinedChars = 1_000;
 
 /** The frame of a token: another one, or the last one with the token as well, where that is of the same text. */
 function addToken(frames: string[], n: number, head: string, token: string, joins: boolean): void {
   const last = joins ? frames.at(-1) : undefined;
   const begins = last === undefined ? 0 : last.indexOf('\n') + 1;
-  if (last?.startsWith(head, begins)) {
+  if (last !== undefined && last.length < joinedChars && last.startsWith(head, begins)) {
     frames[frames.length - 1] = `id: ${n}.1\n${last.slice(begins, -textEnd.length)}${token.slice(1)}}\n\n`;
   } else frames.push(`id: ${n}.1\n${head}${token}}\n\n`);
 }
