@@ -124,9 +124,13 @@ describe('summarize', () => {
         return processorTime() - before;
       };
       await cost(text(2_500));
-      const small = await cost(text(2_500));
-      // CPU time, which other load changes little; a quadratic algorithm would take 64 times as much.
-      expect(await cost(text(20_000))).toBeLessThan(small * 24 + 200_000);
+      let [small, large] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+      // CPU time, which other load changes little; a quadratic algorithm would take 64 times as much in each turn.
+      for (let turn = 0; turn < 4 && !(large < small * 24); turn += 1) {
+        small = Math.min(small, await cost(text(2_500)));
+        large = Math.min(large, await cost(text(20_000)));
+      }
+      expect(large).toBeLessThan(small * 24);
     },
   );
 

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { JsonSize } from '../../src/http/json-size.ts';
 import { agent, echo } from '../support/agents.ts';
+import { processorTime } from '../support/processor-time.ts';
 import { ask, type Served, serve } from '../support/serve.ts';
 
 const quiet = agent('quiet', () => 'ok');
@@ -64,30 +65,44 @@ const largest: [what: string, text: string][] = [
   ['19,000 unknown keys', body(`{"parts":[],"x":[${many(20, `{${named(950)}}`)}]}`)],
 ];
 
+/**
+ * Milliseconds on the processor, of both threads. The least of up to three rounds, because the compiler and the garbage
+ * collector work in some of them as well.
+ */
+async function leastTime(work: (round: number) => Promise<void>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3 && !(least < 1_000); round += 1) {
+    const before = processorTime();
+    await work(round);
+    least = Math.min(least, processorTime() - before);
+  }
+  return least;
+}
+
 describe('the size of a body', () => {
   it.each(bombs)('is limited, and the error names the limit: %s', async (_, text, status, says) => {
     const served = await serve([quiet], { docs: false, playground: false });
     const sender = new Sender();
     await served.get('/ping');
-    const before = process.cpuUsage();
-    const answer = await sender.post(served, text, { 'idempotency-key': 'a' });
-    const { user, system } = process.cpuUsage(before);
-    expect(answer.status).toBe(status);
-    expect(JSON.parse(answer.text).message).toMatch(says);
-    // Processor time of both threads, in milliseconds; without the limits, 1.5 seconds and more.
-    expect((user + system) / 1_000).toBeLessThan(1_000);
+    const least = await leastTime(async (round) => {
+      const answer = await sender.post(served, text, { 'idempotency-key': `a${round}` });
+      expect(answer.status).toBe(status);
+      expect(JSON.parse(answer.text).message).toMatch(says);
+    });
+    // Without the limits, 1.5 seconds and more.
+    expect(least).toBeLessThan(1_000);
   });
 
   it.each(largest)('allows bodies that are handled quickly, with an Idempotency-Key: %s', async (_, text) => {
     const served = await serve([quiet], { docs: false, playground: false });
     const sender = new Sender();
-    const before = process.cpuUsage();
-    const answer = await sender.post(served, text, { 'idempotency-key': 'a' });
-    const again = await sender.post(served, text, { 'idempotency-key': 'a' });
-    const { user, system } = process.cpuUsage(before);
-    expect([answer.status, again.status]).toEqual([200, 200]);
-    expect(JSON.parse(again.text).run_id).toBe(JSON.parse(answer.text).run_id);
-    expect((user + system) / 1_000).toBeLessThan(1_000);
+    const least = await leastTime(async (round) => {
+      const answer = await sender.post(served, text, { 'idempotency-key': `a${round}` });
+      const again = await sender.post(served, text, { 'idempotency-key': `a${round}` });
+      expect([answer.status, again.status]).toEqual([200, 200]);
+      expect(JSON.parse(again.text).run_id).toBe(JSON.parse(answer.text).run_id);
+    });
+    expect(least).toBeLessThan(1_000);
   });
 
   it('has configurable limits, in values and in bytes', async () => {

@@ -1,34 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
-import { processorTime } from '../support/processor-time.ts';
 import { ownedRow } from './contract-owners.ts';
+import { expectSteady, shortest } from './steady-cost.ts';
 import { append, end, fresh, messageOf } from './writes.ts';
 
 const queued_at = '2026-01-01T00:00:00.000Z';
 
-/**
- * Expects that a call takes about as long with much data as with little (`small` ms). A cost that grew with the size
- * would be 40 times as high, so neither a busy machine nor a deeper tree fails the test.
- */
-const expectSteady = (small: number, large: number): void => expect(large).toBeLessThan(8 * small + 2);
-
 /** The cost of every store's calls: with much data compared with little. */
 export function costsContract(store: () => Store): void {
-  /**
-   * The shortest of some rounds, in milliseconds. The longer ones include the time of other programs. For a store within
-   * the process, only the time on the processor counts.
-   */
-  const shortest = async (rounds: number, work: (round: number) => Promise<unknown>): Promise<number> => {
-    const now = store().watch === undefined ? processorTime : () => performance.now();
-    let best = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < rounds; round += 1) {
-      const start = now();
-      await work(round);
-      best = Math.min(best, now() - start);
-    }
-    return best;
-  };
-
   describe('with much data', () => {
     /** Commits runs of a session, 500 at a time. */
     const made = async (
@@ -60,18 +39,18 @@ export function costsContract(store: () => Store): void {
             expect(await store().commit(refused)).toEqual(['session_busy', 'session_busy', 'fenced']);
           }
         };
-        const best = await shortest(7, probe);
+        const best = await shortest(store(), 7, probe);
         await store().commit([end(running.row, 'completed')]);
         return best;
       };
-      expectSteady(await probed(40), await probed(4_000));
+      await expectSteady(probed, [40, 4_000]);
     });
 
     it('starts the next run of a queue at the same cost, however many wait', async () => {
       const begun = async (waiting: number): Promise<number> => {
         const session_id = `queue-${waiting}-${fresh().run_id}`;
         const rows = await made(waiting, () => fresh({ session_id, queued_at }));
-        const best = await shortest(8, async (round) => {
+        const best = await shortest(store(), 8, async (round) => {
           const [next] = await store().unfinished(session_id, '', 1);
           expect(next?.run_id).toBe(rows[round]?.run_id);
           if (next === undefined) throw new Error('the queue is empty');
@@ -86,7 +65,7 @@ export function costsContract(store: () => Store): void {
         await ended(rows.slice(8));
         return best;
       };
-      expectSteady(await begun(40), await begun(4_000));
+      await expectSteady(begun, [40, 4_000]);
     });
 
     it('adds to a session at the same cost, however long its history is', async () => {
@@ -95,7 +74,7 @@ export function costsContract(store: () => Store): void {
         const seed = fresh({ session_id });
         const urls = Array.from({ length: messages }, (_, n) => `https://a/${n}`);
         await store().commit([append(seed, ['1'], { history: urls })]);
-        const best = await shortest(8, async (round) => {
+        const best = await shortest(store(), 8, async (round) => {
           const writes = Array.from({ length: 5 }, (_, n) => {
             const row = fresh({ session_id });
             const question = messageOf(row, 'question');
@@ -109,12 +88,12 @@ export function costsContract(store: () => Store): void {
         await store().commit([end({ ...seed, last: 1 }, 'completed')]);
         return best;
       };
-      expectSteady(await added(100), await added(10_000));
+      await expectSteady(added, [100, 10_000]);
     });
 
     it('adds many messages at once at a cost that is linear in their number', async () => {
       const added = (messages: number): Promise<number> =>
-        shortest(2, async () => {
+        shortest(store(), 2, async () => {
           const row = fresh();
           const own = Array.from({ length: messages }, (_, n) => messageOf(row, `message-${n}`));
           const foreign = Array.from({ length: messages }, (_, n) => `https://a/${n % (messages / 2)}`);
@@ -128,8 +107,7 @@ export function costsContract(store: () => Store): void {
         });
       // Twenty times the messages take twenty times as long, or somewhat more on a busy disk. Quadratic would be
       // seconds.
-      const [small, large] = [await added(500), await added(10_000)];
-      expect(large).toBeLessThan(120 * small + 300);
+      await expectSteady(added, [500, 10_000], (small) => 120 * small + 300);
     });
 
     it('counts the open runs of an owner at the same cost, however many others have', async () => {
@@ -137,7 +115,7 @@ export function costsContract(store: () => Store): void {
         const owner = `key:counts-${others}-${fresh().run_id}`;
         const own = await made(5, () => ownedRow(owner));
         const rest = await made(others, () => ownedRow(`${owner}-${fresh().run_id}`));
-        const best = await shortest(8, async () => {
+        const best = await shortest(store(), 8, async () => {
           for (let n = 0; n < 10; n += 1) {
             expect(await store().openRuns(owner)).toMatchObject([{ status: 'created', count: 5 }]);
           }
@@ -146,7 +124,7 @@ export function costsContract(store: () => Store): void {
         expect(await store().openRuns(owner)).toEqual([]);
         return best;
       };
-      expectSteady(await counted(50), await counted(5_000));
+      await expectSteady(counted, [50, 5_000]);
     });
 
     it('reads a page of runs by the time of their status at the same cost, however many there are', async () => {
@@ -158,7 +136,7 @@ export function costsContract(store: () => Store): void {
         if (failed === undefined) throw new Error('there are no runs');
         await committed([end(failed, 'failed')]);
         await ended(others);
-        const best = await shortest(8, async () => {
+        const best = await shortest(store(), 8, async () => {
           for (const filter of [{ agent_names: [agent_name] }, { agent_names: [agent_name], owner }]) {
             const page = await store().runsByStatusTime(filter, undefined, 10);
             expect(page).toHaveLength(10);
@@ -169,7 +147,7 @@ export function costsContract(store: () => Store): void {
         expect(await store().countRuns({ agent_names: [agent_name], owner, statuses: ['completed'] })).toBe(count - 1);
         return best;
       };
-      expectSteady(await listed(50), await listed(5_000));
+      await expectSteady(listed, [50, 5_000]);
     });
 
     it('removes a run at the same cost, however many its session has', async () => {
@@ -181,14 +159,14 @@ export function costsContract(store: () => Store): void {
           (row) => messageOf(row, 'question'),
         );
         await ended(rows);
-        const best = await shortest(8, async (round) => {
+        const best = await shortest(store(), 8, async (round) => {
           for (const { run_id } of rows.slice(round * 5, round * 5 + 5))
             expect(await store().remove(run_id)).toBe(true);
         });
         expect((await store().session(session_id))?.history).toHaveLength(runs - 40);
         return best;
       };
-      expectSteady(await removed(50), await removed(5_000));
+      await expectSteady(removed, [50, 5_000]);
     });
   });
 }
