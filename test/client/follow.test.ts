@@ -299,6 +299,9 @@ describe('reconnecting', () => {
     'honours a Retry-After of %s',
     (_what, value) =>
       new Promise<void>((resolve, reject) => {
+        // The clock stands still: on a busy machine the date would be nearer.
+        vi.useFakeTimers({ toFake: ['Date'] });
+        onTestFinished(() => void vi.useRealTimers());
         const { fetch } = script(refused(503, { 'Retry-After': value() }));
         const onBreak = ({ delay }: { delay: number }): void => {
           subscription.unsubscribe();

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { concat, interval, map, NEVER, of } from 'rxjs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Execution } from '../../src/engine/execution/execution.ts';
 import type { Run } from '../../src/index.ts';
 import { defineAgent } from '../../src/index.ts';
@@ -34,7 +35,7 @@ describe('a run that takes too long', () => {
     const clock = performance.now.bind(performance);
     const paused = vi.spyOn(performance, 'now').mockImplementation(() => clock() + 120_000);
     const checks = vi.spyOn(Execution.prototype, 'timeoutError');
-    await vi.waitFor(() => expect(checks.mock.results.length).toBeGreaterThan(3));
+    await expect.poll(() => checks.mock.results.length).toBeGreaterThan(3);
     paused.mockRestore();
     checks.mockRestore();
     tap.complete();
@@ -42,9 +43,13 @@ describe('a run that takes too long', () => {
   });
 
   it('fails with await_timeout when no reply comes, and the await does not count as work', async () => {
+    // The clocks stand still until the run awaits: a busy machine may hold it up for longer than its limits.
+    vi.useFakeTimers({ toFake: ['performance', 'Date'] });
+    onTestFinished(() => void vi.useRealTimers());
     const served = await serve([askOnce], { limits: { ...quick, runTimeout: 10, idleTimeout: 10, awaitTimeout: 60 } });
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run.status).toBe('awaiting');
+    vi.advanceTimersByTime(60_000);
     expect((await finished(served, run.run_id)).error).toMatchObject({
       code: 'server_error',
       data: { reason: 'await_timeout' },
@@ -130,14 +135,19 @@ describe('a client that disconnects', () => {
   it('cancels the run with grace, unless it reconnects in time', async () => {
     const tap = new Tap();
     const served = await serve([tap.agent]);
+    // The time of grace passes when the test says so: a busy machine may need longer to reconnect.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const left = once(served.app.server, 'connection').then(([socket]) => once(socket, 'close'));
     const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }), { 'on-disconnect': 'grace=0.2' });
     const run_id = response.headers.get('run-id') ?? '';
     await framesUntil(response, ({ event }) => event.type === 'run.in-progress');
     const back = await served.get(`/runs/${run_id}/events`, sse);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await left;
+    vi.advanceTimersByTime(300);
     expect((await (await served.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
     await back.body?.cancel();
-    await cancelled(served, run_id);
+    await cancelled(served, run_id, () => vi.advanceTimersByTime(300));
   });
 
   it('does not cancel the run while another client reads it, nor by default', async () => {
@@ -163,8 +173,9 @@ describe('a client that disconnects', () => {
 });
 
 /** Polls until the run is cancelled; a stream would count as another connected client. */
-async function cancelled(served: Served, run_id: string): Promise<void> {
+async function cancelled(served: Served, run_id: string, meanwhile = (): void => {}): Promise<void> {
   while ((await (await served.get(`/runs/${run_id}`)).json()).status !== 'cancelled') {
+    meanwhile();
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -93,11 +93,12 @@ describe('the tools of an MCP server', () => {
   });
 
   it('fail where nothing comes for a time, where the result is too large, and where the server is gone', async () => {
-    // Also the time for the connection, which a busy machine needs.
-    const { tools, server } = await overHttp({ timeout: 1_000, maxResult: 1_000 });
+    const { tools, server } = await overHttp({ maxResult: 1_000 });
     const codeOf = async (name: string, of = tools): Promise<unknown> =>
       (await runAgent(caller(of, name), 'Go')).run.error?.data?.code;
-    expect(await codeOf('hang')).toBe('tool_timeout');
+    // The time is also that for the connection, which a busy machine may exceed: then with a longer one.
+    const limited = async (timeout: number) => codeOf('hang', (await overHttp({ timeout })).tools);
+    if ((await limited(1_000)) !== 'tool_timeout') expect(await limited(20_000)).toBe('tool_timeout');
     expect(await codeOf('large')).toBe('tool_result_too_large');
     const connected = mcpTools(server.url, { allowNetworks: ['127.0.0.1'] });
     await call(connected, 'add', { a: 1, b: 2 });

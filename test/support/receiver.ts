@@ -11,13 +11,16 @@ export interface Received {
   readonly body: { readonly type: string; readonly timestamp: string; readonly data: Record<string, unknown> };
 }
 
+interface ReceiverAnswer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+}
+
 /** A server that receives webhooks. It answers 204 unless a test gives it other answers. */
 export class Receiver {
   readonly received: Received[] = [];
   /** The status of an answer, with its headers; `undefined` never answers. */
-  answer: (received: Received) => { status: number; headers?: Record<string, string> } | undefined = () => ({
-    status: 204,
-  });
+  answer: (received: Received) => ReceiverAnswer | undefined | Promise<ReceiverAnswer> = () => ({ status: 204 });
   readonly #server: Server;
   #arrived: () => void = () => {};
 
@@ -28,9 +31,10 @@ export class Receiver {
       const id = String(request.headers['webhook-id']);
       const received = { id, headers: request.headers, text, body: JSON.parse(text) };
       this.received.push(received);
-      const answer = this.answer(received);
-      if (answer !== undefined) response.writeHead(answer.status, answer.headers).end();
+      const answering = this.answer(received);
       this.#arrived();
+      const answer = await answering;
+      if (answer !== undefined) response.writeHead(answer.status, answer.headers).end();
     });
   }
 
