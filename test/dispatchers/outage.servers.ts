@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { eventually } from '../support/eventually.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { TestNode } from './test-node.ts';
 
@@ -21,21 +22,25 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
     it('are refused at once, and dispatched soon after it', async () => {
       const { proxy, node } = await behindProxy(url);
       const [held = '', late = ''] = [randomUUID(), randomUUID()];
+      const begun = performance.now();
       await node.offer(held);
       const { end } = await node.taken(held);
       proxy.break();
       for (let attempt = 0; attempt < 20; attempt += 1) {
-        const begun = performance.now();
-        await expect(node.offer(late)).rejects.toThrow();
-        expect(performance.now() - begun).toBeLessThan(1_000);
+        const refused = await node.offer(late).catch((error: unknown) => error);
+        expect(refused).toBeInstanceOf(Error);
+        // An offer that waits for the server fails with this error, after five seconds.
+        expect(String(refused)).not.toContain('no answer');
       }
       end();
       proxy.mend();
       const mended = performance.now();
-      await vi.waitFor(() => node.offer(late), { timeout: 5_000 });
+      await eventually(() => node.offer(late));
       await node.taken(late);
-      expect(performance.now() - mended).toBeLessThan(4_000);
-      expect(node.errors.length).toBeLessThanOrEqual(1);
+      // It takes about a second. Without a reconnect, time-outs of ten seconds would find the lost connections.
+      expect(performance.now() - mended).toBeLessThan(9_000);
+      // One error in ten seconds.
+      expect(node.errors.length).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 10_000));
     });
 
     it('do not keep a process from ending', async () => {
@@ -44,9 +49,8 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       await node.offer(id);
       await node.taken(id);
       proxy.break();
-      const begun = performance.now();
+      // Without its limits of 2.5 seconds each, it would not end before the outage does.
       await node.close();
-      expect(performance.now() - begun).toBeLessThan(6_000);
     });
   });
 }

@@ -1,4 +1,5 @@
-import { onTestFinished, vi } from 'vitest';
+import { EventEmitter } from 'node:events';
+import { onTestFinished } from 'vitest';
 import type { Dispatcher, Lease } from '../../src/core/dispatcher.ts';
 import { openDispatcher } from '../../src/dispatchers/open.ts';
 
@@ -24,6 +25,8 @@ export class TestNode {
   readonly settled: string[] = [];
   readonly errors: unknown[] = [];
   readonly dispatcher: Dispatcher;
+  /** Emits `change` when a run is taken or settled. */
+  readonly #runs = new EventEmitter().setMaxListeners(0);
 
   private constructor(dispatcher: Dispatcher, errors: unknown[]) {
     this.dispatcher = dispatcher;
@@ -37,10 +40,12 @@ export class TestNode {
     onTestFinished(() => node.close());
     const execute = (run_id: string, held: Lease): Promise<void> => {
       const holding = new Promise<void>((end) => node.held.push({ run_id, lease: held, end }));
+      node.#runs.emit('change');
       return work === undefined ? holding : work(run_id);
     };
     await dispatcher.start(execute, async (run_id) => {
       node.settled.push(run_id);
+      node.#runs.emit('change');
       await settled?.(run_id);
     });
     return node;
@@ -56,18 +61,26 @@ export class TestNode {
 
   /** Resolves to a run when this node has taken it, for the nth time. */
   taken(run_id: string, times = 1): Promise<Held> {
-    return vi.waitFor(() => {
-      const found = this.held.filter((one) => one.run_id === run_id)[times - 1];
-      if (found === undefined) throw new Error(`${run_id} was not taken here`);
-      return found;
-    }, waiting);
+    return this.#first(() => this.held.filter((one) => one.run_id === run_id)[times - 1]);
   }
 
   /** Resolves when a run of this node is settled. */
   async isSettled(run_id: string): Promise<void> {
-    await vi.waitFor(() => {
-      if (!this.settled.includes(run_id)) throw new Error(`${run_id} is not settled`);
-    }, waiting);
+    await this.#first(() => this.settled.find((one) => one === run_id));
+  }
+
+  /** Resolves to what `find` finds, now or after a later change. */
+  #first<T>(find: () => T | undefined): Promise<T> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        const found = find();
+        if (found === undefined) return;
+        this.#runs.off('change', look);
+        resolve(found);
+      };
+      this.#runs.on('change', look);
+      look();
+    });
   }
 
   /** Ends all runs and closes the dispatcher. */
@@ -77,5 +90,3 @@ export class TestNode {
     await this.dispatcher.close();
   }
 }
-
-const waiting = { timeout: 12_000, interval: 1 };

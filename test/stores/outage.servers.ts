@@ -10,6 +10,12 @@ const kinds = {
   postgres: { start: startPostgres, request: '.keep(' },
 };
 
+/**
+ * Seconds: more than a machine with other load needs, and less than the time-outs of ten seconds that would end the same
+ * calls without what is tested. Usually it is milliseconds, or the second that `close` waits.
+ */
+const soon = 7;
+
 const seconds = async (what: Promise<unknown>): Promise<number> => {
   const from = performance.now();
   await what.catch(() => {});
@@ -22,11 +28,11 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
     let started: Started | undefined;
     beforeAll(async () => {
       started = await start({ durable: true });
-    }, 60_000);
+    });
     afterAll(() => started?.stop());
     const here = (skip: (why: string) => never): Started => started ?? skip(`there is no ${name} to start`);
 
-    it('applies every commit exactly once while its server crashes twice', { timeout: 60_000 }, async ({ skip }) => {
+    it('applies every commit exactly once while its server crashes twice', async ({ skip }) => {
       const server = here(skip);
       const store = await open(server.url);
       let row = fresh();
@@ -69,8 +75,8 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       await server.kill();
       const second = append(first.row, ['2']);
       const commits = [store.commit([second]), store.commit([append(second.row, ['3'])])];
-      expect(await seconds(expect(store.run(first.row.run_id)).rejects.toThrow())).toBeLessThan(1);
-      expect(await seconds(expect(store.events(first.row.run_id, 0, 1)).rejects.toThrow())).toBeLessThan(1);
+      expect(await seconds(expect(store.run(first.row.run_id)).rejects.toThrow())).toBeLessThan(soon);
+      expect(await seconds(expect(store.events(first.row.run_id, 0, 1)).rejects.toThrow())).toBeLessThan(soon);
       await server.restart();
       expect(await Promise.all(commits)).toEqual([['taken'], ['taken']]);
       expect(await linesOf(store, first.row.run_id)).toEqual(['1', '2', '3']);
@@ -82,8 +88,8 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       await server.kill();
       const commits = Promise.allSettled([store.commit([append(fresh(), ['1'])]), store.commit([])]);
       const watch = expect(store.watch?.(() => {})).rejects.toThrow('the store is closed');
-      expect(await seconds(store.run('any'))).toBeLessThan(1);
-      expect(await seconds(store.close())).toBeLessThan(2);
+      expect(await seconds(store.run('any'))).toBeLessThan(soon);
+      expect(await seconds(store.close())).toBeLessThan(soon);
       expect((await commits)[0]?.status).toBe('rejected');
       await watch;
       await expect(store.commit([])).rejects.toThrow('the store is closed');
@@ -100,7 +106,7 @@ for (const [name, { start, request }] of Object.entries(kinds)) {
       await store.run('any');
       proxy.mute();
       const waiting = Promise.allSettled([store.commit([append(fresh(), ['1'])]), store.run('any')]);
-      expect(await seconds(store.close())).toBeLessThan(2);
+      expect(await seconds(store.close())).toBeLessThan(soon);
       expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     });
   });
