@@ -13,9 +13,12 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
         expect(await inspectStore(url)).toMatchObject({ version: undefined, known: expect.any(Number) });
       }
       await (await openStore(url)).close();
+      const began = performance.now();
       const { version, known, clockAhead } = await inspectStore(url);
+      const took = performance.now() - began;
       expect(version).toBe(known);
-      expect(Math.abs(clockAhead ?? Number.NaN)).toBeLessThan(1_000);
+      // The server reads its clock at some time of the call.
+      expect(Math.abs(clockAhead ?? Number.NaN)).toBeLessThan(1_000 + took);
     });
 
     it('says why the store cannot be reached, without the password', async () => {

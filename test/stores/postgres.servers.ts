@@ -41,12 +41,12 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   });
 
   it('continues with new connections when its own are killed', async () => {
-    const store = await open(url, 'application_name=to-be-killed');
+    const store = await open(url, `application_name=killed-${schema}`);
     const first = append(fresh(), ['1']);
     await store.commit([first]);
     await store.run(first.row.run_id);
     const { rows } = await (await client()).query(
-      "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'to-be-killed'",
+      `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'killed-${schema}'`,
     );
     expect(rows.length).toBeGreaterThan(1);
     // A read fails before the store has noticed the end of the connection; a later one succeeds.
@@ -190,10 +190,10 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   });
 
   it('holds few connections, however many calls read', async () => {
-    const store = await open(url, 'application_name=many-readers');
+    const store = await open(url, `application_name=readers-${schema}`);
     await Promise.all(Array.from({ length: 200 }, (_, n) => store.run(String(n))));
     const { rows } = await (await client()).query(
-      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'many-readers'",
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'readers-${schema}'`,
     );
     expect(rows[0].n).toBeLessThan(10);
   });

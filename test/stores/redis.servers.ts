@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { inspectStore } from '../../src/stores/inspect.ts';
 import { openStore } from '../../src/stores/open.ts';
+import { eventually } from '../support/eventually.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
 import { damageContract } from './contract-damage.ts';
@@ -56,13 +57,13 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
   });
 
   it('continues with a new connection when its own is killed', async () => {
-    const store = await open(url, 'connectionName=to-be-killed');
+    const store = await open(url, `connectionName=killed-${name}`);
     const first = append(fresh(), ['1']);
     await store.commit([first]);
     const redis = client();
-    const id = /id=(\d+).* name=to-be-killed /.exec(String(await redis.client('LIST')))?.[1] ?? '';
+    const id = new RegExp(`id=(\\d+).* name=killed-${name} `).exec(String(await redis.client('LIST')))?.[1] ?? '';
     await redis.client('KILL', 'ID', id);
-    await vi.waitFor(() => store.run(first.row.run_id));
+    await eventually(() => store.run(first.row.run_id));
     expect(await store.commit([append(first.row, ['2'])])).toEqual(['taken']);
   });
 
