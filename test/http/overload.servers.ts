@@ -20,7 +20,7 @@ it('refuses new runs and is not ready while the event loop is late; the runs and
   }, 10);
   onTestFinished(() => clearInterval(blocking));
   const ready = async (): Promise<number> => (await served.get('/ready')).status;
-  await expect.poll(ready, { timeout: 60_000 }).toBe(503);
+  await expect.poll(ready).toBe(503);
   const refused = await served.post('/runs', ask('slow'));
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
   expect(await refused.json()).toMatchObject({ code: 'server_error', data: { reason: 'too_busy' } });
@@ -30,6 +30,8 @@ it('refuses new runs and is not ready while the event loop is late; the runs and
   emit('two');
   expect((await frames(stream)).at(-1)?.event.type).toBe('run.completed');
   clearInterval(blocking);
-  await expect.poll(ready, { timeout: 60_000 }).toBe(200);
-  expect((await served.post('/runs', ask('slow', 'hi', { mode: 'async' }))).status).toBe(202);
+  await expect.poll(ready).toBe(200);
+  // Other load of the machine may make the event loop late again.
+  const create = async (): Promise<number> => (await served.post('/runs', ask('slow', 'hi', { mode: 'async' }))).status;
+  await expect.poll(create).toBe(202);
 });

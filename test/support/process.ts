@@ -11,9 +11,10 @@ export class RivuletProcess {
   err = '';
 
   constructor(args: string[], env: Record<string, string> = {}, cwd?: string) {
-    // A server without documentation starts a third faster, and tests start many.
-    const quick = args[0] === 'serve' && !args.includes('--help') ? ['--no-docs'] : [];
-    this.child = spawn(process.execPath, [main, ...args, ...quick], {
+    // A server without documentation starts a third faster, and tests start many. With other load of the machine it is
+    // late at times, and would refuse runs.
+    const usual = args[0] === 'serve' && !args.includes('--help') ? ['--no-docs', '--limit', 'overloadDelay=0'] : [];
+    this.child = spawn(process.execPath, [main, ...args, ...usual], {
       env: { PATH: process.env.PATH ?? '', ...env },
       ...(cwd !== undefined && { cwd }),
     });
