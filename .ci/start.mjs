@@ -6,7 +6,7 @@ const child = spawn('npm', ['start', '--', '--port', '0', '--store', 'memory:'],
   stdio: ['ignore', 'pipe', 'inherit'],
   detached: true,
 });
-const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), 60_000);
+const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), 240_000);
 let out = '';
 let url;
 for await (const chunk of child.stdout.setEncoding('utf8')) {

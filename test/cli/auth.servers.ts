@@ -25,7 +25,7 @@ const newKey = async (...args: string[]): Promise<string> => {
   return out.trim();
 };
 
-describe('a server with keys', { timeout: 120_000 }, () => {
+describe('a server with keys', () => {
   let server: RivuletProcess;
   let url = '';
   let alice = '';
@@ -38,7 +38,7 @@ describe('a server with keys', { timeout: 120_000 }, () => {
     const env = { RIVULET_API_KEYS: `carol=${carol}`, RIVULET_TICKET_SECRETS: 'x'.repeat(40) };
     server = new RivuletProcess([...args, '--limit', 'shutdownGrace=1000'], env, project.folder);
     url = await server.url();
-  }, 60_000);
+  });
   afterAll(async () => void (await server.stop('SIGKILL')));
 
   const call = (args: string[], env: Record<string, string> = {}) =>
@@ -70,22 +70,19 @@ describe('a server with keys', { timeout: 120_000 }, () => {
   it('accepts a key that is added to the file while it runs', async () => {
     const bob = await newKey('--principal', 'bob', '--file', 'keys.yaml');
     await expect
-      .poll(async () => (await fetch(`${url}/agents`, { headers: { 'x-api-key': bob } })).status, {
-        timeout: 60_000,
-        interval: 500,
-      })
+      .poll(async () => (await fetch(`${url}/agents`, { headers: { 'x-api-key': bob } })).status, { interval: 500 })
       .toBe(200);
     // A file that is broken, half written for example, changes nothing.
     const good = readFileSync(join(project.folder, 'keys.yaml'), 'utf8');
     writeFileSync(join(project.folder, 'keys.yaml'), '- id: [');
-    await expect.poll(() => server.out + server.err, { timeout: 60_000 }).toContain('the last good keys stay in use');
+    await expect.poll(() => server.out + server.err).toContain('the last good keys stay in use');
     expect((await fetch(`${url}/agents`, { headers: { 'x-api-key': bob } })).status).toBe(200);
     writeFileSync(join(project.folder, 'keys.yaml'), good);
   });
 
   it.runIf(process.platform === 'linux')('does not show the token of a command among its arguments', async () => {
     const command = new RivuletProcess(['run', 'hang', 'x', '--token', alice, '--url', url], {}, project.folder);
-    await expect.poll(() => command.out, { timeout: 60_000 }).toContain('hello');
+    await expect.poll(() => command.out).toContain('hello');
     expect(readFileSync(`/proc/${command.child.pid}/cmdline`, 'utf8')).not.toContain(alice.slice(13, 30));
     await command.stop('SIGKILL');
   });
@@ -103,4 +100,4 @@ it('refuses to listen on all addresses without authentication', async () => {
   });
   expect(code).toBe(2);
   expect(err).toContain('other computers reach 0.0.0.0, and the server has no authentication: give --keys FILE');
-}, 60_000);
+});

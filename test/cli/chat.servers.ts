@@ -56,7 +56,7 @@ async function leave(terminal: Terminal): Promise<number | null> {
 const screen = (terminal: Terminal): string => screenOf(terminal.shown).join('\n');
 const sessionIn = (terminal: Terminal): string => /--session ([0-9a-f-]{36})/.exec(terminal.shown)?.[1] ?? '';
 
-describe.concurrent('rivulet chat', { timeout: 120_000 }, () => {
+describe.concurrent('rivulet chat', () => {
   it('has many turns in one session, and goes on with it later', async (t) => {
     const terminal = await open(t, ['counts']);
     expect(terminal.shown).toContain("counts: The test's counts.");

@@ -24,7 +24,7 @@ it('names a module that has not loaded within 5 seconds, and goes on waiting for
     ['rivulet: agents/slow.mjs: has not loaded within 5 s; its top-level await has not settled yet'],
   ]);
   vi.useRealTimers();
-  await vi.waitUntil(() => 'endOfSlow' in globalThis);
+  await expect.poll(() => 'endOfSlow' in globalThis).toBe(true);
   Reflect.get(globalThis, 'endOfSlow')();
   expect((await module).default).toBe(1);
 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-describe.concurrent('rivulet', { timeout: 120_000 }, () => {
+describe.concurrent('rivulet', () => {
   it('agents prints a table of agents with their success rate and time', async () => {
     const { code, out } = await rivulet(['agents'], { env });
     expect(code).toBe(0);

@@ -11,7 +11,7 @@ import { makeProject } from '../support/project.ts';
 const packages = resolve(import.meta.dirname, '../../node_modules');
 const vitest = join(packages, 'vitest');
 
-it('rivulet new writes a test that passes', { timeout: 120_000 }, async ({ onTestFinished }) => {
+it('rivulet new writes a test that passes', async ({ onTestFinished }) => {
   const { folder: cwd, remove } = makeProject({});
   onTestFinished(remove);
   await rivulet(['new', 'my-first'], { cwd });

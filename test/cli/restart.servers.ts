@@ -10,7 +10,7 @@ const approve = `(input, context) => concat(
   context.await('Shall I?').pipe(map(({ message }) => 'You said ' + message.parts[0].content + '.')))`;
 
 // Eleven starts of a process take long while other tests use the machine.
-describe.concurrent('a restarted server', { timeout: 120_000 }, () => {
+describe.concurrent('a restarted server', () => {
   it('executes each step once, over ten restarts', async (t) => {
     const server = new RestartedServer(
       t,

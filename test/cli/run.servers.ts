@@ -60,7 +60,7 @@ afterAll(async () => {
 const client = () => createClient({ url: env.RIVULET_URL ?? '' });
 const idIn = (text: string): string => /run ([0-9a-f-]{36})/.exec(text)?.[1] ?? '';
 
-describe.concurrent('rivulet run', { timeout: 120_000 }, () => {
+describe.concurrent('rivulet run', () => {
   it('prints only the answer on stdout', async () => {
     expect(await rivulet(['run', 'echo', 'Hello'], { env })).toEqual({
       code: 0,

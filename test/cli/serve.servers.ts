@@ -7,9 +7,7 @@ import { withoutInput } from '../support/details.ts';
 import { ask, framesUntil } from '../support/serve.ts';
 import { agentFile, createRun, getJson, post, projectFolder, startRivulet } from './server-project.ts';
 
-it('rivulet serve keeps runs, sessions and figures over a restart, and fails runs that a crash interrupted', {
-  timeout: 120_000,
-}, async () => {
+it('rivulet serve keeps runs, sessions and figures over a restart, and fails runs that a crash interrupted', async () => {
   const folder = projectFolder({
     'agents/a.js': agentFile('a'),
     'agents/hang.js': agentFile('hang', '() => new Promise(() => {})'),

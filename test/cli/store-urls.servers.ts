@@ -11,7 +11,7 @@ afterAll(remove);
 const serve = (store: string): RivuletProcess => startRivulet(folder, ['serve', '--port', '0', '--store', store]);
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
-  describe.skipIf(place === undefined)(`rivulet serve, with a store in ${name}`, { timeout: 120_000 }, () => {
+  describe.skipIf(place === undefined)(`rivulet serve, with a store in ${name}`, () => {
     afterAll(() => place?.remove());
     const store = place?.url ?? '';
 

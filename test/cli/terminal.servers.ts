@@ -75,7 +75,7 @@ const statusOf = async (terminal: Terminal): Promise<string> => {
   return (await createClient({ url }).get(run_id)).status;
 };
 
-describe.concurrent('on a terminal, rivulet', { timeout: 120_000 }, () => {
+describe.concurrent('on a terminal, rivulet', () => {
   it('prints the answer as it arrives', async (t) => {
     const terminal = open(t, 'run', 'tap', 'x');
     await tap.started();

@@ -9,7 +9,7 @@ import { makeProject } from '../support/project.ts';
 import { agentFile } from './server-project.ts';
 import { watchedProject } from './watched-project.ts';
 
-describe.concurrent('rivulet serve --watch', { timeout: 120_000 }, () => {
+describe.concurrent('rivulet serve --watch', () => {
   it('reloads agents when a direct or indirect import changes, also outside of the folder', async (t) => {
     const project = await watchedProject(t, {
       'agents/one.ts': `import { near } from './_near.ts';\n${agentFile('one', '() => near')}`,

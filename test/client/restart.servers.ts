@@ -83,9 +83,7 @@ const paths: readonly [string, Weather | undefined][] = [
   ['a proxy that does both', { cutAfter: 250, holdBack: 60 }],
 ];
 
-it('clients of a server that is killed twice mid-stream get every event once and unchanged', {
-  timeout: 120_000,
-}, async (test) => {
+it('clients of a server that is killed twice mid-stream get every event once and unchanged', async (test) => {
   const total = 400;
   /** The number of events that the slowest client has received at each kill. */
   const kills = [50, 170];

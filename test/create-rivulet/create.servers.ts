@@ -47,7 +47,7 @@ describe('a project of create-rivulet, with the packages as they are published',
     folder = mkdtempSync(join(tmpdir(), 'create-rivulet-'));
     const packages = [root, join(root, 'packages/create-rivulet')];
     await run(folder, ['npm', 'pack', '--ignore-scripts', ...packages]);
-  }, 120_000);
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Makes a project, which takes Rivulet from the packed file, because the registry may have another one. */

@@ -6,6 +6,7 @@ import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
 import { Registry } from '../../src/engine/registry.ts';
 import { startLlm } from '../agents/llm.ts';
+import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/serve.ts';
 import { type Block, blocks, inLanguage, missingLines, runs } from './blocks.ts';
 import { docsProject, pathOf, typeErrorsIn } from './project.ts';
@@ -70,9 +71,10 @@ const stepsOf = (mark: string | undefined): [string, string][] =>
 
 /** The run when it is final, or asks the next question. */
 const settled = (run_id: string): Promise<Run> =>
-  vi.waitUntil(async () => {
+  eventually(async () => {
     const run = await client.get(run_id);
-    return isSettled(run.status) && run;
+    if (!isSettled(run.status)) throw new Error(`the run is ${run.status}`);
+    return run;
   });
 
 describe('programs in README and docs', () => {
@@ -89,7 +91,7 @@ describe('programs in README and docs', () => {
     try {
       await load(block);
       const { output } = block;
-      if (output !== undefined) await vi.waitFor(() => expect(missingLines(output.text, printed)).toEqual([]));
+      if (output !== undefined) await expect.poll(() => missingLines(output.text, printed)).toEqual([]);
     } finally {
       log.mockRestore();
       write.mockRestore();

@@ -41,7 +41,7 @@ function readersProject(page: string): { folder: string; bin: string } {
 }
 
 describe('commands in README and docs', () => {
-  it.each(withCommands)('%s: print what the page shows', { timeout: 120_000 }, async (page) => {
+  it.each(withCommands)('%s: print what the page shows', async (page) => {
     const { folder, bin } = readersProject(page);
     const env = { PATH: `${bin}:${process.env.PATH}` };
     const run = shellOf(page);
@@ -60,7 +60,7 @@ describe('commands in README and docs', () => {
 const lines = [...new Set(inLanguage('sh').flatMap(servingLines))].filter((line) => !line.startsWith('npm run'));
 
 describe('servers that README and docs start', () => {
-  it.each(lines)('%s comes up', { timeout: 60_000 }, async (line) => {
+  it.each(lines)('%s comes up', async (line) => {
     const { folder } = readersProject('README.md');
     mkdirSync(join(folder, 'my-agents'), { recursive: true });
     cpSync(join(root, 'agents/echo.ts'), join(folder, 'my-agents/echo.ts'));
@@ -83,7 +83,7 @@ describe('servers that README and docs start', () => {
     const port = words[0] === 'serve' ? ['--port', '0'] : [];
     const server = new RivuletProcess([...words.filter((word) => word !== ''), ...port], env, folder);
     onTestFinished(async () => void (await server.stop('SIGKILL')));
-    await expect.poll(() => server.out + server.err, { timeout: 30_000 }).toMatch(/listening at|executes runs of/);
+    await expect.poll(() => server.out + server.err).toMatch(/listening at|executes runs of/);
   });
 
   it('names a program that is built', () => expect(existsSync(join(root, 'dist/cli/main.js'))).toBe(true));

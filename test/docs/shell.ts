@@ -25,7 +25,7 @@ const bash = (
   new Promise((resolve) => {
     const options = {
       env: { ...process.env, NO_PROXY: '*', no_proxy: '*', ...env },
-      timeout: 60_000,
+      timeout: 200_000,
       ...(cwd && { cwd }),
     };
     const child = execFile('bash', ['-c', `set -euo pipefail\n${script}`], options, (error, out, err) =>

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { echo } from '../support/agents.ts';
 import { useApprovePage } from '../support/approve-page.ts';
-import { browser, inBrowser } from '../support/browser.ts';
+import { inBrowser, newPage } from '../support/browser.ts';
 import { blocks, root } from './blocks.ts';
 import { type CodeProject, docsProject } from './project.ts';
 
@@ -74,7 +74,7 @@ inBrowser('the UIs of docs/ui.md', () => {
     });
     await vite.listen();
     base = vite.resolvedUrls?.local[0] ?? '';
-  }, 60_000);
+  });
   afterAll(async () => {
     await vite?.close();
     await app?.close();
@@ -83,7 +83,7 @@ inBrowser('the UIs of docs/ui.md', () => {
 
   /** What the page says in the end, given what a person types. */
   async function open(path: string) {
-    const page = await browser().newPage();
+    const page = await newPage();
     const wrong: string[] = [];
     page.on('pageerror', (error) => wrong.push(error.message));
     await page.goto(`${base}${path}`);

@@ -25,7 +25,7 @@ it.each(['memory:', 'sqlite::memory:'])(
     const gone = await Promise.all(Array.from({ length: 150 }, () => run('brief', kept.session_id)));
     const status = async (id: string): Promise<number> => (await served.get(`/runs/${id}`)).status;
     const left = async () => (await (await served.get('/runs?agent_name=brief')).json()).runs;
-    await expect.poll(left, { timeout: 60_000 }).toEqual([]);
+    await expect.poll(left).toEqual([]);
     expect(await Promise.all(gone.map(({ run_id }) => status(run_id)))).toEqual(gone.map(() => 404));
     expect(await status(kept.run_id)).toBe(200);
     // A run that is not final stays, however old it is.
@@ -44,7 +44,7 @@ it.each(['memory:', 'sqlite::memory:'])(
     const [alice, bob] = [runtime.as({ id: 'alice', scopes: [] }), runtime.as({ id: 'bob', scopes: [] })];
     const kept = await bob.sync('echo', 'hi');
     for (let runs = 0; runs < 3; runs += 1) await alice.sync('echo', 'hi');
-    await expect.poll(async () => (await alice.runs()).runs, { timeout: 60_000 }).toEqual([]);
+    await expect.poll(async () => (await alice.runs()).runs).toEqual([]);
     expect((await bob.get(kept.run_id)).status).toBe('completed');
   },
 );

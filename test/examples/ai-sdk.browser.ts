@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { showcase } from '../protocols/ai-sdk/agents.ts';
 import { agent, Tap } from '../support/agents.ts';
-import { browser, inBrowser } from '../support/browser.ts';
+import { inBrowser, newPage } from '../support/browser.ts';
 import { type ExamplePages, openPages } from './ui-server.ts';
 
 /** A question of yes or no. */
@@ -20,13 +20,13 @@ inBrowser('the chat of the AI SDK in the examples', () => {
 
   beforeAll(async () => {
     pages = await openPages([approve, pays, showcase, tap.agent]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await pages?.close();
   });
 
   async function open(agent: string): Promise<{ page: Page; wrong: string[] }> {
-    const page = await browser().newPage();
+    const page = await newPage();
     const wrong: string[] = [];
     page.on('pageerror', (error) => wrong.push(error.message));
     await page.goto(`${pages.base}ai-sdk.html?agent=${agent}`);

@@ -9,7 +9,7 @@ import echo from '../../agents/echo.ts';
 const bash = (base: string) =>
   promisify(execFile)('bash', ['examples/curl.sh'], {
     env: { ...process.env, BASE: base, NO_PROXY: '127.0.0.1' },
-    timeout: 10_000,
+    timeout: 200_000,
   });
 
 let app: FastifyInstance;

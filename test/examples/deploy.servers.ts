@@ -75,7 +75,7 @@ function readRun(events: AsyncIterable<Event>): { started: Promise<string>; ende
 
 const counted = Array.from({ length: tokens }, (_, n) => `${n} `).join('');
 
-describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.conf', { timeout: 60_000 }, () => {
+describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.conf', () => {
   const nodes: RivuletProcess[] = [];
   let url = '';
   let stop = async (): Promise<void> => {};
@@ -86,7 +86,7 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
     const port = await steadyPort();
     stop = await startNginx(configured(port, urls));
     url = `http://127.0.0.1:${port}`;
-  }, 60_000);
+  });
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.stop('SIGKILL')));
     await stop();
@@ -161,12 +161,12 @@ describe('the files of examples/deploy', () => {
     expect(`./${JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]')[1]}`).toBe(bin.rivulet);
   });
 
-  it.each(commandLines())('have valid command lines: %s', { timeout: 30_000 }, async (line) => {
+  it.each(commandLines())('have valid command lines: %s', async (line) => {
     if (place === undefined) return;
     const started = node(line.replace('/etc/rivulet/', '').split(' '));
     onTestFinished(async () => void (await started.stop('SIGKILL')));
     const up = /listening at|executes runs/;
-    await expect.poll(() => started.out + started.err, { timeout: 20_000 }).toMatch(up);
+    await expect.poll(() => started.out + started.err).toMatch(up);
     expect(started.err).toBe('');
   });
 });

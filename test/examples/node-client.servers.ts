@@ -155,7 +155,9 @@ describe('follow', () => {
 
 describe('node-client.ts as a script', () => {
   const script = (...args: string[]) =>
-    promisify(execFile)(process.execPath, ['--import', 'tsx', 'examples/node-client.ts', ...args], { timeout: 10_000 });
+    promisify(execFile)(process.execPath, ['--import', 'tsx', 'examples/node-client.ts', ...args], {
+      timeout: 200_000,
+    });
 
   it('prints the output and exits, also over a connection that breaks', async () => {
     const line = new BadLine(port, [400]);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { echo } from '../support/agents.ts';
 import { useApprovePage } from '../support/approve-page.ts';
-import { browser, inBrowser } from '../support/browser.ts';
+import { inBrowser, newPage } from '../support/browser.ts';
 import { type ExamplePages, openPages } from './ui-server.ts';
 
 inBrowser('the chat of the examples', () => {
@@ -10,7 +10,7 @@ inBrowser('the chat of the examples', () => {
 
   beforeAll(async () => {
     pages = await openPages([echo, approve]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await pages?.close();
   });
@@ -18,7 +18,7 @@ inBrowser('the chat of the examples', () => {
   it.each(['chat.html', 'react.html', 'rxjs.html'])(
     'in %s shows the answer, asks, and sends the reply',
     async (file) => {
-      const page = await browser().newPage();
+      const page = await newPage();
       const wrong: string[] = [];
       page.on('pageerror', (error) => wrong.push(error.message));
       await page.goto(`${pages.base}${file}?agent=approve`);
@@ -29,7 +29,7 @@ inBrowser('the chat of the examples', () => {
   );
 
   it.each(['chat.html', 'react.html', 'rxjs.html'])('in %s shows the server’s error', async (file) => {
-    const page = await browser().newPage();
+    const page = await newPage();
     await page.goto(`${pages.base}${file}?agent=missing-agent`);
     await page.locator('input').fill('hi');
     await page.locator('input').press('Enter');

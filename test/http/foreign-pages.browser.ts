@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { createServer } from 'rivulet';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { echo, never } from '../support/agents.ts';
-import { browser, inBrowser } from '../support/browser.ts';
+import { inBrowser, newPage } from '../support/browser.ts';
 import { ask } from '../support/serve.ts';
 
 inBrowser('a page in a browser', () => {
@@ -19,7 +19,7 @@ inBrowser('a page in a browser', () => {
     await app.listen({ host: '127.0.0.1', port: 0 });
     port = Number(new URL(app.listeningOrigin).port);
     await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
-  }, 60_000);
+  });
   afterAll(async () => {
     elsewhere.close();
     await app?.close();
@@ -39,7 +39,7 @@ inBrowser('a page in a browser', () => {
 
   it('whose name resolves to this machine can read and do nothing', async () => {
     const run_id = await begin();
-    const page = await browser().newPage();
+    const page = await newPage();
     // Chromium resolves every name under localhost to 127.0.0.1, as an attacker's name server would.
     const base = `http://evil.localhost:${port}`;
     await page.route(`${base}/page`, (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }));
@@ -55,7 +55,7 @@ inBrowser('a page in a browser', () => {
 
   it('of another origin cancels no run, and frames nothing', async () => {
     const run_id = await begin();
-    const page = await browser().newPage();
+    const page = await newPage();
     await page.goto(`http://localhost:${(elsewhere.address() as AddressInfo).port}/`);
     const target = `http://127.0.0.1:${port}`;
     const asked = once(app.server, 'request');
@@ -86,8 +86,7 @@ inBrowser('a page in a browser', () => {
   it('of the documentation shows and makes calls, and loads nothing from other servers', {
     timeout: 240_000,
   }, async () => {
-    const page = await browser().newPage();
-    page.setDefaultTimeout(120_000);
+    const page = await newPage();
     const wrong: string[] = [];
     const hosts = new Set<string>();
     page.on('pageerror', (error) => wrong.push(error.message));

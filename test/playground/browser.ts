@@ -3,11 +3,11 @@ import { join, resolve } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { build } from 'vite';
 import { beforeAll, expect, onTestFinished } from 'vitest';
-import { browser, inBrowser } from '../support/browser.ts';
+import { inBrowser, newContext, pageTimeout } from '../support/browser.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 /** For what a slow machine takes longer to show. */
-export const soon = { timeout: 30_000 };
+export const soon = { timeout: pageTimeout };
 
 const screenshots = join(import.meta.dirname, 'screenshots');
 
@@ -33,7 +33,7 @@ export function inPlayground(name: string, tests: () => void): void {
 
 /** Opens the page with empty storage. An error that the page logs fails the test, unless it is `expected`. */
 export async function visit(url: string, { width = 1360, height = 860 }: Look = {}, expected?: RegExp): Promise<Visit> {
-  const context = await browser().newContext({
+  const context = await newContext({
     viewport: { width, height },
     colorScheme: 'light',
     // Animations are repainted all the time, which is expensive without a graphics card.
@@ -45,7 +45,6 @@ export async function visit(url: string, { width = 1360, height = 860 }: Look = 
     if (!expected?.test(text)) errors.push(text);
   };
   context.on('page', (page) => {
-    page.setDefaultTimeout(30_000);
     page.on('console', (message) => message.type() === 'error' && report(message.text()));
     page.on('pageerror', (error) => report(String(error)));
     page.on('request', (request) => {

@@ -72,7 +72,7 @@ describe('the code for the clients of a protocol', () => {
     const log = vi.spyOn(console, 'log').mockImplementation((...values) => void printed.push(JSON.stringify(values)));
     try {
       await import(join(project.folder, fileOf(row)));
-      await vi.waitFor(() => expect(printed.join('')).toContain(answer));
+      await expect.poll(() => printed.join('')).toContain(answer);
     } finally {
       log.mockRestore();
     }

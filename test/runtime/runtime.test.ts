@@ -188,7 +188,7 @@ describe('a runtime', () => {
     const refused = runtime.start('echo', 'a');
     await expect(refused).rejects.toMatchObject({ status: 503, data: { reason: 'too_busy' }, retryAfter: 1_000 });
     const later = runtime.sync('echo', 'a');
-    await vi.waitFor(() => expect(breaks.length).toBeGreaterThan(0));
+    await expect.poll(() => breaks.length).toBeGreaterThan(0);
     await runtime.cancel(run_id);
     expect(await later).toMatchObject({ status: 'completed' });
     expect(breaks[0]?.error).toMatchObject({ data: { reason: 'too_busy' } });
@@ -258,7 +258,7 @@ describe('a server of a runtime', () => {
     const body = { agent_name: 'never', input: [{ parts: [] }], mode: 'sync' };
     const headers = { 'content-type': 'application/json' };
     const sync = fetch(`${url}/runs`, { method: 'POST', headers, body: JSON.stringify(body) });
-    await vi.waitFor(async () => expect((await runtime.runs({ agent_name: 'never' })).runs).toHaveLength(1));
+    await expect.poll(async () => (await runtime.runs({ agent_name: 'never' })).runs).toHaveLength(1);
     await tap.started();
     await app.close();
     expect(await stream.text()).toContain('run.in-progress');

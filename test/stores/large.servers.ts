@@ -12,7 +12,7 @@ for (const [name, start] of Object.entries({ redis: startRedis, postgres: startP
     let server: Started | undefined;
     beforeAll(async () => {
       server = await start();
-    }, 60_000);
+    });
     afterAll(() => server?.stop());
     const here = (skip: (why: string) => never): string => (server ?? skip(`there is no ${name} to start`)).url;
     const { open } = closedAfterEach();

@@ -2,8 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Write } from '../../src/core/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace, type Started, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
@@ -48,9 +49,7 @@ describe('a store in a Redis that refuses to write', () => {
       // A folder in the place of the file makes the snapshot fail.
       mkdirSync(join(folder, 'dump.rdb'));
       await redis.bgsave();
-      await vi.waitFor(async () => expect(await redis.info('persistence')).toMatch('rdb_last_bgsave_status:err'), {
-        timeout: 10_000,
-      });
+      await expect.poll(() => redis.info('persistence')).toMatch('rdb_last_bgsave_status:err');
       return () => redis.config('SET', 'save', '');
     },
     BUSY: async (redis) => {
@@ -58,7 +57,7 @@ describe('a store in a Redis that refuses to write', () => {
       const other = redis.duplicate();
       closeAfter({ close: () => other.quit() });
       const endless = other.eval('while true do end', 0).catch(() => {});
-      await vi.waitFor(() => expect(redis.ping()).rejects.toThrow('BUSY'), { timeout: 10_000 });
+      await eventually(() => expect(redis.ping()).rejects.toThrow('BUSY'));
       return async () => {
         await redis.script('KILL');
         await endless;
@@ -157,7 +156,7 @@ describe.skipIf(place === undefined)('a store in a PostgreSQL that refuses to wr
       await admin.query(end, [role]);
       await expect(store.run('any')).rejects.toThrow('not permitted to log in');
     };
-    await vi.waitFor(refused, { timeout: 10_000 });
+    await eventually(refused);
     await expect(store.commit(writes)).rejects.toThrow('not permitted to log in');
     await admin.query(`ALTER ROLE ${role} LOGIN`);
     expect(await store.commit(writes)).toEqual(['taken', 'taken']);

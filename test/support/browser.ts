@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe } from 'vitest';
 
 /** A browser of this machine; CHROMIUM names another one. */
@@ -19,20 +19,37 @@ const args = [
 let open: Browser | undefined;
 
 /** The browser of the running tests. */
-export function browser(): Browser {
+function browser(): Browser {
   if (open === undefined) throw new Error('only tests inside inBrowser() have a browser');
   return open;
+}
+
+/** Milliseconds for what a page has to show: a slow machine needs more than Playwright's half a minute. */
+export const pageTimeout = 120_000;
+
+/** A context that the test closes. */
+export async function newContext(options?: BrowserContextOptions): Promise<BrowserContext> {
+  const context = await browser().newContext(options);
+  context.setDefaultTimeout(pageTimeout);
+  return context;
+}
+
+/** A page with a context of its own, which its close ends. */
+export async function newPage(): Promise<Page> {
+  const page = await browser().newPage();
+  page.setDefaultTimeout(pageTimeout);
+  return page;
 }
 
 /** Tests with a browser. Without one they are skipped with a message; on CI they fail. */
 export function inBrowser(name: string, tests: () => void): void {
   const skipped = executable === undefined && process.env.CI === undefined;
   if (skipped) console.warn(`SKIPPED: ${name}: there is no Chromium; install one, or name it in CHROMIUM.`);
-  describe.skipIf(skipped)(name, { timeout: 60_000 }, () => {
+  describe.skipIf(skipped)(name, () => {
     beforeAll(async () => {
       if (executable === undefined) throw new Error('There is no Chromium; install one, or name it in CHROMIUM.');
-      open = await chromium.launch({ executablePath: executable, args, chromiumSandbox: false });
-    }, 60_000);
+      open = await chromium.launch({ executablePath: executable, args, chromiumSandbox: false, timeout: pageTimeout });
+    });
     afterAll(() => open?.close());
     tests();
   });

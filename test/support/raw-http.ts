@@ -12,7 +12,7 @@ export interface Answer {
  * reads may wait for at most `requestTimeout` milliseconds.
  * @throws Error if the server neither responds nor closes
  */
-export function send(port: number, { name, bytes, after }: Malformed, requestTimeout = 10_000): Promise<Answer[]> {
+export function send(port: number, { name, bytes, after }: Malformed, requestTimeout = 60_000): Promise<Answer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect(port, '127.0.0.1');

@@ -175,7 +175,7 @@ async function askRedis(url: string): Promise<void> {
 }
 
 async function askPostgres(url: string): Promise<void> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 30_000 });
   await client.connect();
   await client.end();
 }

@@ -13,7 +13,7 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { afterAll, afterEach, beforeAll, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 
 /** An OpenTelemetry SDK that keeps all in memory, registered for the tests of a file. */
 export class Sdk {
@@ -50,7 +50,7 @@ export class Sdk {
   /** The spans of this name, when there are as many; by the time of their begin. */
   async named(name: string, count = 1): Promise<ReadableSpan[]> {
     const found = (): ReadableSpan[] => this.spans.filter((span) => span.name === name);
-    await vi.waitUntil(() => found().length >= count, { timeout: 60_000 });
+    await expect.poll(() => found().length).toBeGreaterThanOrEqual(count);
     return found().sort((a, b) => a.startTime[0] - b.startTime[0] || a.startTime[1] - b.startTime[1]);
   }
 

@@ -43,9 +43,7 @@ export default defineAgent({ name: 'traced', description: 'Says its trace, then 
 
 const answer = { mode: 'sync', await_resume: { type: 'message', message: { parts: [{ content: 'yes' }] } } };
 
-it('rivulet serve exports all spans before it ends, and links those of a killed process', {
-  timeout: 120_000,
-}, async () => {
+it('rivulet serve exports all spans before it ends, and links those of a killed process', async () => {
   const folder = projectFolder({ 'otel.mjs': setUp, 'agents/traced.js': agents });
   const env = { NODE_OPTIONS: '--import ./otel.mjs' };
   const first = startRivulet(folder, ['serve', '--port', '0'], undefined, env);

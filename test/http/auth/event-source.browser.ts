@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { recordOf } from '../../../src/http/auth/key-records.ts';
 import { Tap } from '../../support/agents.ts';
-import { browser, inBrowser } from '../../support/browser.ts';
+import { inBrowser, newContext } from '../../support/browser.ts';
 import { ask, serve } from '../../support/serve.ts';
 
 const { key } = makeApiKey();
@@ -16,7 +16,7 @@ async function openPage() {
   const served = await serve([tap.agent], { auth, retry: 20, docs: false, playground: false });
   const { run_id } = await (await served.post('/runs', ask('tap', 'go', { mode: 'async' }), headers)).json();
   await tap.started();
-  const context = await browser().newContext();
+  const context = await newContext();
   onTestFinished(() => context.close());
   const page = await context.newPage();
   // Browsers accept Secure cookies of localhost without TLS.
@@ -55,8 +55,8 @@ const open = (page: Page, url: string): Promise<void> =>
 const seenBy = (page: Page): Promise<{ text: string; errors: number; state: number }> =>
   page.evaluate(() => Object(globalThis).seen);
 
-const textOf = (page: Page) => expect.poll(async () => (await seenBy(page)).text, { timeout: 30_000 });
-const errorsOf = (page: Page) => expect.poll(async () => (await seenBy(page)).errors, { timeout: 30_000 });
+const textOf = (page: Page) => expect.poll(async () => (await seenBy(page)).text);
+const errorsOf = (page: Page) => expect.poll(async () => (await seenBy(page)).errors);
 
 inBrowser('a native EventSource', () => {
   it('follows a run with a ticket, over a broken connection', async () => {

@@ -3,8 +3,8 @@ import { RivuletProcess } from '../../support/process.ts';
 import { Durations, type Faults, sleep } from './measurements.ts';
 
 /** Milliseconds until a start or a stop fails. */
-const startTimeout = 60_000;
-const stopTimeout = 30_000;
+const startTimeout = 120_000;
+const stopTimeout = 60_000;
 /** Distinct log lines that are kept. */
 const maxLines = 40;
 

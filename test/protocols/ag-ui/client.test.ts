@@ -2,6 +2,7 @@ import { concat, defer, map, of, throwError } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AgentError, citation, file, progress, sharedState, statePatch, trajectory } from '../../../src/index.ts';
 import { agent, askOnce, never } from '../../support/agents.ts';
+import { eventually } from '../../support/eventually.ts';
 import { listen, type Served } from '../../support/serve.ts';
 import { generations } from './clients.ts';
 
@@ -185,9 +186,10 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
     const client = clientOf('never');
     const runId = crypto.randomUUID();
     const run = client.go({ runId });
-    const cancelled = await vi.waitUntil(async () => {
+    const cancelled = await eventually(async () => {
       const response = await served.post(`/ag-ui/never/runs/${runId}/cancel`);
-      return response.status === 202 && response.json();
+      expect(response.status).toBe(202);
+      return response.json();
     });
     expect(cancelled).toMatchObject({ runId, status: 'cancelling' });
     expect((await run).at(-1)).toBe(modern ? 'RUN_FINISHED' : 'RUN_ERROR');
