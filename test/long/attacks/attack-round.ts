@@ -13,6 +13,8 @@ export interface Round {
   readonly requests: number;
   /** Limits of the server. */
   readonly limits?: object;
+  /** Measure the others after the attack as well, and take the slower of both as quiet: other load may have begun. */
+  readonly quietAfter?: boolean;
   /** Keep the server and the attacker on cores of their own. */
   readonly pinned?: boolean;
 }
@@ -35,6 +37,7 @@ export async function attackRound({
   connections,
   requests,
   limits = {},
+  quietAfter = false,
   pinned = false,
 }: Round): Promise<Report> {
   const server = await AttackedServer.start(limits, pinned ? ['taskset', '-c', '0'] : []);
@@ -61,7 +64,10 @@ export async function attackRound({
     const attacked = await others.measure(requests);
     attacker.stdin?.write('\n');
     const tally: Tally = JSON.parse(await line());
-    return { quiet, attacked, tally, memory: [before, server.proc.peak] };
+    const memory = [before, server.proc.peak] as const;
+    attacker.kill('SIGKILL');
+    const after = quietAfter ? await others.measure(requests) : quiet;
+    return { quiet: after.median > quiet.median ? after : quiet, attacked, tally, memory };
   } finally {
     attacker?.kill('SIGKILL');
     others.close();
