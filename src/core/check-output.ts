@@ -115,11 +115,11 @@ function endOf(expiresIn: number | undefined, expires_at: unknown, awaitTimeout:
     if (utc === undefined) throw fail('validation_failed', 'await.expires_at', expectedTime(expires_at));
     return new Date(utc).toISOString();
   }
-  if (expiresIn !== undefined && !(expiresIn > 0 && expiresIn <= longestWait)) {
+  if (expiresIn !== undefined && !(Number.isFinite(expiresIn) && expiresIn > 0 && expiresIn <= longestWait)) {
     throw fail(
       'validation_failed',
       'await.expiresIn',
-      `expected more than 0 and at most ${longestWait} milliseconds, got ${expiresIn}`,
+      `expected a number, more than 0 and at most ${longestWait} milliseconds, got ${expiresIn}`,
     );
   }
   const time = expiresIn ?? awaitTimeout;

@@ -30,4 +30,6 @@ const plainRequest: AgentRequest = Object.freeze({ protocol: 'acp' });
 export type RunInput = Message[] | { readonly messages: Message[]; readonly request: AgentRequest };
 
 export const messagesOf = (input: RunInput): Message[] => ('request' in input ? input.messages : input);
-export const requestOf = (input: RunInput): AgentRequest => ('request' in input ? input.request : plainRequest);
+/** A copy: a replay gets the request as the client sent it, whatever the agent did with its own. */
+export const requestOf = (input: RunInput): AgentRequest =>
+  'request' in input ? JSON.parse(JSON.stringify(input.request)) : plainRequest;

@@ -263,6 +263,46 @@ describe('an agent’s input and output', () => {
     expect(said?.body).toBe(JSON.stringify(JSON.parse(given[0] ?? '[]')[0]));
   });
 
+  it('are copies of what the request says beside its messages', async () => {
+    const given: string[] = [];
+    const agent = agentOf(
+      (_, context) => {
+        given.push(JSON.stringify(context.request));
+        Object.assign(context.request.metadata ?? {}, { mine: true });
+        return context.step('pause', () => timer(1).pipe(map(() => 'end')));
+      },
+      'odd',
+      true,
+    );
+    const store = new MemoryStore();
+    const first = await startEngine([agent], store);
+    const request = { protocol: 'openai', metadata: { temperature: 1 } };
+    const { run_id } = await first.create({ agent_name: 'odd', input: [{ parts: [{ content: 'go' }] }] }, { request });
+    await first.stop();
+    const second = await startEngine([agent], store);
+    expect((await toTheEnd(second, run_id)).run.status).toBe('completed');
+    expect(given).toEqual(Array(given.length).fill(JSON.stringify(request)));
+    expect(await store.input(run_id)).toMatchObject({ request: { protocol: 'openai', metadata: { temperature: 1 } } });
+    await second.stop();
+  });
+
+  it.each([false, true])('are copies of the replies as well (durable: %s)', async (durable) => {
+    const agent = agentOf(
+      (_, context) =>
+        context.await('?').pipe(
+          map(({ message }) => {
+            for (const part of message.parts) part.content = 'changed';
+            return 'thanks';
+          }),
+        ),
+      'odd',
+      durable,
+    );
+    const { run, store } = await whole([agent], () => 'as sent');
+    expect(run.questions?.[0]?.reply?.message.parts[0]?.content).toBe('as sent');
+    expect(JSON.stringify(store.commits)).not.toContain('changed');
+  });
+
   it('are copies in a called agent as well', async () => {
     const message: Message = {
       role: 'user',

@@ -127,7 +127,8 @@ export class Awaits {
   deliverReply(): void {
     const taken = this.#taken.shift();
     if (taken === undefined) return;
-    taken.subscriber.next(taken.reply);
+    // A copy: the run keeps the reply as the client sent it.
+    taken.subscriber.next(structuredClone(taken.reply));
     taken.subscriber.complete();
     this.next();
   }
