@@ -92,8 +92,8 @@ const deviceName = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(
 export function fileName({ name = '', content_type = 'text/plain' }: MessagePart): string {
   const last = (name.split(/[\\/]/).at(-1) ?? '')
     .replace(/[\p{Cc}\p{Bidi_Control}<>:"|?*]/gu, '_')
-    // Windows removes trailing dots and spaces.
-    .replace(/[. ]+$/, '')
+    // Windows removes trailing dots and spaces. Each run of them is searched once.
+    .replace(/(?<![. ])[. ]+$/, '')
     // No hidden files, and no names that look like an option.
     .replace(/^[.-]+/, '_');
   if (last === '') return `part.${mime.getExtension(content_type) ?? 'bin'}`;

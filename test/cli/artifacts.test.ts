@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ArtifactFolder, fileName, saveArtifact } from '../../src/cli/artifacts.ts';
+import { processorTime } from '../support/processor-time.ts';
 
 function makeFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'rivulet-artifacts-'));
@@ -44,6 +45,13 @@ describe('the file name of an artifact', () => {
     expect(Buffer.from(name).toString()).toBe(name);
     expect(name).not.toContain('\ufffd');
     if (extension === '.csv') expect(name.endsWith('.csv')).toBe(true);
+  });
+
+  it('is made in time that grows with the length of the name', () => {
+    const started = processorTime();
+    expect(fileName({ name: `${' .'.repeat(60_000)}a` })).toHaveLength(120);
+    // Quadratic, it would take fifteen seconds.
+    expect(processorTime() - started).toBeLessThan(5_000);
   });
 });
 

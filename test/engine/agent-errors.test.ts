@@ -2,10 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { concat, defer, finalize, map, NEVER, Observable, of, timer } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { errorOf } from '../../src/core/errors.ts';
+import { failureOf } from '../../src/engine/execution/failure.ts';
 import type { Message } from '../../src/schema/message.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { again, begin, eventsOf, toTheEnd, whole } from '../support/lives.ts';
+import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, name = 'odd', durable = false): Agent =>
@@ -179,6 +182,24 @@ describe('whatever an agent throws, the process lives and the run ends', () => {
     expect((await whole([agent])).run.status).toBe('completed');
     await settle();
     expect(seen).toEqual([]);
+  });
+});
+
+describe('what the log has of a failed run', () => {
+  it.each([
+    ['an error', new Error('a'.repeat(200_000))],
+    ['a text', 'a'.repeat(200_000)],
+  ])('is found in time that grows with the length of %s', (_, thrown) => {
+    const started = processorTime();
+    for (let times = 0; times < 200; times += 1)
+      expect(failureOf(errorOf(thrown), thrown)).toContain('a'.repeat(1_000));
+    // Quadratic, it would take eight seconds.
+    expect(processorTime() - started).toBeLessThan(2_000);
+  });
+
+  it('has no passwords and queries of URLs', () => {
+    const failure = failureOf(errorOf('at redis://:secret@host and (https://me:secret@host/path?key=secret)'), '');
+    expect(failure).toBe('at redis://host and (https://host/path)');
   });
 });
 

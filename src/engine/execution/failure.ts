@@ -19,5 +19,6 @@ function stackOf(thrown: unknown): string | undefined {
   }
 }
 
+// From the beginning of a word only: a long word would be searched again from each of its characters.
 const withoutSecrets = (text: string): string =>
-  text.replace(/(\w+:\/\/)[^\s/?#@]*@/g, '$1').replace(/(https?:\/\/[^\s?#]*)[?#][^\s)'"]*/g, '$1');
+  text.replace(/\b(\w+:\/\/)[^\s/?#@]*@/g, '$1').replace(/(https?:\/\/[^\s?#]*)[?#][^\s)'"]*/g, '$1');

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { file } from '../../../src/index.ts';
 import { inputOf, taskPartOf } from '../../../src/protocols/a2a/parts.ts';
+import { processorTime } from '../../support/processor-time.ts';
 
 describe('a part of an agent', () => {
   it('is text where its bytes are UTF-8, and raw where a text would change them', () => {
@@ -36,5 +37,13 @@ describe('a part of a client', () => {
 
   it.each(['a', '!!!!', 'ab=c'])('is refused with the bytes %j', (raw) => {
     expect(() => given(raw)).toThrow('message.parts[1].raw: expected base64.');
+  });
+
+  it('is read in time that grows with its length, whatever it has', () => {
+    const started = processorTime();
+    expect(() => given(`${'='.repeat(150_000)}a`)).toThrow('expected base64');
+    expect(given('-_8A'.repeat(150_000))).toMatchObject({ content: '+/8A'.repeat(150_000) });
+    // Quadratic, the first one would take twenty seconds.
+    expect(processorTime() - started).toBeLessThan(5_000);
   });
 });
