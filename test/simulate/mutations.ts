@@ -51,7 +51,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/execution/context.ts',
-        find: 'if (abort.reason !== undefined) throw notOpen(what, abort);',
+        find: 'if (runSignal.reason !== undefined) throw notOpen(what, runSignal);',
         replace: '',
       },
     ],
@@ -60,7 +60,11 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'an execution that is fenced goes on',
     changes: [
-      { file: 'src/engine/execution/execution.ts', find: 'abandon(error: Error): void {', replace: '$& return;' },
+      {
+        file: 'src/engine/execution/execution.ts',
+        find: 'abandon(error: Error, continues: Continues): void {',
+        replace: '$& return;',
+      },
     ],
     noticed: ['no work begins after the end', 'a node hears that a run is no longer its own'],
   },
