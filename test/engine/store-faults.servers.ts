@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
+import { methods } from '../support/faulty-store.ts';
 import { type Place, postgresPlace, redisPlace } from '../support/servers.ts';
-import { countCalls, failEachCall, scripted } from '../support/store-faults.ts';
+import { countCalls, failEachCall } from '../support/store-faults.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,6 +39,6 @@ describe.each(Object.keys(stores))('each call of %s that fails once', (name) => 
     if (next === undefined) throw new Error(`there is no store ${name}`);
     const open = () => openStore(next());
     const calls = await countCalls(open);
-    for (const method of scripted) expect([method, await failEachCall(open, method, calls)]).not.toEqual([method, 0]);
+    for (const method of methods) expect([method, await failEachCall(open, method, calls)]).not.toEqual([method, 0]);
   });
 });

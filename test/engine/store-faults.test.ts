@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
-import { countCalls, failEachCall, scripted } from '../support/store-faults.ts';
+import { methods } from '../support/faulty-store.ts';
+import { countCalls, failEachCall } from '../support/store-faults.ts';
 
 const open = () => openStore('memory:');
 
@@ -10,7 +11,7 @@ describe('a call of a store that fails once', () => {
     calls = await countCalls(open);
   });
 
-  it.each(scripted)('%s: leaves no run open, and loses nothing that a reader saw', async (method) => {
+  it.each(methods)('%s: leaves no run open, and loses nothing that a reader saw', async (method) => {
     expect(await failEachCall(open, method, calls, 2)).toBeGreaterThan(0);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newDelivery } from '../../src/core/outbox.ts';
 import type { RunNotification, Store } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { faulty, methods, newPlan } from '../support/faulty-store.ts';
+import { faulty, type Method, methods, newPlan } from '../support/faulty-store.ts';
 import { append, end, fresh } from './writes.ts';
 
 describe('a faulty store', () => {
@@ -16,17 +16,21 @@ describe('a faulty store', () => {
     const plan = newPlan();
     for (const name of methods) plan.faults[name] = { fails: 2, times: 2 };
     const store = faulty(inner, plan);
-    const asked: Record<(typeof methods)[number], (from: Store) => Promise<unknown>> = {
+    const asked: Record<Method, (from: Store) => Promise<unknown>> = {
       commit: (from) => from.commit([append(fresh(), ['1'])]),
       run: (from) => from.run(run_id),
       input: (from) => from.input(run_id),
       events: (from) => from.events(run_id, 0, 10),
       journal: (from) => from.journal(run_id),
       runs: (from) => from.runs({ session_id }, undefined, 10),
+      runsByStatusTime: (from) => from.runsByStatusTime({ agent_names: ['a'] }, undefined, 10),
+      countRuns: (from) => from.countRuns({ agent_names: ['a'] }),
+      setTargets: (from) => from.setTargets('a', null, null),
       unfinished: (from) => from.unfinished(session_id, '', 10),
       ended: (from) => from.ended('', 10),
       due: (from) => from.due('', 10),
       count: (from) => from.count(session_id),
+      openRuns: (from) => from.openRuns(),
       key: (from) => from.key('a', 'b'),
       session: (from) => from.session(session_id),
       resources: (from) => from.resources(['a']),
@@ -45,6 +49,7 @@ describe('a faulty store', () => {
       removeOwner: (from) => from.removeOwner('key:a'),
       sweep: (from) => from.sweep({ keys: '' }),
     };
+    expect(Object.keys(asked).toSorted()).toEqual(methods.toSorted());
     await inner.commit([first]);
     for (const name of methods) {
       expect(await asked[name](store)).toEqual(await asked[name](inner));

@@ -28,7 +28,7 @@ export interface Plan {
 
 export const newPlan = (faults: Plan['faults'] = {}): Plan => ({ faults, calls: {} });
 
-/** Every method of a store that runs need, for a test over all of them. */
+/** Every method of a store, for a test over all of them. */
 export const methods = [
   'commit',
   'run',
@@ -36,10 +36,14 @@ export const methods = [
   'events',
   'journal',
   'runs',
+  'runsByStatusTime',
+  'countRuns',
+  'setTargets',
   'unfinished',
   'ended',
   'due',
   'count',
+  'openRuns',
   'key',
   'session',
   'resources',

@@ -1,107 +1,10 @@
-import { concat, defer, from, map, NEVER, of, range } from 'rxjs';
 import { expect } from 'vitest';
 import { LocalDispatcher } from '../../src/dispatchers/local.ts';
-import { type Agent, createServer, defineAgent, type Event, type Run, type Store } from '../../src/index.ts';
-import { faulty, type Method, methods, newPlan, type Plan } from './faulty-store.ts';
+import { createServer, type Event, type Run, type Store } from '../../src/index.ts';
+import { faulty, type Method, newPlan, type Plan } from './faulty-store.ts';
+import { performOwned } from './owner-faults.ts';
+import { type App, agentsOf, Caller, limits } from './scripted-client.ts';
 import { parseFrames, textOf } from './serve.ts';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const limits = { sweepInterval: 2, requestTimeout: 2_000, shutdownGrace: 0, idempotencyTtl: 60_000 };
-
-type App = Awaited<ReturnType<typeof createServer>>;
-
-/** Agents that each use other methods of the store. `released` lets the long one end in its second execution. */
-function agentsOf(released: () => boolean): Agent[] {
-  const agent = (name: string, run: Agent['run'], durable = false): Agent =>
-    defineAgent({ name, description: 'A part of the script.' }, run, { durable });
-  return [
-    agent('echo', (input) => from(input)),
-    agent('tokens', () => range(0, 20).pipe(map((n) => `t${n} `))),
-    agent('never', () => NEVER),
-    agent(
-      'approve',
-      (_, context) =>
-        concat(
-          context.session.history.pipe(map(() => 'h')),
-          context.step('paid', () => of('p')),
-          defer(() => context.session.setState({ paid: true })).pipe(map(() => 's')),
-          context.await('Really?').pipe(map(({ message }) => message.parts[0]?.content ?? '')),
-        ),
-      true,
-    ),
-    agent(
-      'long',
-      () =>
-        concat(
-          of('a'),
-          defer(() => (released() ? of('b') : NEVER)),
-        ),
-      true,
-    ),
-  ];
-}
-
-/** A client that retries requests after 503. */
-class Caller {
-  readonly #app: () => App;
-  #keys = 0;
-
-  constructor(app: () => App) {
-    this.#app = app;
-  }
-
-  async ask(method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object, headers: object = {}): Promise<Answer> {
-    this.#keys += 1;
-    const key = method === 'POST' && payload !== undefined ? { 'idempotency-key': `k${this.#keys}` } : {};
-    for (;;) {
-      // An injected request takes no turn of the event loop, which the other work needs.
-      await turn();
-      const { statusCode, body } = await this.#app().inject({
-        method,
-        url,
-        headers: { ...key, ...headers },
-        ...(payload && { payload }),
-      });
-      if (statusCode !== 503) return { status: statusCode, body };
-      expect(body).not.toContain('as planned');
-    }
-  }
-
-  async run(agent_name: string, more: object = {}, headers: object = {}): Promise<Run> {
-    const input = [{ parts: [{ content: 'hi' }] }];
-    return JSON.parse((await this.ask('POST', '/runs', { agent_name, input, ...more }, headers)).body);
-  }
-
-  /** The ids of the runs that a feed names to a reader that continues from the beginning of time. */
-  async feed(): Promise<string[]> {
-    for (;;) {
-      await turn();
-      const headers = { accept: 'text/event-stream', 'last-event-id': '1' };
-      const response = await this.#app().inject({ method: 'GET', url: '/runs', headers, payloadAsStream: true });
-      let body = '';
-      for await (const chunk of response.stream()) {
-        body += chunk;
-        if (body.includes('event: ready')) break;
-      }
-      expect(body).not.toContain('as planned');
-      if (!body.includes('event: ready')) continue;
-      return [...body.matchAll(/"run_id":"([^"]+)"/g)].map(([, run_id = '']) => run_id);
-    }
-  }
-
-  async settled(run_id: string): Promise<Run> {
-    for (;;) {
-      const run: Run = JSON.parse((await this.ask('GET', `/runs/${run_id}`)).body);
-      if (['completed', 'failed', 'cancelled', 'awaiting'].includes(run.status)) return run;
-      await turn();
-    }
-  }
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
 
 /**
  * Performs the script: runs in every mode, with sessions, steps, a reply, a queue, a cancel, a restart and deletions,
@@ -179,8 +82,12 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
   expect((await caller.ask('GET', `/sessions/${session_id}`)).status).toBe(404);
 }
 
-/** Methods that the script does not call: those of operators' commands and of webhooks. */
-const others: readonly Method[] = [
+/** Methods that the script of owners calls; the script of runs calls all others. */
+const ofOwners: readonly Method[] = [
+  'runsByStatusTime',
+  'countRuns',
+  'setTargets',
+  'openRuns',
   'sessionsOf',
   'removeOwner',
   'claimDeliveries',
@@ -192,31 +99,29 @@ const others: readonly Method[] = [
   'replayDelivery',
 ];
 
-/** Methods that the script calls. */
-export const scripted = methods.filter((method) => !others.includes(method));
-
 /** Methods that the engine's timers call repeatedly; only their first calls belong to the script. */
-const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run'];
+const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run', 'claimDeliveries'];
 
-/** Performs the script over an empty store, which `open` returns and which is closed then. */
-async function performOnce(open: () => Promise<Store>, plan: Plan): Promise<void> {
+/** Performs a script over an empty store, which `open` returns and which is closed then. */
+async function performOnce(script: typeof perform, open: () => Promise<Store>, plan: Plan): Promise<void> {
   const store = await open();
   try {
-    await perform(store, plan);
+    await script(store, plan);
   } finally {
     await store.close();
   }
 }
 
-/** The number of calls of each method in the script without a failure. */
+/** The number of calls of each method in its script without a failure. */
 export async function countCalls(open: () => Promise<Store>): Promise<Plan['calls']> {
-  const plan = newPlan();
-  await performOnce(open, plan);
-  return plan.calls;
+  const [runs, owners] = [newPlan(), newPlan()];
+  await performOnce(perform, open, runs);
+  await performOnce(performOwned, open, owners);
+  return { ...runs.calls, ...Object.fromEntries(ofOwners.map((method) => [method, owners.calls[method]])) };
 }
 
 /**
- * Performs the script with the first call of a method failing, then with the second, and so on. `calls` is what the
+ * Performs the script of a method with its first call failing, then with the second, and so on. `calls` is what the
  * script calls without a failure. `most` limits the failing calls, which are spread over all. Returns their number.
  */
 export async function failEachCall(
@@ -230,7 +135,8 @@ export async function failEachCall(
   const count = Math.min(script, most);
   for (let n = 0; n < count; n += 1) {
     const call = 1 + Math.floor((n * script) / count);
-    await performOnce(open, newPlan({ [method]: { fails: call } }));
+    const fails = newPlan({ [method]: { fails: call } });
+    await performOnce(ofOwners.includes(method) ? performOwned : perform, open, fails);
   }
   return count;
 }
