@@ -116,10 +116,11 @@ function endOf(expiresIn: number | undefined, expires_at: unknown, awaitTimeout:
     return new Date(utc).toISOString();
   }
   if (expiresIn !== undefined && !(Number.isFinite(expiresIn) && expiresIn > 0 && expiresIn <= longestWait)) {
+    const got = typeof expiresIn === 'number' ? expiresIn : typeof expiresIn;
     throw fail(
       'validation_failed',
       'await.expiresIn',
-      `expected a number, more than 0 and at most ${longestWait} milliseconds, got ${expiresIn}`,
+      `expected more than 0 and at most ${longestWait} milliseconds, got ${got}`,
     );
   }
   const time = expiresIn ?? awaitTimeout;

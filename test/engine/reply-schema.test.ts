@@ -138,7 +138,7 @@ describe('an invalid await', () => {
     ['expires at once', { expiresIn: 0 }, '?', 'milliseconds, got 0'],
     ['has expired', { expiresIn: -1 }, '?', 'milliseconds, got -1'],
     ['expires at no time', { expiresIn: Number.NaN }, '?', 'milliseconds, got NaN'],
-    ['expires in a time that is no number', { expiresIn: '5' as never }, '?', 'expected a number'],
+    ['expires in a time that is no number', { expiresIn: '5' as never }, '?', 'milliseconds, got string'],
     ['has no message', {}, { type: 'message' }, 'message'],
     ['has a message that JSON cannot express', {}, { role: 'agent', parts: [{ content: 'a', n: 1n }] }, 'bigint'],
     ['expires at a time that is none', {}, { type: 'message', message, expires_at: 'soon' }, 'expires_at'],

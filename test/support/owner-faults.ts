@@ -21,8 +21,9 @@ export async function performOwned(store: Store, plan: Plan): Promise<void> {
     agents: agentsOf(() => true),
     store: faulty(store, plan),
     dispatcher: new LocalDispatcher(),
+    limits,
     // The script polls.
-    limits: { ...limits, requestsPerMinute: 0 },
+    requestsPerMinute: 0,
     docs: false,
     playground: false,
     protocols: ['a2a'],
