@@ -99,8 +99,8 @@ const ofOwners: readonly Method[] = [
   'replayDelivery',
 ];
 
-/** Methods that the engine's timers call repeatedly; only their first calls belong to the script. */
-const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run', 'claimDeliveries'];
+/** Methods that timers and polls call repeatedly; only their first calls belong to the script. */
+const periodic: readonly Method[] = ['due', 'sweep', 'unfinished', 'run', 'claimDeliveries', 'deliveries'];
 
 /** Performs a script over an empty store, which `open` returns and which is closed then. */
 async function performOnce(script: typeof perform, open: () => Promise<Store>, plan: Plan): Promise<void> {
