@@ -102,7 +102,7 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
         const id = randomUUID();
         await nodes[0].offer(id);
         const holder = await Promise.race(nodes.map((node) => node.taken(id)));
-        // Leases are renewed after an eighth of their time at the soonest.
+        // Leases are renewed after a sixth of their time.
         await eventually(() => expect(renew.mock.settledResults.length).toBeGreaterThanOrEqual(3 + 8));
         holder.end();
         await Promise.race(nodes.map((node) => node.isSettled(id)));

@@ -18,7 +18,7 @@ import { openAccess, storeFile, warningsOf } from '../warnings.ts';
 const oldestNode = [20, 19] as const;
 const supportedNode = 22;
 
-/** Runs are ordered by the clocks of the nodes, and leases are compared with them. */
+/** Runs are ordered by the clocks of the nodes, and their times of expiry are compared with them. */
 const maxClockDifference = 1_000;
 
 const megabyte = 1024 * 1024;

@@ -114,8 +114,8 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       autorun: false,
       concurrency: slots,
       lockDuration: lease,
-      // BullMQ renews after half of this time, or after all of it. The lease outlives three renewals that fail.
-      lockRenewTime: lease / 4,
+      // The lease outlives three renewals that fail, and a fourth one that is late.
+      lockRenewTime: lease / 6,
       stalledInterval: lease / 2,
       // The engine limits how often a run is re-entered.
       maxStalledCount: 1_000_000_000,

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { createPostgresBackend, LATEST_SCHEMA_VERSION, type PostgresConnectionOptions, runMigrations } from 'bullmq';
+import {
+  type BackendFactory,
+  createPostgresBackend,
+  LATEST_SCHEMA_VERSION,
+  type PostgresConnectionOptions,
+  type PostgresQueueBackend,
+  runMigrations,
+} from 'bullmq';
 import { Client, escapeIdentifier } from 'pg';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
 
@@ -34,8 +41,32 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
   const offerConnection: PostgresConnectionOptions = { ...pool, max: 1 };
   const workConnection: PostgresConnectionOptions = { ...pool, max: workConnections };
   // Named after the schema: all queues of a database share one notification channel, and are told apart by name.
-  const location = { backend: createPostgresBackend, name: schema, offerConnection, workConnection, pollInterval: 5 };
+  const location = { backend: createBackend, name: schema, offerConnection, workConnection, pollInterval: 5 };
   return BullDispatcher.open(location, options);
+}
+
+/**
+ * BullMQ stores the end of a lease, and the last check for such ends, in the time of the node that writes them. A node
+ * whose clock is behind would lose its runs to the others. After a check by a node whose clock is ahead, no node would
+ * check again until that time. So all of them use the clock of the server, as they do in Redis.
+ */
+const createBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...options) =>
+  new Proxy(createPostgresBackend(...options), {
+    get(target, name, receiver) {
+      const value: unknown = Reflect.get(target, name, receiver);
+      if (name !== 'query' || typeof value !== 'function') return value;
+      return (text: string, values: unknown): unknown => Reflect.apply(value, receiver, [inServerTime(text), values]);
+    },
+  });
+
+/** The parameter of a command that is the time now: each command of BullMQ describes its parameters in a comment. */
+const nowParameter = /\$\d+(?= now_ms\b)/;
+
+function inServerTime(command: string): string {
+  const [now] = nowParameter.exec(command) ?? [];
+  // PostgreSQL wants to know the type of each parameter, so this one has to occur.
+  const serverTime = `(0 * ${now}::bigint + (extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
+  return now === undefined ? command : command.replaceAll(now, () => serverTime);
 }
 
 /** The name of the queue's schema. PostgreSQL truncates names to 63 characters, so longer ones end in a hash. */

@@ -1,9 +1,34 @@
-import { type IQueueBackend, type Job, type JobProgress, Worker } from 'bullmq';
+import {
+  type IQueueBackend,
+  type Job,
+  type JobProgress,
+  LockManager,
+  type LockManagerWorkerContext,
+  Worker,
+} from 'bullmq';
 
 export type RunJob = Job<unknown, void, string>;
 
 /** Milliseconds before a failed request is repeated. Without it, BullMQ would retry in a busy loop. */
 const retryDelay = 250;
+
+/**
+ * Renews all leases at an interval. That of BullMQ compares times of the node's clock. Where the clock is set back, it
+ * would renew none until the clock has caught up.
+ */
+class Leases extends LockManager {
+  override start(): void {
+    clearTimeout(this.lockRenewalTimer);
+    if (!this.closed) this.lockRenewalTimer = setTimeout(() => void this.#renew(), this.opts.lockRenewTime);
+  }
+
+  async #renew(): Promise<void> {
+    const run_ids = this.getTrackedJobIds();
+    // Never rejects: the worker reports the errors.
+    if (run_ids.length > 0) await this.extendLocks(run_ids);
+    this.start();
+  }
+}
 
 /** A worker of BullMQ whose number of slots changes while runs await. */
 export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void, string, B, JobProgress, C> {
@@ -52,6 +77,25 @@ export class RunWorker<B extends IQueueBackend, C> extends Worker<unknown, void,
       this.#active -= 1;
       this.#onReleased?.(job);
     }
+  }
+
+  /**
+   * Seconds. After an error of the connection, BullMQ waits for a job for this long instead of `drainDelay`. Its default
+   * with PostgreSQL is an hour, in which a job whose notification was lost would wait as well.
+   */
+  override get maximumBlockTimeout(): number {
+    return Math.min(super.maximumBlockTimeout, this.opts.drainDelay ?? Number.POSITIVE_INFINITY);
+  }
+
+  protected override createLockManager(): void {
+    const { lockDuration = 30_000, lockRenewTime = lockDuration / 6 } = this.opts;
+    const worker: LockManagerWorkerContext = {
+      name: this.name,
+      extendJobLocks: (ids, tokens, duration) => this.extendJobLocks(ids, tokens, duration),
+      emit: (event, error) => event === 'error' && this.emit(event, error),
+      trace: (_kind, _operation, _destination, work) => work(),
+    };
+    this.lockManager = new Leases(worker, { lockRenewTime, lockDuration, workerId: this.id });
   }
 
   /** Returns the ids of the jobs whose locks are lost. A job that ended during the request has no lock to lose. */
