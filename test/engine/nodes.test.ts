@@ -191,6 +191,37 @@ describe('several nodes of one store', () => {
     expect(run.status).toBe('completed');
   });
 
+  it('detect changes by polling although the store has lost other runs', async () => {
+    const { node, queue, store } = nodes([askOnce]);
+    const limits = { pollInterval: 20 };
+    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
+    queue.next = 'b';
+    store.losesNotifications = true;
+    const begin = async (): Promise<string> => (await (await b.post('/runs', ask('ask'))).json()).run_id;
+    const lost = await begin();
+    // More than are checked at once.
+    for (let count = 0; count < 16; count += 1) await begin();
+    const run_id = await begin();
+    store.lose(lost);
+    const run = await (await a.post(`/runs/${run_id}`, answer('yes'))).json();
+    expect(run.status).toBe('completed');
+    expect((await b.get(`/runs/${lost}`)).status).toBe(404);
+    await expect.poll(() => queue.holder(lost)).toBeUndefined();
+  });
+
+  it('end a run whose node and lease are gone when it does not accept a reply', async () => {
+    const { node, queue, store } = nodes([askOnce]);
+    const gone = await node('gone', { limits: { pollInterval: 86_400_000 } });
+    const a = await node('a', { limits: { requestTimeout: 100 } });
+    queue.next = 'gone';
+    const { run_id } = await (await gone.post('/runs', ask('ask'))).json();
+    store.losesNotifications = true;
+    queue.loseLease(run_id);
+    queue.next = 'a';
+    expect((await a.post(`/runs/${run_id}`, answer('yes'))).status).toBe(503);
+    expect((await finished(a, run_id)).error?.data?.reason).toBe('run_interrupted');
+  });
+
   it('offer a run again if its dispatch was lost', async () => {
     const { node, queue } = nodes([echo]);
     const a = await node('a', { worker: false, limits: { lease: 20 } });

@@ -10,6 +10,7 @@ type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 /** A store in memory that several servers of a test share, as processes share one over a network. */
 class SharedStore extends MemoryStore {
   readonly #watchers = new Set<Watcher>();
+  readonly #lost = new Set<string>();
   /** Whether notifications are lost. */
   losesNotifications = false;
   #outage: Promise<void> | undefined;
@@ -22,6 +23,11 @@ class SharedStore extends MemoryStore {
     });
   }
 
+  /** Loses a run, as a store does that restarts without its last writes. */
+  lose(run_id: string): void {
+    this.#lost.add(run_id);
+  }
+
   recover(): void {
     this.#outage = undefined;
     this.#endOutage();
@@ -30,7 +36,7 @@ class SharedStore extends MemoryStore {
 
   override async run(run_id: string): Promise<RunRow | undefined> {
     this.#checkAvailable();
-    return super.run(run_id);
+    return this.#lost.has(run_id) ? undefined : super.run(run_id);
   }
 
   override async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
@@ -101,6 +107,11 @@ class SharedQueue {
     const lost = [...this.#leases].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
     for (const run_id of lost) this.#leases.delete(run_id);
     this.#offer(lost);
+  }
+
+  /** Loses the lease of a run, and gives it to no other process. */
+  loseLease(run_id: string): void {
+    this.#leases.delete(run_id);
   }
 
   holder(run_id: string): string | undefined {

@@ -75,7 +75,12 @@ export class ActiveRuns implements RunFinder {
     if (log.outcome === 'released') {
       // Where the store fails, the next read of it rejects.
       await log.flushed().catch(() => undefined);
-    } else if (this.#options.shared) this.onWritten(await this.row(run_id));
+    } else if (this.#options.shared) {
+      const row = await this.#store.run(run_id);
+      // The store has lost its last writes, and with them the run.
+      if (row === undefined) log.fence();
+      else this.onWritten(row);
+    }
     return log.readers === undefined ? undefined : execution;
   }
 

@@ -29,7 +29,9 @@ export const forwardedReplies = async (store: Store, run_id: string): Promise<(F
   (await store.journal(run_id)).map((line) => JSON.parse(line));
 
 /**
- * Stores a reply for the node that executes the run, and waits until the run goes on.
+ * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
+ * node that lives still has its lease, and the offer is ignored. A run whose node is gone, and whose lease was lost with
+ * the queue, is ended by the node that takes it.
  * @throws RivuletError `conflict`, `node_unresponsive`, `store_unavailable`
  */
 export async function forwardReply(
@@ -40,14 +42,19 @@ export async function forwardReply(
   extras: Extras,
   trace: string | null,
 ): Promise<AcceptedRun> {
-  const { store, executions } = services;
+  const { store, executions, offer } = services;
   const until = performance.now() + executions.limits.requestTimeout;
   const { run_id, last, snapshot } = row;
   const forwarded: ForwardedReply = { left: newId(), at: snapshot, reply, extras, ...(trace !== null && { trace }) };
   // The row does not change: it belongs to the other node.
   const [outcome] = await store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(forwarded)] }]);
   if (outcome !== 'taken') throw fail('conflict', run_id);
-  await whenRunGoesOn(services, row, until);
+  try {
+    await whenRunGoesOn(services, row, until);
+  } catch (error) {
+    offer(run_id);
+    throw error;
+  }
   const taken = (await forwardedReplies(store, run_id)).some(
     (entry) => 'taken' in entry && entry.taken === forwarded.left,
   );
