@@ -66,7 +66,9 @@ export function sendStream<Batch>(
   if (raw.destroyed) return;
   pump(reply, source, piecesOf, (error) => {
     closeSource();
-    if (error !== undefined) reply.log.error({ err: error }, 'a stream ended early');
+    // A run may be removed while it is read, which is no failure.
+    const isFailure = error !== undefined && answerTo(error, reply.request).status >= 500;
+    if (isFailure) reply.log.error({ err: error }, 'a stream ended early');
     if (raw.destroyed) return;
     if (ending !== undefined) finish(raw, ending(error));
     else if (error === undefined) raw.end();
