@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Quotas } from '../../../src/core/quotas.ts';
 import { FailedAttempts } from '../../../src/http/auth/failed-attempts.ts';
 import { OwnCounters } from '../../../src/quotas/own-counters.ts';
@@ -25,6 +25,15 @@ it('wrong credentials count on all nodes that share their counters', async () =>
   await expect.poll(() => two.waitOf(guesser)).toBeGreaterThan(0);
   expect(two.waitOf(guesser)).toBeLessThanOrEqual(60);
   expect(two.waitOf(other)).toBeUndefined();
+});
+
+it('wrong credentials of an address that has no attempts left are counted no further', async () => {
+  const counters = new OwnCounters();
+  const take = vi.fn<Quotas['take']>((...asked) => counters.take(...asked));
+  const node = new FailedAttempts({ isShared: true, take, close: async () => {} });
+  fail(node, guesser, 50);
+  expect(take).toHaveBeenCalledTimes(20);
+  expect(node.waitOf(guesser)).toBeGreaterThan(0);
 });
 
 it('wrong credentials count for each process where nodes share nothing', async () => {

@@ -1,0 +1,41 @@
+import Fastify from 'fastify';
+import { FastifySSEPlugin } from 'fastify-sse-v2';
+import { expect, it, onTestFinished } from 'vitest';
+import { fail } from '../../src/core/errors.ts';
+import { httpLimits } from '../../src/http/limits.ts';
+import { Responder } from '../../src/http/respond.ts';
+import { StreamMonitor } from '../../src/http/sse/stream-monitor.ts';
+import { unobserved } from '../../src/http/traffic.ts';
+
+/** What a stream whose source throws an error leaves in the log, from warnings on, and its text. */
+async function streamed(error: Error): Promise<{ logged: object[]; text: string }> {
+  const logged: object[] = [];
+  const stream = { write: (line: string) => void logged.push(JSON.parse(line)) };
+  const app = Fastify({ logger: { level: 'warn', stream } });
+  onTestFinished(() => app.close());
+  const limits = httpLimits({});
+  const monitor = new StreamMonitor({ ...limits, traffic: unobserved });
+  const responder = new Responder({ ...limits, monitor, traffic: unobserved, retry: 1 });
+  await app.register(FastifySSEPlugin, { retryDelay: false });
+  async function* frames(): AsyncGenerator<string[]> {
+    yield ['data: first\n\n'];
+    throw error;
+  }
+  app.get('/', (_, reply) => responder.pipe(reply, frames(), () => {}));
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const text = await (await fetch(url)).text();
+  return { logged, text };
+}
+
+it('a stream that fails is an error in the log, without a word of it for the client', async () => {
+  const { logged, text } = await streamed(new Error('the disk is full'));
+  expect(logged).toMatchObject([{ level: 50, msg: 'a stream ended early', err: { message: 'the disk is full' } }]);
+  expect(text).toContain('data: first\n\ndata: {"type":"error","error":{"code":"server_error"');
+  expect(text).not.toContain('disk');
+});
+
+it('a stream of a run that is removed while it is read is no failure, and tells the client', async () => {
+  const { logged, text } = await streamed(fail('run_unknown', 'r1'));
+  expect(logged).toEqual([]);
+  expect(text).toContain('data: first\n\ndata: {"type":"error","error":{"code":"not_found"');
+});
