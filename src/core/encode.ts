@@ -94,6 +94,13 @@ function encodeRun(run: Run): string {
   return `${head},"output":[${output.map(encodeMessage).join(',')}],"created_at":"${created_at}"${end}}`;
 }
 
+/** A message as JSON that is kept. Without the read of a character, V8 would keep it in the pieces that it is joined from. */
+export function toKeptJson(message: Message): string {
+  const json = encodeMessage(message);
+  json.charCodeAt(0);
+  return json;
+}
+
 function encodeMessage(message: Message): string {
   const { role, parts, created_at, completed_at } = message;
   if (created_at === undefined || completed_at === undefined || keysOf(message) !== 4) return toLine(message);
@@ -114,6 +121,11 @@ function keysOf(value: object): number {
   for (const _ in value) keys += 1;
   return keys;
 }
+
+const settlingEvent = /^\{"type":"run\.(?:awaiting|completed|failed|cancelled)"/;
+
+/** Whether a line is a run event that settles the run: a waiting request is answered then. */
+export const isSettling = (line: string | undefined): boolean => line !== undefined && settlingEvent.test(line);
 
 const runEvent = /^\{"type":"run\.(created|in-progress|awaiting|completed|failed|cancelled)"/;
 

@@ -1,8 +1,14 @@
-/** Passes on a promise's result. @throws Error where the promise is not settled within so many milliseconds */
-export function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
+const same = (error: unknown): unknown => error;
+
+/**
+ * Passes on a promise's result, or its error as `errorOf` makes it: by default, as it is.
+ * @throws Error where the promise is not settled within so many milliseconds, as `errorOf` makes it
+ */
+export function within<T>(milliseconds: number, promise: Promise<T>, errorOf = same): Promise<T> {
   // One promise and one timer, because every request waits here; `Promise.race` would take six promises.
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer for ${milliseconds / 1_000} s`)), milliseconds);
+    const late = (): void => reject(errorOf(new Error(`no answer for ${milliseconds / 1_000} s`)));
+    const timer = setTimeout(late, milliseconds);
     promise.then(
       (value) => {
         clearTimeout(timer);
@@ -10,7 +16,7 @@ export function within<T>(milliseconds: number, promise: Promise<T>): Promise<T>
       },
       (error: unknown) => {
         clearTimeout(timer);
-        reject(error);
+        reject(errorOf(error));
       },
     );
   });

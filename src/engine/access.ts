@@ -63,9 +63,8 @@ export class Access {
   }
 
   /** @throws as `cancelRun` */
-  async cancel(run_id: string): Promise<string> {
-    await this.#checkRun(run_id);
-    return this.#engine.cancel(run_id);
+  cancel(run_id: string): Promise<string> {
+    return this.#within(run_id, () => this.#engine.cancel(run_id));
   }
 
   /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */
@@ -74,21 +73,18 @@ export class Access {
   }
 
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
-  async details(run_id: string): Promise<string> {
-    await this.#checkRun(run_id);
-    return this.#engine.details(run_id);
+  details(run_id: string): Promise<string> {
+    return this.#within(run_id, () => this.#engine.details(run_id));
   }
 
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
-  async request(run_id: string): Promise<AgentRequest> {
-    await this.#checkRun(run_id);
-    return this.#engine.request(run_id);
+  request(run_id: string): Promise<AgentRequest> {
+    return this.#within(run_id, () => this.#engine.request(run_id));
   }
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `details` */
-  async runAt(run_id: string, event_id: number): Promise<string> {
-    await this.#checkRun(run_id);
-    return this.#engine.runAt(run_id, event_id);
+  runAt(run_id: string, event_id: number): Promise<string> {
+    return this.#within(run_id, () => this.#engine.runAt(run_id, event_id));
   }
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
@@ -111,27 +107,23 @@ export class Access {
   }
 
   /** @throws RivuletError `run_unknown`, `not_final` */
-  async remove(run_id: string): Promise<void> {
-    await this.#checkRun(run_id);
-    return this.#engine.remove(run_id);
+  remove(run_id: string): Promise<void> {
+    return this.#within(run_id, () => this.#engine.remove(run_id));
   }
 
   /** @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid` */
-  async stream(run_id: string, options: CursorOptions = {}): Promise<RunStream> {
-    await this.#checkRun(run_id);
-    return this.#engine.stream(run_id, options);
+  stream(run_id: string, options: CursorOptions = {}): Promise<RunStream> {
+    return this.#within(run_id, () => this.#engine.stream(run_id, options));
   }
 
   /** A cursor on the run stream; the caller closes it. @throws as `stream` */
-  async openCursor(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
-    await this.#checkRun(run_id);
-    return this.#engine.openCursor(run_id, options);
+  openCursor(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
+    return this.#within(run_id, () => this.#engine.openCursor(run_id, options));
   }
 
   /** See `ConnectedReaders.connect`. */
-  async connectReader(run_id: string): Promise<(disconnected: boolean) => void> {
-    await this.#checkRun(run_id);
-    return this.#engine.connectReader(run_id);
+  connectReader(run_id: string): Promise<(disconnected: boolean) => void> {
+    return this.#within(run_id, () => this.#engine.connectReader(run_id));
   }
 
   /** @throws RivuletError `agent_unknown` */
@@ -247,15 +239,18 @@ export class Access {
     if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
   }
 
-  // Not async: where every run may be seen, it costs nothing.
-  #checkRun(run_id: string): Promise<unknown> | undefined {
-    return this.#isAdmin ? undefined : this.#agentOf(run_id);
+  /** Works on a run that the principal may see: at once for `admin`, and where the run executes here. */
+  #within<T>(run_id: string, work: () => Promise<T>): Promise<T> {
+    if (this.#isAdmin || this.#engine.executes(run_id, this.#isOwn)) return work();
+    return this.#agentOf(run_id).then(work);
   }
 
   /** The name of the agent of a run that the principal may see. @throws RivuletError `run_unknown`, `log_removed` */
   #agentOf(run_id: string): Promise<string> {
-    return this.#engine.checkOwner(run_id, (owner) => mayAccess(this.principal, owner));
+    return this.#engine.checkOwner(run_id, this.#isOwn);
   }
+
+  readonly #isOwn = (owner: string | null): boolean => mayAccess(this.principal, owner);
 
   #checkAgent(name: string): void {
     if (!mayUseAgent(this.principal, name)) throw fail('agent_unknown', name.slice(0, 100));

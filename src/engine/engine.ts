@@ -279,6 +279,12 @@ export class Engine {
     return this.#connectedReaders.connect(run_id, row.on_disconnect);
   }
 
+  /** Whether a run whose owner passes executes in this process. */
+  executes(run_id: string, isAllowed: (owner: string | null) => boolean): boolean {
+    const execution = this.#services.active.local(run_id);
+    return execution !== undefined && isAllowed(execution.log.row.owner);
+  }
+
   /** Resolves where the owner of a run passes. @throws RivuletError `run_unknown`, `log_removed`, also where it does not */
   checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<string> {
     return this.#services.active.checkOwner(run_id, isAllowed);

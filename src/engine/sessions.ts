@@ -1,5 +1,6 @@
 import { concatMap, defer, from, type Observable } from 'rxjs';
 import type { AgentLog } from '../core/agent.ts';
+import { toKeptJson } from '../core/encode.ts';
 import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
@@ -110,13 +111,13 @@ export class Sessions {
 
   /** Messages as resources, and the history entries that point to them. */
   messageExtras(session_id: string, run_id: string, messages: readonly Message[]): Extras {
-    const resources = messages.map((message) => resourceOf(session_id, run_id, message));
+    const resources = messages.map((message) => resourceOf(session_id, run_id, toKeptJson(message)));
     return { resources, history: resources.map(({ resource_id }) => `${resourcePath}${resource_id}`) };
   }
 
   /** Any JSON value as the session's state. */
   stateExtras(session_id: string, value: unknown): Extras {
-    const resource = resourceOf(session_id, null, value);
+    const resource = resourceOf(session_id, null, JSON.stringify(value) ?? 'null');
     return { resources: [resource], state: `${resourcePath}${resource.resource_id}` };
   }
 
@@ -240,7 +241,10 @@ const isForeign = (url: string): boolean => !url.startsWith(resourcePath);
 const isRefused = (error: unknown): error is RivuletError =>
   error instanceof RivuletError && error.kind === 'resource_refused';
 
-function resourceOf(session_id: string, run_id: string | null, value: unknown): Resource {
-  const body = JSON.stringify(value) ?? 'null';
-  return { resource_id: newId(), session_id, run_id, content_type: 'application/json', body };
-}
+const resourceOf = (session_id: string, run_id: string | null, body: string): Resource => ({
+  resource_id: newId(),
+  session_id,
+  run_id,
+  content_type: 'application/json',
+  body,
+});

@@ -104,9 +104,7 @@ export const withTargets = (write: Write, { targets }: TargetsChanged): Write =>
 
 /** Rejects with `store_unavailable` where a promise takes too long, or rejects with an error of the store. */
 export const orUnavailable = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>
-  inTime(requestTimeout, answer).catch((cause: unknown) => {
-    throw cause instanceof RivuletError ? cause : unavailable(cause);
-  });
+  inTime(requestTimeout, answer, (cause) => (cause instanceof RivuletError ? cause : unavailable(cause)));
 
 function unavailable(cause: unknown): RivuletError {
   const error = fail('store_unavailable');

@@ -56,6 +56,11 @@ export class Overload {
       this.#log.info({ delay, heap }, 'new runs are accepted again');
   }
 
+  /** Whether new runs are refused. */
+  get refuses(): boolean {
+    return this.#reason !== undefined;
+  }
+
   /** @throws RivuletError `too_busy` while the process does not keep up */
   refuse(): void {
     if (this.#reason !== undefined) throw fail('too_busy', this.#reason);
@@ -74,11 +79,9 @@ export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Ove
     histogram.disable();
   });
   checkWork(app, (work, _request, reply, next) => {
-    if (work !== 'creates') return next();
+    if (work !== 'creates' || !overload.refuses) return next();
     reply.header('Retry-After', String(window / 1_000));
     overload.refuse();
-    reply.removeHeader('Retry-After');
-    next();
   });
   return overload;
 }

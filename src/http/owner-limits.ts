@@ -112,7 +112,7 @@ class OwnerLimits {
     const { rules, policy } = this.#rated[work === 'creates' ? 'creating' : 'other'];
     const goOn = (states: readonly QuotaState[]): boolean | Promise<boolean> => {
       if (states.length > 0)
-        reply.header('RateLimit-Policy', policy).header('RateLimit', states.map(textOf).join(', '));
+        reply.header('ratelimit-policy', policy).header('ratelimit', states.map(textOf).join(', '));
       const refused = states.find(({ allowed }) => !allowed);
       if (refused !== undefined) throw this.#refusal(reply, refused);
       return work === undefined || this.#checkRuns(owner, request, reply).then(() => true);

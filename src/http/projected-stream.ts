@@ -1,9 +1,8 @@
 import type { FastifyReply } from 'fastify';
-import { runEventOf } from '../core/encode.ts';
+import { isSettling, runEventOf } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import type { Batch } from '../core/store.ts';
 import type { Access } from '../engine/access.ts';
-import { isSettling } from '../engine/log/batch.ts';
 import type { Cursor } from '../engine/log/cursor.ts';
 import { unwatched } from '../engine/runs/connected-readers.ts';
 import type { ErrorBody } from '../schema/error.ts';

@@ -51,7 +51,7 @@ export function recordRequests(app: FastifyInstance, { traffic, lines, traces }:
     const began = performance.now();
     // Asked here: the connection closes outside of the request's span.
     const span = lines && traces?.active();
-    if (lines !== undefined) reply.header('X-Request-Id', request.id);
+    if (lines !== undefined) reply.header('x-request-id', request.id);
     onceClosed(reply, () => {
       const seconds = (performance.now() - began) / 1000;
       observe(traffic, request, reply, seconds);
@@ -84,7 +84,7 @@ function log(
 ): void {
   const { method, routeOptions, ip, principal } = request;
   const { raw, refusal, streamMode } = reply;
-  const { run_id = reply.getHeader('Run-ID'), session_id } = { ...idParams(request.params) };
+  const { run_id = reply.getHeader('run-id'), session_id } = { ...idParams(request.params) };
   // Always the same fields, undefined where there is none, which pino leaves out: an object of one shape is cheaper.
   const line = {
     request_id: request.id,

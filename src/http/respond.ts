@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { firstValueFrom, merge, Observable, takeUntil, timer } from 'rxjs';
 import { UnorderedSet } from '../core/collections.ts';
-import { runEventOf, runInside } from '../core/encode.ts';
+import { isSettling, runEventOf, runInside } from '../core/encode.ts';
 import { fail } from '../core/errors.ts';
 import { ownerOf } from '../core/principal.ts';
 import type { Batch, RunFilter } from '../core/store.ts';
 import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
-import { isSettling, lastIdOf } from '../engine/log/batch.ts';
+import { lastIdOf } from '../engine/log/batch.ts';
 import type { Cursor, CursorOptions } from '../engine/log/cursor.ts';
 import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
@@ -80,7 +80,7 @@ export class Responder {
     { run_id, run, after }: AcceptedRun,
     mode: RunMode,
   ): Promise<FastifyReply> {
-    reply.header('Run-ID', run_id);
+    reply.header('run-id', run_id);
     reply.request.countedRun?.();
     switch (mode) {
       case 'async':
@@ -243,17 +243,23 @@ export class Responder {
 
   /**
    * Reads until a cursor ends or the server stops, closes the cursor, and returns the last batch. Operators of RxJS would
-   * take 5 % of a short run.
+   * take 5 % of a short run, and an asynchronous iteration 2 %.
    */
-  async #read(cursor: Cursor, read?: (batch: Batch) => unknown): Promise<Batch | undefined> {
+  #read(cursor: Cursor, read?: (batch: Batch) => unknown): Promise<Batch | undefined> {
     const leave = this.#whenStopped(() => cursor.close());
-    let batch: Batch | undefined;
-    try {
-      for await (batch of cursor) read?.(batch);
-      return batch;
-    } finally {
-      leave();
-    }
+    return new Promise((resolve, reject) => {
+      let last: Batch | undefined;
+      const onBatch = (batch: Batch): void => {
+        last = batch;
+        read?.(batch);
+      };
+      cursor.follow(onBatch, (error) => {
+        leave();
+        cursor.close();
+        if (error === undefined) resolve(last);
+        else reject(error);
+      });
+    });
   }
 }
 

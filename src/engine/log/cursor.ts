@@ -1,8 +1,9 @@
+import { isSettling } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/store.ts';
 import { Delay, retry } from '../../core/timing.ts';
 import { isUnavailable } from '../store-access.ts';
-import { isSettling, lastIdOf } from './batch.ts';
+import { lastIdOf } from './batch.ts';
 import type { PageCache } from './page-cache.ts';
 import type { Readers, RunFinder, Source } from './source.ts';
 import type { Reader } from './tail.ts';
@@ -127,6 +128,26 @@ export class Cursor implements Reader {
     if (!this.#readerWaits) return;
     this.#readerWaits = false;
     this.#onReady?.();
+  }
+
+  /** Reads to the end: calls `onBatch` for each batch and then `onEnd` once, with the error where one ended it. */
+  follow(onBatch: (batch: Batch) => void, onEnd: (error?: unknown) => void): void {
+    const read = (): void => {
+      try {
+        for (let batch = this.read(); batch !== 'later'; batch = this.read()) {
+          if (batch === 'end') {
+            onEnd();
+            return;
+          }
+          onBatch(batch);
+        }
+      } catch (error) {
+        this.close();
+        onEnd(error);
+      }
+    };
+    this.#onReady = read;
+    read();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Batch, void, undefined> {

@@ -351,9 +351,9 @@ function addExtras(draft: PendingWrite, { resources, history, state, ended, jour
   if (key) draft.key = key;
 }
 
-// One by one: spreading a long list into `push` overflows the stack.
+// One by one: spreading a long list into `push` overflows the stack. A copy first: see `append`.
 function extended<T>(list: T[] | undefined, more: readonly T[]): T[] {
-  const all = list ?? [];
-  for (const one of more) all.push(one);
-  return all;
+  if (list === undefined) return [...more];
+  for (const one of more) list.push(one);
+  return list;
 }

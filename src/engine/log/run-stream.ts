@@ -16,21 +16,10 @@ export class RunStream extends Observable<Batch> implements AsyncIterable<Batch>
     super((subscriber) => {
       const cursor = open();
       subscriber.add(() => cursor.close());
-      const read = (): void => {
-        try {
-          for (let batch = cursor.read(); batch !== 'later'; batch = cursor.read()) {
-            if (batch === 'end') {
-              subscriber.complete();
-              return;
-            }
-            subscriber.next(batch);
-          }
-        } catch (error) {
-          subscriber.error(error);
-        }
-      };
-      cursor.onReady(read);
-      read();
+      cursor.follow(
+        (batch) => subscriber.next(batch),
+        (error) => (error === undefined ? subscriber.complete() : subscriber.error(error)),
+      );
     });
     this.#open = open;
   }

@@ -53,7 +53,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
       const own = access(request);
       responder.admit(own, body.mode ?? 'sync');
       const begun = await own.create(body, runOptions(headers));
-      reply.header('Location', `${base}/runs/${begun.run_id}`);
+      reply.header('location', `${base}/runs/${begun.run_id}`);
       return responder.respond(reply, own, begun, body.mode ?? 'sync');
     },
   );

@@ -1,5 +1,4 @@
-import { runEventOf } from '../../core/encode.ts';
-import { isSettling } from '../../engine/log/batch.ts';
+import { isSettling, runEventOf } from '../../core/encode.ts';
 import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import { offsetAfter } from './request.ts';

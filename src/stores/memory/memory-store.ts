@@ -21,6 +21,7 @@ import type {
 import type { RunStatus } from '../../schema/run.ts';
 import { addEndedRun } from '../figures.ts';
 import { Arena } from './arena.ts';
+import { ById } from './by-id.ts';
 import { MemoryDeliveries } from './deliveries.ts';
 import { MemoryKeys } from './keys.ts';
 import { MemoryLog } from './log.ts';
@@ -34,7 +35,7 @@ const sweepSize = 200;
 
 /** Keeps everything in the memory of this process, for tests and for data that may be lost. */
 export class MemoryStore implements Store {
-  readonly #runs = new Map<string, RunRecord>();
+  readonly #runs = new ById<RunRecord>();
   readonly #byId = new Sorted(byId);
   readonly #unfinished = new Sorted(byId);
   readonly #due = new Sorted<RunRecord>((a, b) => compareText(a.row.due ?? '', b.row.due ?? '') || byId(a, b));
@@ -42,13 +43,13 @@ export class MemoryStore implements Store {
     (a, b) => compareText(a.row.finished_at ?? '', b.row.finished_at ?? '') || byId(a, b),
   );
   readonly #statusTimes = new StatusTimes(this.#runs);
-  readonly #sessions = new Map<string, SessionRecord>();
+  readonly #sessions = new ById<SessionRecord>();
   /** Sessions without runs. */
   readonly #idle = new Sorted<SessionRecord>(
     (a, b) => compareText(a.lastUsed, b.lastUsed) || compareText(a.session_id, b.session_id),
   );
   #removed: SessionRecord[] = [];
-  readonly #resources = new Map<string, Resource>();
+  readonly #resources = new ById<Resource>();
   readonly #keys = new MemoryKeys();
   readonly #figures = new Map<string, AgentFigures>();
   readonly #owners = new Owners();
@@ -368,13 +369,14 @@ export class MemoryStore implements Store {
     if (session.unfinished?.size === 0) session.unfinished = undefined;
   }
 
-  #updateSession(run: RunRecord, { history, state, resources }: Write): void {
+  #updateSession(run: RunRecord, { history, state, resources = [] }: Write): void {
     const { session } = run;
-    for (const resource of resources ?? []) {
+    for (const resource of resources) {
       this.#resources.set(resource.resource_id, resource);
       session.resources.add(resource.resource_id);
-      if (resource.run_id !== null) run.resources = append(run.resources, resource.resource_id);
     }
+    const own = resources.filter(({ run_id }) => run_id !== null).map(({ resource_id }) => resource_id);
+    run.resources = run.resources.length === 0 ? own : [...run.resources, ...own];
     for (const url of history ?? []) session.history.add(url);
     if (state !== undefined) this.#setState(session, state);
   }

@@ -10,7 +10,7 @@ export interface RunRecord {
   readonly session: SessionRecord;
   journal: string[];
   /** Ids of its messages, which are deleted with it. */
-  resources: string[];
+  resources: readonly string[];
 }
 
 export const byId = (a: RunRecord, b: RunRecord): number => compareText(a.row.run_id, b.row.run_id);
@@ -59,9 +59,9 @@ class NameList {
 
   add(name: string): void {
     if (this.#names instanceof Set) this.#names.add(name);
-    else if (this.#names.length === 0) this.#names = [name];
     else if (this.#names.includes(name)) return;
-    else if (this.#names.length < maxListLength) this.#names.push(name);
+    // A copy: with a push, V8 would make room for 17 names.
+    else if (this.#names.length < maxListLength) this.#names = [...this.#names, name];
     else this.#names = new Set(this.#names).add(name);
   }
 

@@ -1,6 +1,7 @@
 import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { compareStatusTimes, matchesStatus, newestStatuses, rangesOf } from '../status-times.ts';
+import type { ById } from './by-id.ts';
 import { Groups } from './groups.ts';
 import type { RunRecord, SessionRecord } from './records.ts';
 
@@ -9,10 +10,10 @@ import type { RunRecord, SessionRecord } from './records.ts';
  * to keep them costs a run ten microseconds, and few servers are asked for lists.
  */
 export class StatusTimes {
-  readonly #runs: ReadonlyMap<string, RunRecord>;
+  readonly #runs: Pick<ById<RunRecord>, 'values'>;
   #kept: Groups<RunRecord> | undefined;
 
-  constructor(runs: ReadonlyMap<string, RunRecord>) {
+  constructor(runs: Pick<ById<RunRecord>, 'values'>) {
     this.#runs = runs;
   }
 
