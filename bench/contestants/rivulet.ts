@@ -3,6 +3,7 @@
  * in the file that it names.
  */
 import { openSync, writeSync } from 'node:fs';
+import { keepObjectsYoung } from '../../dist/cli/heap.js';
 import { LineBuffer } from '../../dist/cli/line-buffer.js';
 import { recordOf } from '../../dist/http/auth/key-records.js';
 import { createServer } from '../../dist/index.js';
@@ -16,6 +17,8 @@ function linesOf(file: string): LineBuffer {
   return new LineBuffer((text) => void writeSync(out, text));
 }
 
+// As `rivulet serve` does.
+keepObjectsYoung();
 const [, , store = 'memory:', file] = process.argv;
 /** Limits that are counted, and never reached. */
 const most = 2 ** 31 - 1;

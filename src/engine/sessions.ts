@@ -1,6 +1,6 @@
 import { concatMap, defer, from, type Observable } from 'rxjs';
 import type { AgentLog } from '../core/agent.ts';
-import { toKeptJson } from '../core/encode.ts';
+import { encodeMessage, flat } from '../core/encode.ts';
 import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
@@ -111,7 +111,7 @@ export class Sessions {
 
   /** Messages as resources, and the history entries that point to them. */
   messageExtras(session_id: string, run_id: string, messages: readonly Message[]): Extras {
-    const resources = messages.map((message) => resourceOf(session_id, run_id, toKeptJson(message)));
+    const resources = messages.map((message) => resourceOf(session_id, run_id, flat(encodeMessage(message))));
     return { resources, history: resources.map(({ resource_id }) => `${resourcePath}${resource_id}`) };
   }
 

@@ -17,6 +17,7 @@ import { authOptions, forgetSecrets, refuseOpenAccess } from '../auth-options.ts
 import { formatDuration } from '../durations.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
+import { keepObjectsYoung } from '../heap.ts';
 import { loadAgents } from '../load-agents.ts';
 import { logStream } from '../log-format.ts';
 import type { Settings } from '../settings.ts';
@@ -30,6 +31,7 @@ import { WatchedAgents } from '../watch-agents.ts';
  * @throws Error with one line that names the problem and its place
  */
 export async function serve(options: Settings): Promise<number> {
+  keepObjectsYoung();
   if (!options.worker) requireSharedStore(options.store, '--no-worker');
   const configured = authOptions(options);
   refuseOpenAccess(options, configured);

@@ -9,16 +9,6 @@ export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${l
  */
 const pieceChars = 16 * 1024;
 
-/**
- * Makes one text of the pieces that it was joined from. V8 keeps a joined text as a tree, and each frame that begins with
- * it walks the tree again: 120 ns a token for a head of twelve pieces.
- */
-export function flat(text: string): string {
-  // V8 joins the pieces when a character is read.
-  text.charCodeAt(0);
-  return text;
-}
-
 /** A text, and its length in bytes as UTF-8. */
 export interface Piece {
   readonly text: string;

@@ -1,7 +1,6 @@
-import { tokenIn, toLine } from '../../core/encode.ts';
+import { flat, tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import { isFinal } from '../../core/run-state.ts';
-import { flat } from '../../http/sse/frames.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';

@@ -1,6 +1,5 @@
-import { tokenIn, toLine } from '../../core/encode.ts';
+import { flat, tokenIn, toLine } from '../../core/encode.ts';
 import { stateChangeOf } from '../../core/parts.ts';
-import { flat } from '../../http/sse/frames.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';

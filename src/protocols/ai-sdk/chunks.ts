@@ -1,6 +1,6 @@
+import { flat } from '../../core/encode.ts';
 import { isObject } from '../../core/json.ts';
 import { textOf } from '../../core/parts.ts';
-import { flat } from '../../http/sse/frames.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';

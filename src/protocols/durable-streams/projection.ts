@@ -1,5 +1,4 @@
-import { isSettling, runEventOf } from '../../core/encode.ts';
-import { flat } from '../../http/sse/frames.ts';
+import { flat, isSettling, runEventOf } from '../../core/encode.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import { offsetAfter } from './request.ts';
 

@@ -1,5 +1,4 @@
-import { endsMessage, runEventOf, tokenIn, toLine } from '../../core/encode.ts';
-import { flat } from '../../http/sse/frames.ts';
+import { endsMessage, flat, runEventOf, tokenIn, toLine } from '../../core/encode.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';

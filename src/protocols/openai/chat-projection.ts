@@ -1,6 +1,5 @@
-import { insideOf, insideToken, toLine } from '../../core/encode.ts';
+import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
-import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';

@@ -1,4 +1,4 @@
-import { flat } from '../../http/sse/frames.ts';
+import { flat } from '../../core/encode.ts';
 
 /** Characters after which what was added becomes one flat text. */
 const flatChars = 1_024;

@@ -1,6 +1,5 @@
-import { endsMessage, insideOf, insideToken, toLine } from '../../core/encode.ts';
+import { endsMessage, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
-import { flat } from '../../http/sse/frames.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';

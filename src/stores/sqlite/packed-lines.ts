@@ -1,13 +1,13 @@
 import { tokenHead } from '../../core/encode.ts';
 
-const [head, tail] = [`${tokenHead}"`, '"}}'];
+const tail = '"}}';
 /** Begins a packed line. No JSON begins with it. */
 const mark = '+';
 
 const pack = (line: string): string =>
-  line.startsWith(head) && line.endsWith(tail) ? mark + line.slice(head.length, -tail.length) : line;
+  line.startsWith(tokenHead) && line.endsWith(tail) ? mark + line.slice(tokenHead.length, -tail.length) : line;
 
-const unpack = (line: string): string => (line.startsWith(mark) ? head + line.slice(mark.length) + tail : line);
+const unpack = (line: string): string => (line.startsWith(mark) ? tokenHead + line.slice(mark.length) + tail : line);
 
 /**
  * The lines of events as one text. Of a token it has only the content: the rest is the same in all tokens, four fifths
