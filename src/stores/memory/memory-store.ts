@@ -160,7 +160,7 @@ export class MemoryStore implements Store {
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
     const found: string[] = [];
-    for (const session_id of this.#owners.get(owner)?.sessions ?? []) {
+    for (const { session_id } of this.#owners.get(owner)?.sessions.values() ?? []) {
       if (found.length === limit) break;
       found.push(session_id);
     }
@@ -325,14 +325,9 @@ export class MemoryStore implements Store {
 
   #createRun({ row, input }: Write): RunRecord {
     const { session_id, run_id, created_at } = row;
-    let session = this.#sessions.get(session_id);
-    if (session === undefined) {
-      session = new SessionRecord(row);
-      this.#sessions.set(session_id, session);
-      this.#owners.add(row.owner, ({ sessions }) => sessions.add(session_id));
-    } else if (session.runs.size === 0) {
-      this.#idle.delete(session);
-    }
+    const known = this.#sessions.get(session_id);
+    if (known?.runs.size === 0) this.#idle.delete(known);
+    const session = known ?? this.#createSession(row);
     if (created_at > session.lastUsed) session.lastUsed = created_at;
     const isNew = row.due === null && row.finished_at === null;
     const before = isNew ? row : { ...row, due: null, finished_at: null };
@@ -349,6 +344,13 @@ export class MemoryStore implements Store {
     session.unfinished ??= new Sorted(byId);
     session.unfinished.add(run);
     return run;
+  }
+
+  #createSession(row: RunRow): SessionRecord {
+    const session = new SessionRecord(row);
+    this.#sessions.set(row.session_id, session);
+    this.#owners.add(row.owner, ({ sessions }) => sessions.set(row.session_id, session));
+    return session;
   }
 
   /** Replaces a row of which more than `last` changes, and updates the lists that are sorted by its values. */

@@ -1,18 +1,18 @@
 import type { AgentFigures } from '../../core/store.ts';
-import { byId, type RunRecord } from './records.ts';
+import { ById } from './by-id.ts';
+import { byId, type RunRecord, type SessionRecord } from './records.ts';
 import { Sorted } from './sorted.ts';
 
 /** What an owner has. */
 class OwnerRecord {
   readonly runs = new Sorted<RunRecord>(byId);
   readonly unfinished = new Sorted<RunRecord>(byId);
-  /** Keys of sessions. */
-  readonly sessions = new Set<string>();
+  readonly sessions = new ById<SessionRecord>();
   /** By agent. */
   readonly figures = new Map<string, AgentFigures>();
 
   get isEmpty(): boolean {
-    return this.runs.size === 0 && this.sessions.size === 0 && this.figures.size === 0;
+    return this.runs.size === 0 && this.sessions.isEmpty && this.figures.size === 0;
   }
 }
 
