@@ -26,7 +26,7 @@ import { MemoryDeliveries } from './deliveries.ts';
 import { MemoryKeys } from './keys.ts';
 import { MemoryLog } from './log.ts';
 import { Owners } from './owners.ts';
-import { byId, compareText, firstRows, type RunRecord, SessionRecord } from './records.ts';
+import { byId, compareText, first, firstRows, type RunRecord, SessionRecord } from './records.ts';
 import { Sorted } from './sorted.ts';
 import { StatusTimes } from './status-times.ts';
 
@@ -159,12 +159,7 @@ export class MemoryStore implements Store {
   }
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
-    const found: string[] = [];
-    for (const { session_id } of this.#owners.get(owner)?.sessions.values() ?? []) {
-      if (found.length === limit) break;
-      found.push(session_id);
-    }
-    return found;
+    return first(this.#owners.get(owner)?.sessions.values(), limit).map(({ session_id }) => session_id);
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {

@@ -86,16 +86,15 @@ class NameList {
   }
 }
 
-/** The rows of up to `limit` runs, until `holds` is false. */
-export function firstRows(
-  runs: Iterable<RunRecord> | undefined,
-  limit: number,
-  holds?: (run: RunRecord) => boolean,
-): RunRow[] {
-  const found: RunRow[] = [];
-  for (const run of runs ?? []) {
-    if (found.length === limit || holds?.(run) === false) break;
-    found.push(run.row);
+/** Up to `limit` items, until `holds` is false. */
+export function first<T>(items: Iterable<T> | undefined, limit: number, holds?: (item: T) => boolean): T[] {
+  const found: T[] = [];
+  for (const item of items ?? []) {
+    if (found.length === limit || holds?.(item) === false) break;
+    found.push(item);
   }
   return found;
 }
+
+/** As `first`, the rows of runs. */
+export const firstRows = (...of: Parameters<typeof first<RunRecord>>): RunRow[] => first(...of).map(({ row }) => row);
