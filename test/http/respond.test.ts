@@ -1,0 +1,81 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { fail } from '../../src/core/errors.ts';
+import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import { Registry } from '../../src/engine/registry.ts';
+import { Responder } from '../../src/http/respond.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { echo } from '../support/agents.ts';
+import { faulty, newPlan, type Plan } from '../support/faulty-store.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A run that has ended, so that its events are read from a store. */
+async function endedRun(plan: Plan) {
+  const engine = new Engine({
+    registry: new Registry([{ agent: echo, source: 'the test' }]),
+    store: faulty(new MemoryStore(), plan),
+    dispatcher: new LocalDispatcher(),
+    fetchResource: () => Promise.reject(new Error('not asked')),
+    publicUrl: () => 'http://127.0.0.1',
+    logFor: () => silent,
+    onFailure: () => {},
+    limits: { shutdownGrace: 0 },
+  });
+  await engine.start();
+  onTestFinished(() => engine.stop());
+  const { run_id } = await engine.create({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
+  for await (const _ of await engine.stream(run_id));
+  const cursor = await engine.openCursor(run_id);
+  const end = vi.spyOn(cursor, 'close');
+  return { run_id, cursor, end };
+}
+
+describe('a request that waits for a run', () => {
+  const reply: never = { request: { hasTicket: true } } as never;
+
+  it('closes its cursor at the end, and the stop of the server has nothing left to do', async () => {
+    const { run_id, cursor, end } = await endedRun(newPlan());
+    const access: never = { openCursor: async () => cursor } as never;
+    const responder = new Responder({ monitor: { end() {} } } as never);
+    expect(JSON.parse(await responder.collect(reply, access, run_id, {}))).toMatchObject({ status: 'completed' });
+    expect(end).toHaveBeenCalled();
+    end.mockClear();
+    responder.stop();
+    expect(end).not.toHaveBeenCalled();
+  });
+
+  it('gets the error of a read, and then closes its cursor', async () => {
+    const plan = newPlan();
+    const { run_id, cursor, end } = await endedRun(plan);
+    plan.faults = { events: { fails: (plan.calls.events ?? 0) + 1, error: fail('log_removed', run_id) } };
+    const access: never = { openCursor: async () => cursor } as never;
+    const responder = new Responder({ monitor: { end() {} } } as never);
+    await expect(responder.collect(reply, access, run_id, {})).rejects.toMatchObject({ kind: 'log_removed' });
+    expect(end).toHaveBeenCalled();
+    end.mockClear();
+    responder.stop();
+    expect(end).not.toHaveBeenCalled();
+  });
+});
+
+describe('a cursor that is followed', () => {
+  it('ends once, with what its reader threw, and is closed then', async () => {
+    const { cursor, end } = await endedRun(newPlan());
+    const thrown = new Error('of the reader');
+    const ends: unknown[] = [];
+    await new Promise<void>((resolve) => {
+      const onEnd = (error?: unknown): void => {
+        ends.push(error);
+        resolve();
+      };
+      cursor.follow(() => {
+        throw thrown;
+      }, onEnd);
+    });
+    expect(ends).toEqual([thrown]);
+    expect(end).toHaveBeenCalled();
+    cursor.close();
+    expect(ends).toEqual([thrown]);
+  });
+});
