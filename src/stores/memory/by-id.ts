@@ -2,10 +2,12 @@
 const chunkSize = 512;
 
 interface Chunk<V> {
-  /** The smallest id. */
+  /** Where it begins. */
   readonly first: string;
   readonly values: Map<string, V>;
 }
+
+const whole = (id: string): string => id;
 
 /**
  * Values by their ids, most of which are larger than all ids before. In one Map of 100,000 values, a new one takes a
@@ -13,19 +15,25 @@ interface Chunk<V> {
  * it goes into the last chunk, which takes a fifth of that, and needs no lookup to see that it is new.
  */
 export class ById<V extends object> {
-  /** In the order of their ids. */
+  readonly #placeOf: (id: string) => string;
   readonly #chunks: Chunk<V>[] = [];
   /** Values whose ids came after larger ones: clients choose the ids of sessions. */
   readonly #others = new Map<string, V>();
   #largest = '';
+
+  /** `placeOf` is the part of an id that grows; default: the whole. */
+  constructor(placeOf: (id: string) => string = whole) {
+    this.#placeOf = placeOf;
+  }
 
   get isEmpty(): boolean {
     return this.#chunks.length === 0 && this.#others.size === 0;
   }
 
   get(id: string): V | undefined {
-    if (id > this.#largest) return undefined;
-    return this.#chunks[this.#indexOf(id)]?.values.get(id) ?? this.#others.get(id);
+    const place = this.#placeOf(id);
+    if (place > this.#largest) return undefined;
+    return this.#chunks[this.#indexOf(place)]?.values.get(id) ?? this.#others.get(id);
   }
 
   has(id: string): boolean {
@@ -33,41 +41,43 @@ export class ById<V extends object> {
   }
 
   set(id: string, value: V): void {
-    if (id > this.#largest) {
-      this.#largest = id;
-      this.#add(id, value);
+    const place = this.#placeOf(id);
+    if (place > this.#largest) {
+      this.#largest = place;
+      this.#add(id, place, value);
       return;
     }
-    const values = this.#chunks[this.#indexOf(id)]?.values;
+    const values = this.#chunks[this.#indexOf(place)]?.values;
     if (values?.has(id)) values.set(id, value);
     else this.#others.set(id, value);
   }
 
   delete(id: string): void {
     if (this.#others.delete(id)) return;
-    const index = this.#indexOf(id);
+    const index = this.#indexOf(this.#placeOf(id));
     const values = this.#chunks[index]?.values;
     if (values?.delete(id) && values.size === 0) this.#chunks.splice(index, 1);
   }
 
+  /** Nothing may be deleted meanwhile. */
   *values(): Generator<V, void, undefined> {
     for (const { values } of this.#chunks) yield* values.values();
     yield* this.#others.values();
   }
 
-  #add(id: string, value: V): void {
+  #add(id: string, place: string, value: V): void {
     const last = this.#chunks.at(-1);
     if (last !== undefined && last.values.size < chunkSize) last.values.set(id, value);
-    else this.#chunks.push({ first: id, values: new Map([[id, value]]) });
+    else this.#chunks.push({ first: place, values: new Map([[id, value]]) });
   }
 
-  /** Index of the chunk that has the id, if one has it. */
-  #indexOf(id: string): number {
+  /** Index of the chunk that has the ids of a place, if one has them. */
+  #indexOf(place: string): number {
     let low = 0;
     let high = this.#chunks.length;
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
-      if ((this.#chunks[middle]?.first ?? '') <= id) low = middle;
+      if ((this.#chunks[middle]?.first ?? '') <= place) low = middle;
       else high = middle;
     }
     return low;

@@ -1,5 +1,6 @@
 import { append } from '../../core/collections.ts';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
+import { sessionIdOf } from '../../core/principal.ts';
 import type { RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type {
@@ -43,7 +44,8 @@ export class MemoryStore implements Store {
     (a, b) => compareText(a.row.finished_at ?? '', b.row.finished_at ?? '') || byId(a, b),
   );
   readonly #statusTimes = new StatusTimes(this.#runs);
-  readonly #sessions = new ById<SessionRecord>();
+  /** Their keys begin with their owners. */
+  readonly #sessions = new ById<SessionRecord>(sessionIdOf);
   /** Sessions without runs. */
   readonly #idle = new Sorted<SessionRecord>(
     (a, b) => compareText(a.lastUsed, b.lastUsed) || compareText(a.session_id, b.session_id),
