@@ -151,8 +151,9 @@ describe.each(stores)('retention, on %s', (url) => {
     const store = await openStore(url);
     const served = await serve([echo], { store, limits: { runTtl: 1, sweepInterval: 2 } });
     const { run_id } = await runOf(served, 'echo');
-    // An id that is older than a millisecond counts as expired.
-    await expect.poll(async () => (await served.get(`/runs/${run_id}`)).status).toBe(410);
-    expect(await store.run(run_id)).toBeUndefined();
+    // The store, and not the answer: whether that is 410 depends on the time in the run's id, which other tests of this
+    // process may have moved a minute ahead.
+    await expect.poll(() => store.run(run_id)).toBeUndefined();
+    expect((await served.get(`/runs/${run_id}`)).ok).toBe(false);
   });
 });
