@@ -1,31 +1,11 @@
 import { concat, lastValueFrom, map, of, take, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
-import { Engine } from '../../src/engine/engine.ts';
 import type { Cursor } from '../../src/engine/log/cursor.ts';
-import { Registry } from '../../src/engine/registry.ts';
-import type { Agent, Run } from '../../src/index.ts';
-import { openStore } from '../../src/stores/open.ts';
+import type { Run } from '../../src/index.ts';
 import { agent, echo, Tap } from '../support/agents.ts';
+import { engineOf } from '../support/engine.ts';
 import { oneMessage } from '../support/run-output.ts';
 import { ask, frames, serve, types } from '../support/serve.ts';
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
-
-async function engineOf(agents: Agent[]): Promise<Engine> {
-  const engine = new Engine({
-    registry: new Registry(agents.map((one) => ({ agent: one, source: 'the test' }))),
-    store: await openStore('memory:'),
-    dispatcher: new LocalDispatcher(),
-    fetchResource: () => Promise.reject(new Error('not asked')),
-    publicUrl: () => 'http://127.0.0.1',
-    logFor: () => silent,
-    onFailure: () => {},
-    limits: { shutdownGrace: 0 },
-  });
-  await engine.start();
-  return engine;
-}
 
 const request = (agent_name: string) => ({ agent_name, input: [{ parts: [{ content: 'hi' }] }] });
 const typesOf = (lines: readonly string[]): string[] => types(lines.map((line) => JSON.parse(line)));

@@ -1,28 +1,14 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
-import { Engine } from '../../src/engine/engine.ts';
-import { Registry } from '../../src/engine/registry.ts';
 import { Responder } from '../../src/http/respond.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { echo } from '../support/agents.ts';
+import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan, type Plan } from '../support/faulty-store.ts';
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A run that has ended, so that its events are read from a store. */
 async function endedRun(plan: Plan) {
-  const engine = new Engine({
-    registry: new Registry([{ agent: echo, source: 'the test' }]),
-    store: faulty(new MemoryStore(), plan),
-    dispatcher: new LocalDispatcher(),
-    fetchResource: () => Promise.reject(new Error('not asked')),
-    publicUrl: () => 'http://127.0.0.1',
-    logFor: () => silent,
-    onFailure: () => {},
-    limits: { shutdownGrace: 0 },
-  });
-  await engine.start();
+  const engine = await engineOf([echo], faulty(new MemoryStore(), plan));
   onTestFinished(() => engine.stop());
   const { run_id } = await engine.create({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
   for await (const _ of await engine.stream(run_id));
