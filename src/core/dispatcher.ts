@@ -6,13 +6,16 @@ export interface Lease {
   wake(): void;
 }
 
-/** Executes a run; resolves when the run has left this process, for whatever reason. Never rejects. */
-export type Execute = (run_id: string, lease: Lease) => Promise<void>;
+/**
+ * Executes a run; resolves when the run has left this process, for whatever reason: `ended` where it is final, so that no
+ * process has to execute it any more. Never rejects.
+ */
+export type Execute = (run_id: string, lease: Lease) => Promise<'ended' | 'left'>;
 
 /**
  * Called when a run has left this process. While the run executed here, the dispatcher ignored offers of it. So the
- * engine now reads the run, and offers it if it still has to be executed. Never rejects. Not called where the
- * dispatcher knows that there was no such offer.
+ * engine now reads the run, and offers it if it still has to be executed. Never rejects. A shared dispatcher calls it for
+ * each run that it has executed, except for those that have `ended`.
  */
 export type Released = (run_id: string) => Promise<void>;
 

@@ -52,6 +52,21 @@ for (const [kind, place] of Object.entries({ Redis: await redisPlace(), PostgreS
       expect(ended.toSorted()).toEqual(ids.toSorted());
     });
 
+    it('are not looked at again once they have ended', async () => {
+      const node = await TestNode.open(url, { ended: true });
+      const id = randomUUID();
+      for (const times of [1, 2]) {
+        // The second offer counts only when the first job is gone.
+        await eventually(async () => {
+          await node.offer(id);
+          expect(node.runs.filter((one) => one === id)).toHaveLength(times);
+        });
+        (await node.taken(id, times)).end();
+      }
+      await node.close();
+      expect(node.settled).toEqual([]);
+    });
+
     it('start without waiting for a poll', async () => {
       const taker = await TestNode.open(url);
       const giver = await TestNode.open(url);

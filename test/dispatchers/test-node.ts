@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { onTestFinished } from 'vitest';
-import type { Dispatcher, Lease } from '../../src/core/dispatcher.ts';
+import type { Dispatcher, Execute, Lease } from '../../src/core/dispatcher.ts';
 import { openDispatcher } from '../../src/dispatchers/open.ts';
 
 /** A run that a node executes until `end` is called. */
@@ -14,6 +14,8 @@ interface Options {
   readonly slots?: number;
   /** Milliseconds. */
   readonly lease?: number;
+  /** Whether runs have ended when they leave. Default: they only leave. */
+  readonly ended?: boolean;
   readonly settled?: (run_id: string) => Promise<void>;
   /** Ends each run with this. Default: runs are held until the test ends them. */
   readonly work?: (run_id: string) => Promise<void>;
@@ -33,15 +35,19 @@ export class TestNode {
     this.errors = errors;
   }
 
-  static async open(url: string, { slots = 4, lease = 4_000, settled, work }: Options = {}): Promise<TestNode> {
+  static async open(
+    url: string,
+    { slots = 4, lease = 4_000, ended = false, settled, work }: Options = {},
+  ): Promise<TestNode> {
     const errors: unknown[] = [];
     const dispatcher = await openDispatcher(url, { slots, lease, onError: (error) => errors.push(error) });
     const node = new TestNode(dispatcher, errors);
     onTestFinished(() => node.close());
-    const execute = (run_id: string, held: Lease): Promise<void> => {
+    const execute = async (run_id: string, held: Lease): ReturnType<Execute> => {
       const holding = new Promise<void>((end) => node.held.push({ run_id, lease: held, end }));
       node.#runs.emit('change');
-      return work === undefined ? holding : work(run_id);
+      await (work === undefined ? holding : work(run_id));
+      return ended ? 'ended' : 'left';
     };
     await dispatcher.start(execute, async (run_id) => {
       node.settled.push(run_id);

@@ -9,7 +9,7 @@ interface Worker {
   readonly execute: Execute;
   readonly onReleased: Released;
   /** Executions by run: a run that is dispatched again after its lease has ended is not executed twice. */
-  readonly held: Map<string, Promise<void>>;
+  readonly held: Map<string, ReturnType<Execute>>;
   resting: number;
   paused: boolean;
   working: number;
@@ -131,14 +131,15 @@ export class SimQueue {
     const held = worker.held.get(run_id);
     const executing = held ?? worker.execute(run_id, lease);
     if (held === undefined) worker.held.set(run_id, executing);
-    await executing;
+    const how = await executing;
     if (held === undefined) worker.held.delete(run_id);
     rest(false);
     worker.working -= 1;
     this.#clock.at('world', latency, () => {
       if (job.token === token && this.#jobs.get(run_id) === job) this.#jobs.delete(run_id);
       this.#give();
-      this.#clock.at(worker.node, latency, () => void worker.onReleased(run_id).catch(() => undefined));
+      if (how === 'left')
+        this.#clock.at(worker.node, latency, () => void worker.onReleased(run_id).catch(() => undefined));
     });
   }
 

@@ -128,10 +128,10 @@ class SharedQueue {
   }
 
   async #work(worker: Worker, run_id: string): Promise<void> {
-    await worker.execute(run_id, { rest: () => {}, wake: () => {} });
+    const how = await worker.execute(run_id, { rest: () => {}, wake: () => {} });
     if (this.#leases.get(run_id) !== worker) return;
     this.#leases.delete(run_id);
-    await worker.onReleased(run_id);
+    if (how === 'left') await worker.onReleased(run_id);
   }
 }
 

@@ -59,10 +59,10 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   readonly #options: BullOptions;
   readonly #onError: (error: unknown) => void;
   readonly #queue: Queue<unknown, void, string, unknown, void, string, B, C>;
-  readonly #executing = new Map<string, Promise<void>>();
+  readonly #executing = new Map<string, ReturnType<Execute>>();
   readonly #releaseReports = new Set<Promise<void>>();
-  /** Jobs that were returned to the queue and not executed. */
-  readonly #returned = new WeakSet<RunJob>();
+  /** Jobs whose runs need no look when they leave: they have ended, or were returned to the queue and not executed. */
+  readonly #done = new WeakSet<RunJob>();
   readonly #pendingOffers: string[] = [];
   #offerInProgress: Promise<void> = Promise.resolve();
   #nextOffer: Promise<void> | undefined;
@@ -125,7 +125,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     const worker = new RunWorker<B, C>(name, processJob, options, backend);
     worker.on('error', this.#onError);
     worker.onReleased((job) => {
-      if (!this.#returned.has(job)) this.#reportRelease(job.id ?? '', onReleased);
+      if (!this.#done.has(job)) this.#reportRelease(job.id ?? '', onReleased);
     });
     this.#worker = worker;
     await within(answerTimeout, worker.waitUntilReady());
@@ -160,7 +160,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
   async #process(worker: RunWorker<B, C>, execute: Execute, job: RunJob, token?: string): Promise<void> {
     // A job that was requested before the pause may arrive after it.
     if (this.#paused) {
-      this.#returned.add(job);
+      this.#done.add(job);
       await job.moveToWait(token);
       throw new WaitingError();
     }
@@ -173,7 +173,7 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     const executing = running ?? execute(id, lease);
     if (running === undefined) this.#executing.set(id, executing);
     try {
-      await executing;
+      if ((await executing) === 'ended') this.#done.add(job);
     } finally {
       if (running === undefined) this.#executing.delete(id);
       lease.end();

@@ -24,6 +24,11 @@ export class PageCache {
     this.#store = store;
   }
 
+  /** Adds the first events of a log, which this process has written. */
+  addFirst(run_id: string, lines: readonly string[]): void {
+    this.#cached.set(`${run_id} 0`, [{ first: 1, lines }]);
+  }
+
   /** The batches after an event, oldest first. @throws RivuletError `log_removed` */
   async after(run_id: string, after: number): Promise<readonly Batch[]> {
     const key = `${run_id} ${after}`;

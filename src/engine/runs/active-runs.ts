@@ -13,6 +13,7 @@ import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored } from '../log/stored-run.ts';
+import { type CreatedRun, CreatedRuns } from './created-runs.ts';
 
 /** The lease of a run, and the function that returns it to the dispatcher. */
 interface HeldLease {
@@ -40,6 +41,7 @@ export class ActiveRuns implements RunFinder {
   readonly #commits: GroupCommit;
   readonly #options: ActiveRunsOptions;
   readonly #pages: PageCache;
+  readonly #created = new CreatedRuns();
   readonly #executions = new BoxedMap<Execution>();
   /** The ids of the runs that work, and do not await. */
   readonly #working = new Set<string>();
@@ -53,6 +55,17 @@ export class ActiveRuns implements RunFinder {
     this.#commits = commits;
     this.#options = options;
     this.#pages = new PageCache(store);
+  }
+
+  /** Remembers a run that is durable and offered to all processes: this one likely reads and executes it. */
+  remember(created: CreatedRun, line: string): void {
+    this.#created.add(created);
+    this.#pages.addFirst(created.row.run_id, [line]);
+  }
+
+  /** What is remembered of a run, once; it may be out of date. */
+  takeCreated(run_id: string): CreatedRun | undefined {
+    return this.#created.take(run_id);
   }
 
   get stopping(): boolean {
@@ -196,8 +209,10 @@ export class ActiveRuns implements RunFinder {
   /** A run was written to, in this or another process. Fences its execution here if that did not write. */
   onWritten({ run_id, epoch, last }: Pick<RunNotification, 'run_id' | 'epoch' | 'last'>): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) this.#notify(run_id);
-    else if (epoch > log.row.epoch || last > log.row.last) log.fence();
+    if (log === undefined) {
+      this.#created.onWritten({ run_id, epoch, last });
+      this.#notify(run_id);
+    } else if (epoch > log.row.epoch || last > log.row.last) log.fence();
   }
 
   /** Any run may have changed: all readers of runs of other processes read again. */

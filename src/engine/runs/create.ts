@@ -163,15 +163,13 @@ async function storeRun(services: RunServices, plan: Plan, { queued, when }: Adm
   if (key !== undefined) log.attach(services.idempotency.keyExtras(key, row.run_id, 0, now));
   const run = newRun(row);
   if (dispatcher.shared || queued) {
-    // The process that executes the run later reads it from the store.
-    log.append(encode({ type: 'run.created', run }), {
-      status: 'created',
-      status_at: now,
-      finished_at: null,
-      due: null,
-    });
-    await startWhenDurable(services, plan, row, log.flushed());
-    return { run_id: row.run_id, run: JSON.stringify(run), after: 0 };
+    // The process that executes the run later reads it from the store, or remembers it.
+    const line = encode({ type: 'run.created', run });
+    log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
+    const durable = log.flushed();
+    const created = { row: { ...log.row }, run, input };
+    await startWhenDurable(services, plan, row, queued ? durable : durable.then(() => active.remember(created, line)));
+    return { run_id: row.run_id, run: runInside(line), after: 0 };
   }
   const execution = new Execution(agent, run, input, log, executions);
   const created = runInside(execution.recordCreation());

@@ -1,15 +1,18 @@
 import type { Lease } from '../../core/dispatcher.ts';
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
+import type { RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
+import type { Run } from '../../schema/run.ts';
 import { Execution } from '../execution/execution.ts';
 import { type JournalEntry, openSteps, type Recording } from '../execution/replay.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import { retryUntilAvailable } from '../store-access.ts';
 import { endStoredRun } from './cancel.ts';
+import type { CreatedRun } from './created-runs.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 1000;
@@ -27,13 +30,15 @@ export class Executor {
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
-  readonly execute = async (run_id: string, lease: Lease): Promise<void> => {
+  readonly execute = async (run_id: string, lease: Lease): Promise<'ended' | 'left'> => {
     const { active, dispatcher } = this.#services;
     const execution = active.local(run_id);
     // Created by this process: its execution is in memory already.
     if (execution !== undefined && execution.log.outcome === undefined) await this.#start(execution);
     else await this.#enterOnce(run_id);
+    const entered = active.local(run_id);
     if (dispatcher.shared) await active.holdLease(run_id, lease);
+    return entered?.log.final === true ? 'ended' : 'left';
   };
 
   /** A run has left its process: it is offered again if it still has to be executed. */
@@ -100,6 +105,8 @@ export class Executor {
   }
 
   async #load(run_id: string): Promise<void> {
+    const created = this.#services.active.takeCreated(run_id);
+    if (created !== undefined) return this.#enter(created.row, created);
     try {
       const row = await this.#services.store.run(run_id);
       if (row !== undefined && !isFinal(row.status)) await this.#enter(row);
@@ -111,15 +118,15 @@ export class Executor {
   }
 
   /** Never rejects: where the store fails, the run is offered again later. */
-  async #enter(row: RunRow): Promise<void> {
+  async #enter(row: RunRow, created?: CreatedRun): Promise<void> {
     const { executions } = this.#services;
     try {
       const orphan = this.#toOffer.has(row.run_id);
-      await this.#reEnter(row, orphan);
+      await this.#reEnter(row, orphan, created);
       this.#toOffer.delete(row.run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
-      // Another execution has the run.
+      // Another execution has the run, or had it since this process created it: then it is offered again when its lease ends.
       if (kind === 'conflict') return void this.#toOffer.delete(row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
@@ -131,7 +138,7 @@ export class Executor {
     }
   }
 
-  async #reEnter(row: RunRow, storeFailed: boolean): Promise<void> {
+  async #reEnter(row: RunRow, storeFailed: boolean, created?: CreatedRun): Promise<void> {
     const { active, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
@@ -150,7 +157,7 @@ export class Executor {
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
-    await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }));
+    await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created));
   }
 
   /** Starts an execution. A process that is stopping releases it instead, if another one can go on with it. */
@@ -175,21 +182,30 @@ async function recoverRun(
   { store, commits, active, executions }: RunServices,
   row: RunRow,
   change: Partial<RunRow>,
+  created?: CreatedRun,
 ): Promise<Execution> {
-  const { run_id, epoch } = row;
   const agent = executions.registry.get(row.agent_name);
+  const stored = created === undefined ? await readStored(store, row) : { ...created, recording: nothing };
+  const log = new RunLog(commits, { ...row, ...change, epoch: row.epoch + 1 }, { from: row.epoch });
+  const execution = new Execution(agent, stored.run, stored.input, log, executions, stored.recording);
+  await active.add(execution);
+  return execution;
+}
+
+/** The recording of a run that no agent has begun. */
+const nothing: Recording = { lines: [], journal: [] };
+
+/** @throws RivuletError `log_removed`, `log_damaged`, and any error of the store */
+async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input: RunInput; recording: Recording }> {
+  const { run_id } = row;
   const [[first = '', ...lines], journal, input = []] = await Promise.all([
     readLines(store, row, 0),
     journalOf(store, run_id),
     store.input(run_id),
   ]);
-  const created = parseLine<Event>(run_id, first);
-  if (!('run' in created)) throw fail('log_damaged', run_id);
-  const log = new RunLog(commits, { ...row, ...change, epoch: epoch + 1 }, { from: epoch });
-  const recording: Recording = { lines, journal };
-  const execution = new Execution(agent, created.run, input, log, executions, recording);
-  await active.add(execution);
-  return execution;
+  const event = parseLine<Event>(run_id, first);
+  if (!('run' in event)) throw fail('log_damaged', run_id);
+  return { run: event.run, input, recording: { lines, journal } };
 }
 
 /** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
