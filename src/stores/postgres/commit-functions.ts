@@ -177,9 +177,11 @@ export const commitFunctions = `
   END $$;
 
   -- Adds the figures of ended runs to the sums of their agents, and to those of each owner. An overflow of floats is an error, so the function adds
-  -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float.
+  -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float. PostgreSQL would
+  -- plan a function in SQL anew at each call.
   CREATE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
-  LANGUAGE sql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  BEGIN
     INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds)
       SELECT sums.owner, agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),
         least(sum(tokens / 1024), 1.7e305) * 1024, least(sum(seconds / 1024), 1.7e305) * 1024
@@ -192,6 +194,6 @@ export const commitFunctions = `
       ON CONFLICT (owner, agent_name) DO UPDATE SET completed = figures.completed + excluded.completed,
         failed = figures.failed + excluded.failed,
         tokens = least(figures.tokens / 1024 + excluded.tokens / 1024, 1.7e305) * 1024,
-        seconds = least(figures.seconds / 1024 + excluded.seconds / 1024, 1.7e305) * 1024
-  $$;
+        seconds = least(figures.seconds / 1024 + excluded.seconds / 1024, 1.7e305) * 1024;
+  END $$;
 `;

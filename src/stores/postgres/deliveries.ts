@@ -48,7 +48,8 @@ export const deliveryTables = `
 export const deliveryFunctions = `
   -- Adds the deliveries of a write. The caller has locked the run's row, so a line gets its deliveries in order.
   CREATE FUNCTION add_deliveries(run text, run_owner text, added json) RETURNS void
-  LANGUAGE sql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  BEGIN
     INSERT INTO deliveries (delivery_id, run_id, owner, url, target, type, body, created_at, state, attempt, next_at, due)
       SELECT one.delivery_id, run, run_owner, one.url, one.target, one.type, one.body, one.created_at, 'pending', 0, one.created_at,
         -- The claim of the first in the line may end at any time; its next attempt is not before it is due.
@@ -58,8 +59,8 @@ export const deliveryFunctions = `
         ))
       FROM ROWS FROM (json_to_recordset(added) AS (
         delivery_id text, url text, target text, type text, body text, created_at text
-      )) WITH ORDINALITY AS one ORDER BY one.ordinality
-  $$;
+      )) WITH ORDINALITY AS one ORDER BY one.ordinality;
+  END $$;
 
   -- Claims deliveries. Several nodes may do so at the same time: each skips the rows that another has locked.
   CREATE FUNCTION claim_deliveries(time_now text, until text, max_rows integer) RETURNS SETOF deliveries
