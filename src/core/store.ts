@@ -219,7 +219,8 @@ export interface Store extends Outbox {
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]>;
   /**
    * Runs by the time of their status, the newest first and then by id; only those after a position, if it is given. With
-   * a session, the cost grows with the runs of the session; otherwise a page costs the same, however many runs there are: some rows for each agent and status.
+   * a session, the cost grows with the runs of the session. Otherwise a page costs some rows for each agent and status,
+   * and at most a look at each run that is not final.
    */
   runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]>;
   /** The number of runs that match. It may cost as much as to read an index of them. */

@@ -48,6 +48,20 @@ export function targetsContract(store: () => Store): void {
       await store().remove(run_id);
     });
 
+    it('are not what fences a write: of another epoch, another end or a final run it is fenced', async () => {
+      const first = append(fresh(), ['1']);
+      await store().commit([first]);
+      const { run_id } = first.row;
+      await store().setTargets(run_id, null, one);
+      const late = end(first.row, 'completed');
+      const other = { ...late, row: { ...late.row, epoch: 5 } };
+      const ahead = end({ ...first.row, last: 7 }, 'completed');
+      expect(await store().commit([other, ahead])).toEqual(['fenced', 'fenced']);
+      expect(await store().commit([{ ...late, row: { ...late.row, targets: one } }])).toEqual(['taken']);
+      expect(await store().commit([late])).toEqual(['fenced']);
+      await store().remove(run_id);
+    });
+
     it('do not stop a write that appends only, or that has no events, and stay as they are', async () => {
       const first = append(fresh(), ['1']);
       await store().commit([first]);

@@ -250,6 +250,25 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await listed({ agent_name, status: 'created' }, undefined, 1)).toEqual([ids[0]]);
     });
 
+    it('lists the runs of a session newest first, also where final ones and others alternate', async () => {
+      const session_id = `mixed-${Date.now()}`;
+      const writes = Array.from({ length: 9 }, () => append(fresh({ session_id }), ['1']));
+      await store.commit(writes);
+      const ended = [1, 2, 5, 8];
+      await store.commit(
+        writes.flatMap(({ row }, n) => (ended.includes(n) ? [end(row, n === 5 ? 'failed' : 'completed')] : [])),
+      );
+      const ids = writes.map(({ row }) => row.run_id).reverse();
+      const listed = async (...args: Parameters<Store['runs']>) =>
+        (await store.runs(...args)).map(({ run_id }) => run_id);
+      expect(await listed({ session_id }, undefined, 10)).toEqual(ids);
+      for (const at of [2, 4, 6]) expect(await listed({ session_id }, ids[at - 1], 2)).toEqual(ids.slice(at, at + 2));
+      expect(await listed({ session_id, status: 'completed' }, undefined, 10)).toEqual([ids[0], ids[6], ids[7]]);
+      expect(await listed({ session_id, status: 'failed' }, undefined, 10)).toEqual([ids[3]]);
+      expect(await listed({ session_id, status: 'created' }, ids[1], 2)).toEqual([ids[2], ids[4]]);
+      expect(await store.count(session_id)).toBe(5);
+    });
+
     it('finds the runs that ended since a time, in that order', async () => {
       const at = (second: number): string => `2031-01-01T00:00:0${second}.000Z`;
       const ended = (second: number) => append(fresh({ status: 'completed', finished_at: at(second) }), ['1']);

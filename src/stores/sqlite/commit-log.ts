@@ -14,7 +14,7 @@ const maxChars = 4 * 1024 * 1024;
 const trimBatch = 256;
 
 /** A run that is being written. Its newest events and their journal entries are in the commit log only. */
-interface ActiveRun {
+export interface ActiveRun {
   readonly run_id: string;
   readonly epoch: number;
   /** The number of its session. */
@@ -32,9 +32,6 @@ interface ActiveRun {
   journal: string[];
   chars: number;
 }
-
-/** The events after `lastStored` and the journal entries of a run that are only in the commit log so far. */
-export type PendingEvents = Pick<ActiveRun, 'session' | 'lastStored' | 'texts' | 'journal'>;
 
 /**
  * The log of commits: all events of a commit, of whatever runs, are one row. With a row for each run, a commit would
@@ -77,7 +74,7 @@ export class CommitLog {
 
   /** Appends at least one event, and changes nothing else. Returns false where the write is fenced. */
   append({ row: { run_id, epoch }, expect, lines, journal = [] }: Write): boolean {
-    const run = this.#find(run_id);
+    const run = this.#findOrRead(run_id);
     if (run === undefined || run.last !== expect || run.epoch !== epoch) return false;
     this.#write(run, lines, journal);
     return true;
@@ -115,23 +112,16 @@ export class CommitLog {
     this.#write(this.#track(run_id, { epoch, last: 0, session }), lines, journal);
   }
 
-  /**
-   * Removes a run from the log, before a write that changes more than its events. The caller stores the returned events
-   * with that write. Undefined where the run is not in the log.
-   */
-  release(run_id: string): PendingEvents | undefined {
-    const run = this.#active.get(run_id);
-    if (run === undefined) return undefined;
-    this.#active.delete(run_id);
-    this.#pending.delete(run_id);
-    this.#chars -= run.chars;
-    return run;
+  /** A run that is being written, as far as the log knows it. */
+  find(run_id: string): ActiveRun | undefined {
+    return this.#active.get(run_id);
   }
 
-  /** Whether a run has this epoch and ends at this event, as far as the log knows it. */
-  matches(run_id: string, epoch: number, expect: number): boolean {
-    const run = this.#active.get(run_id);
-    return run === undefined || (run.last === expect && run.epoch === epoch);
+  /** Removes a run from the log, with a write that changes more than its events and stores its newest events as well. */
+  release(run_id: string): void {
+    this.#pending.delete(run_id);
+    this.#chars -= this.#active.get(run_id)?.chars ?? 0;
+    this.#active.delete(run_id);
   }
 
   /** The row with the last event that is in the log. */
@@ -153,7 +143,7 @@ export class CommitLog {
     return this.#pending.get(run_id)?.journal ?? [];
   }
 
-  #find(run_id: string): ActiveRun | undefined {
+  #findOrRead(run_id: string): ActiveRun | undefined {
     const known = this.#active.get(run_id);
     if (known !== undefined) return known;
     const stored = this.#sql.unfinishedRun.get(run_id);
@@ -221,7 +211,7 @@ export class CommitLog {
 
   /** Skips events that have a row of their own, that do not follow the last event, or whose run is final or deleted. */
   #restore(entry: Entry): void {
-    const run = this.#find(entry.run_id);
+    const run = this.#findOrRead(entry.run_id);
     if (run !== undefined && entry.first === run.last + 1) this.#add(run, entry);
   }
 }

@@ -1,13 +1,24 @@
 import { deliveriesSchema } from './deliveries.ts';
 import type { Database } from './driver.ts';
 
-/** A condition that few runs meet. Queries have to repeat it to use the partial indexes. */
-export const rare = "status <> 'completed' AND status <> 'in-progress' AND status <> 'created'";
+/**
+ * Conditions of partial indexes, which queries have to repeat. The first leaves out the statuses that most runs have for
+ * a moment only, the second also the one with which most runs end.
+ */
+export const lasting = "status <> 'in-progress' AND status <> 'created'";
+export const rare = `status <> 'completed' AND ${lasting}`;
 
-/** Version of the files that this Rivulet writes. Versions 1 to 6 were never released. */
-export const fileVersion = 7;
+/** The terms that divide the runs of a session, as its index has them. */
+export const open = '(finished_at IS NOT NULL) = 0';
+export const final = '(finished_at IS NOT NULL) = 1';
 
-/** Each index adds to the cost of a run, so most indexes are partial and contain few runs. */
+/** Version of the files that this Rivulet writes. Versions 1 to 7 were never released. */
+export const fileVersion = 8;
+
+/**
+ * Each index adds to the cost of a run, because a commit costs about 7 µs for each page that it changes. So most indexes
+ * are partial and contain few runs.
+ */
 const schema = `
   CREATE TABLE runs (
     run_id TEXT PRIMARY KEY,
@@ -34,7 +45,8 @@ const schema = `
     input TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   -- run_id is a UUID of version 7, and so ordered by time. Each index ends with it.
-  CREATE INDEX runs_of_session ON runs (session);
+  -- First the runs of a session that are not final, then the others.
+  CREATE INDEX runs_of_session ON runs (session, (finished_at IS NOT NULL), run_id);
   CREATE INDEX runs_of_agent ON runs (agent_name);
   -- With IN, SQLite would create a temporary table for the list whenever it writes a run.
   CREATE INDEX runs_by_status ON runs (status) WHERE ${rare};
@@ -42,15 +54,16 @@ const schema = `
   CREATE INDEX runs_of_agent_by_status ON runs (agent_name, status) WHERE ${rare};
   CREATE INDEX runs_of_owner ON runs (owner) WHERE owner IS NOT NULL;
   CREATE INDEX runs_of_owner_by_status ON runs (owner, status) WHERE owner IS NOT NULL AND ${rare};
-  CREATE INDEX runs_unfinished ON runs (run_id) WHERE finished_at IS NULL;
-  CREATE INDEX runs_unfinished_of_owner ON runs (owner) WHERE owner IS NOT NULL AND finished_at IS NULL;
-  -- A covering index: a count does not read the runs.
-  CREATE INDEX runs_unfinished_of_session ON runs (session, run_id, finished_at) WHERE finished_at IS NULL;
+  -- Covering indexes: counts, and lists by the time of the status, do not read all these runs.
+  CREATE INDEX runs_unfinished ON runs (run_id, agent_name, status, status_at, session, finished_at)
+    WHERE finished_at IS NULL;
+  CREATE INDEX runs_unfinished_of_owner ON runs (owner, run_id, agent_name, status, status_at, session, finished_at)
+    WHERE owner IS NOT NULL AND finished_at IS NULL;
   CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
   -- Covering indexes of counts, by the time of the status.
-  CREATE INDEX runs_by_status_time ON runs (agent_name, status, status_at, run_id, session);
+  CREATE INDEX runs_by_status_time ON runs (agent_name, status, status_at, run_id, session) WHERE ${lasting};
   CREATE INDEX runs_of_owner_by_status_time ON runs (owner, agent_name, status, status_at, run_id, session)
-    WHERE owner IS NOT NULL;
+    WHERE owner IS NOT NULL AND ${lasting};
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
   -- Tables with long rows have rowids, in the order of insertion. WITHOUT ROWID, a row of 1 KB would take a page of its
   -- own, and one between others would split their page.

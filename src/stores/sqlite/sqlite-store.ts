@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
 import type { RunInput } from '../../core/request.ts';
-import { isFinal } from '../../core/run-state.ts';
 import type {
   AgentFigures,
   Batch,
@@ -20,16 +19,17 @@ import type {
   Write,
 } from '../../core/store.ts';
 import { everyone, figuresOfCommit } from '../figures.ts';
-import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
-import { CommitLog, type PendingEvents } from './commit-log.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { CommitLog } from './commit-log.ts';
 import { FileDeliveries } from './deliveries.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
-import { charsOf, packLines, unpackLines } from './packed-lines.ts';
+import { charsOf, unpackLines } from './packed-lines.ts';
 import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';
 import { StatusLists } from './status-lists.ts';
 import { removeOwned, removeRun, sweepFor } from './sweep.ts';
+import { Writes } from './writes.ts';
 
 /** SQLite's page cache: 16 MB (negative values are KiB). The default of 2 MB would evict pages during a burst. */
 const pageCacheSize = -16_000;
@@ -56,6 +56,8 @@ export class SqliteStore implements Store {
   readonly #log: CommitLog;
   readonly #sessions: FileSessions;
   readonly #deliveries: FileDeliveries;
+  readonly #writes: Writes;
+  readonly #checkpoints: Checkpoints;
   /** Written into the file when it is opened. A process that finds another token there must not write any more. */
   readonly #token = randomUUID();
   /** Whether a transaction has failed, so that memory may differ from the file. */
@@ -86,6 +88,8 @@ export class SqliteStore implements Store {
       this.#log = new CommitLog(this.#sql);
       this.#sessions = new FileSessions(this.#sql);
       this.#deliveries = new FileDeliveries(db);
+      this.#writes = new Writes(this.#sql, this.#log, this.#sessions, this.#deliveries);
+      this.#checkpoints = new Checkpoints(this.#path, (pages) => this.#db.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
       this.#recover();
     } catch (error) {
       if (db?.isTransaction) db.exec('ROLLBACK');
@@ -103,7 +107,7 @@ export class SqliteStore implements Store {
         return this.#transaction(() => {
           const outcomes = writes.map((write, index): Outcome => {
             at = index;
-            return rejected.has(index) ? { rejected: rejected.get(index) } : this.#apply(write);
+            return rejected.has(index) ? { rejected: rejected.get(index) } : this.#writes.apply(write);
           });
           at = writes.length;
           this.#log.flush();
@@ -274,7 +278,8 @@ export class SqliteStore implements Store {
     while (this.#transaction(() => sweepFor(sweepTime, this.#sql, before) || removeOwned(this.#sql, owner)))
       await nextTurn();
     this.#transaction(() => this.#log.empty());
-    if (this.#sql.emptyWriteAheadLog.get()?.busy !== 1) return;
+    const emptied = await this.#checkpoints.whenIdle(() => this.#sql.emptyWriteAheadLog.get());
+    if (emptied?.busy !== 1) return;
     throw new Error(`another program reads ${this.#path}, so its write-ahead log still has removed data; try again`);
   }
 
@@ -283,6 +288,7 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    await this.#checkpoints.close();
     try {
       this.#transaction(() => this.#log.empty());
       // The package of Node 20 leaves SQLite's log as it is when it closes; a copy of the file alone has to be complete.
@@ -308,6 +314,7 @@ export class SqliteStore implements Store {
       const result = work();
       this.#sql.commit();
       this.#failed = false;
+      this.#checkpoints.committed();
       return result;
     } catch (error) {
       // Some errors have rolled back already. Where this fails, the next transaction rolls back first.
@@ -328,72 +335,4 @@ export class SqliteStore implements Store {
     this.#recover();
     return rows.map((row) => this.#log.current(row));
   }
-
-  #apply(write: Write): Outcome {
-    if (appendsOnly(write)) return this.#log.append(write) ? 'taken' : 'fenced';
-    const { row, expect, key, when } = write;
-    const sql = this.#sql;
-    const storedKey = key && sql.key.get(key.scope, key.key);
-    if (key !== undefined && storedKey !== undefined && storedKey.created_at >= key.fresh) return 'key_used';
-    // Whether a run is final is always in its table; the commit log has only events.
-    if (when !== undefined && sql.otherUnfinished[when].get(row.session_id, row.run_id) !== undefined)
-      return 'session_busy';
-    const isFirst = expect === 0 && write.input !== undefined;
-    const stored = isFirst || write.grown === true || write.lines.length === 0 ? row : sql.targets.get(row.run_id);
-    // A write that is fenced as well is repeated, and fenced then.
-    if (stored !== undefined && stored.targets !== row.targets) return { targets: stored.targets };
-    const session = isFirst ? this.#insertRun(write) : this.#updateRun(write);
-    if (session === undefined) return 'fenced';
-    if (key !== undefined) sql.insertKey(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
-    if (write.resources || write.history || write.state !== undefined) this.#sessions.update(write, session);
-    if (write.deliveries) this.#deliveries.add(write.deliveries, row);
-    return 'taken';
-  }
-
-  /** Returns the number of the run's session; undefined where the run exists already. */
-  #insertRun({ row, lines, journal, input }: Write): number | undefined {
-    const isActive = !isFinal(row.status) && lines.length > 0;
-    const found = this.#sessions.find(row.session_id);
-    const { session } = found;
-    const values = valuesOf(isActive ? { ...row, last: 0 } : row, runColumns);
-    if (this.#sql.insertRun.run(...values, JSON.stringify(input), session).changes === 0) return undefined;
-    this.#sessions.use(found, row);
-    if (isActive) this.#log.begin(row, session, lines, journal);
-    else this.#insertLog(row.run_id, 0, { lines, journal });
-    return session;
-  }
-
-  /**
-   * Stores pending events of the commit log as well. Returns the number of the run's session; undefined where fenced.
-   */
-  #updateRun({ row, expect, from = row.epoch, ...added }: Write): number | undefined {
-    const { run_id } = row;
-    if (!this.#log.matches(run_id, from, expect)) return undefined;
-    const pending = this.#log.release(run_id);
-    const lastStored = pending?.lastStored ?? expect;
-    if (this.#sql.updateRun.run(...valuesOf(row, mutableColumns), run_id, from, lastStored).changes === 0) {
-      if (lastStored === expect) return undefined;
-      throw new Error(`the row of run ${run_id} does not match the commit log`);
-    }
-    this.#insertLog(run_id, expect, added, pending);
-    return pending?.session ?? this.#sql.endOfRun.get(run_id)?.session;
-  }
-
-  /** Inserts the events and journal entries of a write, after those of the run that were pending. */
-  #insertLog(run_id: string, expect: number, { lines, journal = [] }: Added, pending?: PendingEvents): void {
-    const after = pending?.lastStored ?? expect;
-    const last = expect + lines.length;
-    const texts = [...(pending?.texts ?? []), ...(lines.length > 0 ? [packLines(lines)] : [])];
-    const entries = [...(pending?.journal ?? []), ...journal];
-    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, texts.join('\n'));
-    if (entries.length > 0) this.#sql.insertJournal(run_id, entries.join('\n'));
-  }
 }
-
-type Added = Pick<Write, 'lines' | 'journal'>;
-
-/** Whether a write only appends to the log, as most writes do. */
-const appendsOnly = ({ grown, lines, when, resources, history, state, ended, key, deliveries }: Write): boolean =>
-  grown === true &&
-  lines.length > 0 &&
-  !(when || resources || history || state !== undefined || ended || key || deliveries);

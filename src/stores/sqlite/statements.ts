@@ -2,7 +2,7 @@ import type { AgentFigures, Key, OpenRuns, Resource, RunFilter, RunRow } from '.
 import type { RunStatus } from '../../schema/run.ts';
 import { columnList, mutableColumns, runColumns } from '../run-columns.ts';
 import type { Database, Statement, Value } from './driver.ts';
-import { rare } from './schema.ts';
+import { final, open, rare } from './schema.ts';
 
 export type Statements = ReturnType<typeof prepareWrites> &
   ReturnType<typeof prepareReads> &
@@ -45,7 +45,7 @@ function prepareWrites(db: Database) {
     // The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
     updateRun: db.prepare<Value[]>(
       `UPDATE runs SET ${mutableColumns.map((column) => `${column} = ?`).join(', ')}
-       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL`,
+       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL AND (NOT ? OR targets IS ?)`,
     ),
     setTargets: db.prepare<Value[]>('UPDATE runs SET targets = ? WHERE run_id = ? AND targets IS ?'),
     insertCommit: command<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
@@ -78,7 +78,7 @@ function prepareWrites(db: Database) {
 
 function prepareReads(db: Database) {
   const unfinished = (where: string): string => `FROM runs INDEXED BY ${where} AND finished_at IS NULL`;
-  const ofSession = unfinished(`runs_unfinished_of_session WHERE session = ${sessionNumber}`);
+  const ofSession = `FROM runs INDEXED BY runs_of_session WHERE session = ${sessionNumber} AND ${open}`;
   const other = (comparison: string) =>
     db.prepare<[session_id: string, run_id: string]>(`SELECT 1 ${ofSession} AND run_id ${comparison} ? LIMIT 1`);
   return {
@@ -87,7 +87,9 @@ function prepareReads(db: Database) {
     unfinishedRun: db.prepare<[string], { epoch: number; last: number; session: number }>(
       'SELECT epoch, last, session FROM runs WHERE run_id = ? AND finished_at IS NULL',
     ),
-    targets: db.prepare<[string], Pick<RunRow, 'targets'>>('SELECT targets FROM runs WHERE run_id = ?'),
+    targets: db.prepare<[run_id: string, epoch: number, last: number], Pick<RunRow, 'targets'>>(
+      'SELECT targets FROM runs WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL',
+    ),
     input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
     events: db.prepare<[string, number], { first: number; body: string }>(
       'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
@@ -233,8 +235,8 @@ function prepareRunLists(db: Database) {
   const compiled = new Map<string, Statement<Value[], RunRow>>();
   return ({ agent_name, session_id, status, owner }: RunFilter, before: string, limit: number): RunRow[] => {
     const values: Value[] = [];
-    const terms = indexTerms(smallestList({ agent_name, session_id, owner }), status);
-    for (const [value, term] of [
+    const conditions: string[] = [notRemoved];
+    for (const [value, condition] of [
       [agent_name, 'agent_name = ?'],
       [session_id, `session = ${sessionNumber}`],
       [owner, 'owner = ?'],
@@ -242,16 +244,18 @@ function prepareRunLists(db: Database) {
     ] as const) {
       if (value === undefined) continue;
       values.push(value);
-      terms.push(term);
+      conditions.push(condition);
     }
-    const where = terms.slice(1).concat(notRemoved, 'run_id < ?').join(' AND ');
-    const sql = `SELECT ${columnList} FROM runs ${terms[0]} WHERE ${where} ORDER BY run_id DESC LIMIT ?`;
+    const where = [...conditions, 'run_id < ?'].join(' AND ');
+    const parts = partsOf(smallestList({ agent_name, session_id, owner }), status);
+    const selects = parts.map((part) => `SELECT ${columnList} FROM runs ${part} ${where}`);
+    const sql = `${selects.join(' UNION ALL ')} ORDER BY run_id DESC LIMIT ?`;
     let statement = compiled.get(sql);
     if (statement === undefined) {
       statement = db.prepare(sql);
       compiled.set(sql, statement);
     }
-    return statement.all(...values, before, limit);
+    return statement.all(...parts.flatMap(() => [...values, before]), limit);
   };
 }
 
@@ -266,14 +270,16 @@ function smallestList({ agent_name, session_id, owner }: RunFilter): List | unde
 }
 
 /**
- * The index for a list, and the condition that it requires. Without statistics, SQLite cannot know which index has few
- * entries: an agent has many completed runs, and few failed ones.
+ * The parts of a list, each with its index and the condition that this requires. Without statistics, SQLite cannot know
+ * which index has few entries: an agent has many completed runs, and few failed ones.
  */
-function indexTerms(list: List | undefined, status: RunStatus | undefined): string[] {
-  const by = (index: string): string => `INDEXED BY ${index}`;
-  if (status === 'created' || status === 'in-progress') {
-    return [by(list === 'runs_of_session' ? 'runs_unfinished_of_session' : 'runs_unfinished'), 'finished_at IS NULL'];
-  }
-  if (status === undefined || status === 'completed') return [list === undefined ? '' : by(list)];
-  return [by(list === undefined ? 'runs_by_status' : `${list}_by_status`), rare];
+function partsOf(list: List | undefined, status: RunStatus | undefined): string[] {
+  const part = (index: string, condition: string): string => `INDEXED BY ${index} WHERE ${condition} AND`;
+  const mayBeOpen = status === undefined || status === 'created' || status === 'in-progress';
+  const mayBeFinal = status === undefined || status === 'completed';
+  if (!mayBeOpen && !mayBeFinal) return [part(list === undefined ? 'runs_by_status' : `${list}_by_status`, rare)];
+  if (list === 'runs_of_session')
+    return [...(mayBeOpen ? [part(list, open)] : []), ...(mayBeFinal ? [part(list, final)] : [])];
+  if (!mayBeFinal) return [part('runs_unfinished', 'finished_at IS NULL')];
+  return [list === undefined ? 'WHERE' : part(list, 'true')];
 }
