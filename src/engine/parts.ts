@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AgentLog } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
-import type { Store } from '../core/store.ts';
+import type { Outcome, Store, Write } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { Traces } from '../core/traces.ts';
 import { EngineCounts } from './counts.ts';
@@ -16,7 +16,7 @@ import { Idempotency } from './runs/idempotency.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
-import { countedCommits, createCommitOne, type OnCommitted, storeForAgents } from './store-access.ts';
+import { type CommitObserver, createCommitOne, storeForAgents } from './store-access.ts';
 import { withDeliveries } from './webhooks/deliveries.ts';
 import type { WebhookOptions } from './webhooks/webhooks.ts';
 
@@ -45,7 +45,7 @@ export interface EngineOptions {
 /** What the parts call, and what is made after them. */
 interface Later {
   readonly executor: () => Executor;
-  readonly onCommitted: OnCommitted;
+  readonly onCommitted: (writes: readonly Write[], outcomes: readonly Outcome[]) => void;
   readonly checkWebhook: (url: string, field: string) => void;
 }
 
@@ -61,14 +61,24 @@ export function servicesOf(
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const observers = new Observers();
   const counts = new EngineCounts((name) => registry.find(name) !== undefined);
-  const counted = withDeliveries(countedCommits(options.store, observers, counts), now, options.webhooks?.forms);
-  const commits = new GroupCommit(counted, {
+  const reporting = withDeliveries(options.store, now, options.webhooks?.forms);
+  const observer: CommitObserver = {
+    onCommitted(writes, outcomes, milliseconds) {
+      counts.onCommitted(writes, outcomes);
+      if (observers.any) observers.onCommit(milliseconds / 1_000, writes.length);
+      onCommitted(writes, outcomes);
+    },
+    onCommitFailed() {
+      counts.storeErrors += 1;
+    },
+  };
+  const commits = new GroupCommit(reporting, {
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,
-    onCommitted,
+    observer,
   });
-  const commitOne = createCommitOne(counted, limits.requestTimeout, onCommitted);
+  const commitOne = createCommitOne(reporting, limits.requestTimeout, observer);
   const queue = new SessionQueue(store, {
     commitOne,
     limit: limits.queued,

@@ -1,8 +1,6 @@
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Outcome, Store, TargetsChanged, Write } from '../core/store.ts';
 import { within as inTime, retry } from '../core/timing.ts';
-import type { EngineCounts } from './counts.ts';
-import type { Observers } from './observers.ts';
 
 /**
  * A store for HTTP requests: a call that fails, or takes longer than `requestTimeout` milliseconds, rejects with
@@ -52,24 +50,13 @@ function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise
   });
 }
 
-/** The commits of a store, with their times and errors for the observers and counts. */
-export const countedCommits = (store: Store, observers: Observers, counts: EngineCounts): Pick<Store, 'commit'> => ({
-  async commit(writes) {
-    const began = performance.now();
-    try {
-      const outcomes = await store.commit(writes);
-      counts.onCommitted(writes, outcomes);
-      if (observers.any) observers.onCommit((performance.now() - began) / 1000, writes.length);
-      return outcomes;
-    } catch (error) {
-      counts.storeErrors += 1;
-      throw error;
-    }
-  },
-});
-
-/** Receives each commit that has succeeded, with its outcomes. */
-export type OnCommitted = (writes: readonly Write[], outcomes: readonly Outcome[]) => void;
+/** Is told of each commit of an engine. Never throws. */
+export interface CommitObserver {
+  /** The store has answered with these outcomes, after so many milliseconds. */
+  onCommitted(writes: readonly Write[], outcomes: readonly Outcome[], milliseconds: number): void;
+  /** The store has failed. The commit is repeated, or its request gets an error. */
+  onCommitFailed(): void;
+}
 
 /** Commits one write. Calls `onTaken` if it is taken, even if that happens after the promise has rejected. */
 export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
@@ -80,13 +67,17 @@ export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
  * Rejects `store_unavailable`.
  */
 export const createCommitOne =
-  (store: Pick<Store, 'commit'>, requestTimeout: number, onCommitted: OnCommitted): CommitOne =>
+  (store: Pick<Store, 'commit'>, requestTimeout: number, observer: CommitObserver): CommitOne =>
   (write, onTaken) => {
     const commit = async (): Promise<Outcome> => {
       for (let next = write; ; ) {
-        const outcomes = await store.commit([next]);
+        const began = performance.now();
+        const outcomes = await store.commit([next]).catch((error: unknown) => {
+          observer.onCommitFailed();
+          throw error;
+        });
         const [outcome = 'fenced'] = outcomes;
-        onCommitted([next], outcomes);
+        observer.onCommitted([next], outcomes, performance.now() - began);
         if (outcome === 'taken') onTaken();
         if (typeof outcome !== 'object' || 'rejected' in outcome) return outcome;
         // Each further attempt means that another request has changed them meanwhile.

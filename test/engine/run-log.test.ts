@@ -11,6 +11,8 @@ import { append, fresh } from '../stores/writes.ts';
 
 const newRow = (): RunRow => fresh({ status: 'in-progress' });
 
+const unobserved = { onCommitted: () => {}, onCommitFailed: () => {} };
+
 function setUp() {
   const store = new MemoryStore();
   const failures: unknown[] = [];
@@ -18,7 +20,7 @@ function setUp() {
     requestTimeout: 5_000,
     storeTimeout: 5_000,
     onFailure: (error) => failures.push(error),
-    onCommitted: () => {},
+    observer: unobserved,
   });
   const begin = (): RunLog => {
     const log = new RunLog(commits, newRow(), { input: [] });
@@ -140,7 +142,7 @@ describe('targets that change beside a log', () => {
     const { run_id } = first.row;
     await store.setTargets(run_id, null, '[{"url":"https://example.com/"}]');
     const reported = withDeliveries(store, () => final.status_at);
-    const commitOne = createCommitOne(reported, 5_000, () => {});
+    const commitOne = createCommitOne(reported, 5_000, unobserved);
     const taken: string[] = [];
     const run: Run = { run_id, agent_name: 'echo', status: 'created', output: [], created_at: first.row.created_at };
     const end = endingWrite(first.row, run, final.finished_at);
@@ -184,7 +186,7 @@ describe('a group commit', () => {
       requestTimeout: 5_000,
       storeTimeout: 300,
       onFailure: (error: unknown) => void failures.push(error),
-      onCommitted: () => {},
+      observer: unobserved,
     };
     // The clock stands still: a slow machine would give up before the logs are tried one by one.
     vi.useFakeTimers({ toFake: ['performance'] });
@@ -210,7 +212,7 @@ describe('a group commit', () => {
         return super.commit(writes);
       }
     }
-    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {}, onCommitted: () => {} };
+    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {}, observer: unobserved };
     const commits = new GroupCommit(new Counting(), options);
     const logs = Array.from({ length: 1_200 }, () => new RunLog(commits, newRow(), { input: [] }));
     for (const log of logs) log.append('{}');

@@ -199,7 +199,9 @@ export class Cursor implements Reader {
         if (batch.first > end || this.#after >= end) break;
         const fresh = sliceOf(batch, this.#after, end);
         this.#after = lastIdOf(fresh);
-        if (this.#untilSettled && isSettling(fresh.lines.at(-1))) this.close();
+        // Asked first: to search a line, V8 has to join its pieces.
+        const mayEnd = this.#untilSettled && this.#after <= this.#source.snapshot;
+        if (mayEnd && isSettling(fresh.lines.at(-1))) this.close();
         return fresh;
       }
       this.#next += 1;

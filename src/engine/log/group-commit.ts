@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Outcome, Store, Write } from '../../core/store.ts';
 import { backoff, Delay } from '../../core/timing.ts';
-import { type OnCommitted, orUnavailable } from '../store-access.ts';
+import { type CommitObserver, orUnavailable } from '../store-access.ts';
 
 /** A log with writes to commit, as the group commit sees it. */
 export interface UncommittedLog {
@@ -33,7 +33,7 @@ export interface GroupCommitOptions {
   readonly storeTimeout: number;
   /** Receives the error of the first failed commit after a successful one, and errors that a log throws. */
   readonly onFailure: (error: unknown) => void;
-  readonly onCommitted: OnCommitted;
+  readonly observer: CommitObserver;
 }
 
 /** Limits of one commit. A single log may exceed the characters. */
@@ -105,71 +105,74 @@ export class GroupCommit {
     if (this.#running) await new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
   }
 
-  // Never rejects: each log receives its own errors.
-  readonly #run = (): void => {
-    void this.#commitRound().then(() => {
-      if (this.#dirty.length > 0 || this.#failed.length > 0) return void setImmediate(this.#run);
-      this.#running = false;
-      for (const resolve of this.#drainWaiters.splice(0)) resolve();
-    });
-  };
+  readonly #run = (): void => void this.#commitRound();
 
+  /**
+   * Commits everything that is pending. Never rejects: each log receives its own errors. One promise for the round and one
+   * of the store, because each turn of the event loop comes here while tokens are streamed.
+   */
   async #commitRound(): Promise<void> {
-    const groups = this.#failed;
-    const inFlight = new Set(groups.map(({ log }) => log));
+    let failures = 0;
+    for (const groups of this.#cut(this.#takeGroups())) {
+      if (failures >= maxFailuresPerRound) {
+        this.#failed.push(...groups);
+        continue;
+      }
+      const writes = writesOf(groups);
+      const began = performance.now();
+      this.#busySince ??= began;
+      let outcomes: Outcome[];
+      try {
+        outcomes = await this.#store.commit(writes);
+      } catch (error) {
+        failures += 1;
+        this.#onFailedCommit(groups, error);
+        continue;
+      }
+      const milliseconds = performance.now() - began;
+      this.#tellLogs(groups, outcomes);
+      this.#options.observer.onCommitted(writes, outcomes, milliseconds);
+    }
+    // Groups that were skipped come first in the next round.
+    if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
+    if (this.#failed.length > 0) await this.#pause();
+    this.#endRound();
+  }
+
+  /** The groups that failed, and what was appended since. */
+  #takeGroups(): readonly WriteGroup[] {
     const dirty = this.#dirty;
+    const groups = this.#failed;
     this.#dirty = [];
+    this.#failed = [];
+    if (groups.length === 0) return dirty.map(groupOf);
+    const inFlight = new Set(groups.map(({ log }) => log));
     for (const log of dirty) {
       // Its earlier writes come first; its new ones wait for the next round.
       if (inFlight.has(log)) this.#dirty.push(log);
       else groups.push(groupOf(log));
     }
-    this.#failed = [];
-    this.#busySince ??= performance.now();
-    await this.#commitAll(groups);
-    if (this.#failed.length > 0) {
-      this.#rounds += 1;
-      await new Delay().wait(backoff(this.#rounds));
-      this.#giveUpLate();
-    }
-    if (this.#failed.length > 0) return;
-    this.#rounds = 0;
-    this.#lastError = undefined;
-    this.#busySince = undefined;
+    return groups;
   }
 
-  async #commitAll(groups: readonly WriteGroup[]): Promise<void> {
+  /** Cuts the groups of a round into commits. */
+  #cut(groups: readonly WriteGroup[]): readonly (readonly WriteGroup[])[] {
     const single = this.#rounds >= maxCombinedRounds;
-    let failures = 0;
-    for (let next = 0; next < groups.length; ) {
-      const from = next;
-      let writes = 0;
-      let chars = 0;
-      do {
-        const group = groups[next];
-        writes += group?.writes.length ?? 0;
-        chars += group?.chars ?? 0;
-        next += 1;
-      } while (!single && next < groups.length && writes < maxCommitWrites && chars < maxCommitChars);
-      const slice = from === 0 && next === groups.length ? groups : groups.slice(from, next);
-      if (failures >= maxFailuresPerRound) this.#failed.push(...slice);
-      else if (!(await this.#commit(slice))) failures += 1;
+    const commits: WriteGroup[][] = [];
+    let [current, writes, chars]: [WriteGroup[], number, number] = [[], 0, 0];
+    for (const group of groups) {
+      current.push(group);
+      writes += group.writes.length;
+      chars += group.chars;
+      if (!single && writes < maxCommitWrites && chars < maxCommitChars) continue;
+      commits.push(current);
+      [current, writes, chars] = [[], 0, 0];
     }
-    // Groups that were skipped come first in the next round.
-    if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
+    if (current.length > 0) commits.push(current);
+    return commits;
   }
 
-  /** Returns false where the commit failed; its groups are retried. */
-  async #commit(groups: readonly WriteGroup[]): Promise<boolean> {
-    const [first] = groups;
-    const writes = groups.length === 1 && first !== undefined ? first.writes : groups.flatMap((one) => one.writes);
-    let outcomes: Outcome[];
-    try {
-      outcomes = await this.#store.commit(writes);
-    } catch (error) {
-      this.#onFailedCommit(groups, error);
-      return false;
-    }
+  #tellLogs(groups: readonly WriteGroup[], outcomes: readonly Outcome[]): void {
     let at = 0;
     for (const { log, writes } of groups) {
       // An error of one log must not keep the outcomes from the others.
@@ -180,11 +183,31 @@ export class GroupCommit {
       }
       at += writes.length;
     }
-    this.#options.onCommitted(writes, outcomes);
-    return true;
+  }
+
+  async #pause(): Promise<void> {
+    this.#rounds += 1;
+    await new Delay().wait(backoff(this.#rounds));
+    this.#giveUpLate();
+  }
+
+  #endRound(): void {
+    const failed = this.#failed.length > 0;
+    if (!failed) {
+      this.#rounds = 0;
+      this.#lastError = undefined;
+      this.#busySince = undefined;
+    }
+    if (failed || this.#dirty.length > 0) {
+      setImmediate(this.#run);
+      return;
+    }
+    this.#running = false;
+    for (const resolve of this.#drainWaiters.splice(0)) resolve();
   }
 
   #onFailedCommit(groups: readonly WriteGroup[], error: unknown): void {
+    this.#options.observer.onCommitFailed();
     if (this.#lastError === undefined) this.#options.onFailure(error);
     this.#lastError = error;
     for (const group of groups) {
@@ -200,6 +223,11 @@ export class GroupCommit {
     this.#failed = this.#failed.filter((group) => !late.includes(group));
     for (const { log } of late) log.onCommitFailed(this.#lastError);
   }
+}
+
+function writesOf(groups: readonly WriteGroup[]): readonly Write[] {
+  const [first] = groups;
+  return groups.length === 1 && first !== undefined ? first.writes : groups.flatMap(({ writes }) => writes);
 }
 
 function groupOf(log: UncommittedLog): WriteGroup {

@@ -92,6 +92,10 @@ export class RunLog implements UncommittedLog, Source {
     return this.#durable.last;
   }
 
+  get snapshot(): number {
+    return this.#row.snapshot;
+  }
+
   get outcome(): LogOutcome | undefined {
     return this.#outcome;
   }

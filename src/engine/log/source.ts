@@ -7,6 +7,8 @@ export interface Source {
   readonly run_id: string;
   /** The id of the last event that readers may see. */
   readonly durable: number;
+  /** The id of the last run event; it may not be durable yet. No later event settles the run. */
+  readonly snapshot: number;
   /** Whether no event follows the durable ones. */
   readonly final: boolean;
   /** The log's readers, while it grows in this process; undefined where the run's row has to be read again. */
@@ -37,9 +39,10 @@ export interface RunFinder {
 }
 
 /** A run that is not in memory, as of the time when its row was read. */
-export const storedSource = ({ run_id, last, status }: RunRow): Source => ({
+export const storedSource = ({ run_id, last, snapshot, status }: RunRow): Source => ({
   run_id,
   durable: last,
+  snapshot,
   final: isFinal(status),
   readers: undefined,
   eventsInMemory: () => undefined,
