@@ -95,7 +95,7 @@ export async function sendProjected<State>(
       close: () => cursor.close(),
     };
     const paced = options.pace === undefined ? source : new Paced(source, options.pace);
-    sendStream(reply, paced, piecesOf, { ...streams, mode, onClose, lead: first, ending });
+    sendStream(reply, paced, piecesOf, { streams, mode, onClose, lead: first, ending });
   } catch (error) {
     cursor.close();
     throw error;

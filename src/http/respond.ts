@@ -110,7 +110,7 @@ export class Responder {
     }
     if (mode === 'events' && cursor.seen > 0) this.#streams.traffic.onStreamResumed(cursor.behind);
     const onClose = await connectReader(reply, access, run_id);
-    sendStream(reply, cursor, new Projector(eventFrames).piecesOf, { ...this.#streams, mode, onClose });
+    sendStream(reply, cursor, new Projector(eventFrames).piecesOf, { streams: this.#streams, mode, onClose });
     return reply;
   }
 
@@ -138,13 +138,13 @@ export class Responder {
   ): Promise<FastifyReply> {
     const reader = await access.watchRuns(filter, options);
     const source = new Pulled(reader, () => reader.close());
-    sendStream(reply, source, changeFramesOf, { ...this.#streams, mode: 'runs', onClose: () => {} });
+    sendStream(reply, source, changeFramesOf, { streams: this.#streams, mode: 'runs', onClose: () => {} });
     return reply;
   }
 
   /** Streams frames that a protocol makes, until they end or the client disconnects. */
   pipe(reply: FastifyReply, frames: AsyncIterable<readonly string[]>, close: () => void): FastifyReply {
-    sendStream(reply, new Pulled(frames, close), toPieces, { ...this.#streams, mode: 'runs', onClose: () => {} });
+    sendStream(reply, new Pulled(frames, close), toPieces, { streams: this.#streams, mode: 'runs', onClose: () => {} });
     return reply;
   }
 

@@ -4,4 +4,8 @@ import type { Batch } from '../../core/store.ts';
 export const lastIdOf = (batch: Batch | undefined): number =>
   batch === undefined ? 0 : batch.first + batch.lines.length - 1;
 
-export const charsOf = ({ lines }: Batch): number => lines.reduce((sum, line) => sum + line.length, 0);
+export function charsOf({ lines }: Batch): number {
+  let chars = 0;
+  for (const line of lines) chars += line.length;
+  return chars;
+}

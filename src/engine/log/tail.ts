@@ -76,6 +76,7 @@ export class Tail {
 
   #drop(): void {
     const oldest = this.#batches.shift();
-    if (oldest !== undefined) this.#chars -= charsOf(oldest);
+    // Most drops leave nothing to count.
+    if (oldest !== undefined) this.#chars = this.#batches.length === 0 ? 0 : this.#chars - charsOf(oldest);
   }
 }

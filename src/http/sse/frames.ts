@@ -15,19 +15,18 @@ export interface Piece {
   readonly bytes: number;
 }
 
-/** Joins frames to pieces. With `join`: V8 would keep a text that grows as a tree, and copy it from there. */
+/** Joins frames to pieces. */
 export function toPieces(frames: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
-  let [first, index, chars] = [0, 0, 0];
-  for (const text of frames) {
-    if (index > first && chars + text.length > pieceChars) {
-      pieces.push(measured(frames.slice(first, index).join('')));
-      [first, chars] = [index, 0];
+  let text = '';
+  for (const frame of frames) {
+    if (text !== '' && text.length + frame.length > pieceChars) {
+      pieces.push(measured(text));
+      text = '';
     }
-    chars += text.length;
-    index += 1;
+    text += frame;
   }
-  if (chars > 0) pieces.push(measured((first === 0 ? frames : frames.slice(first)).join('')));
+  if (text !== '') pieces.push(measured(text));
   return pieces;
 }
 

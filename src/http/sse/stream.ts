@@ -16,7 +16,9 @@ export interface StreamOptions {
 }
 
 /** One stream of a server. */
-export interface OneStream extends StreamOptions {
+export interface OneStream {
+  /** What it shares with the others. As one field: a copy of that takes V8 a hundredth of a stream of one event. */
+  readonly streams: StreamOptions;
   readonly mode: StreamMode;
   /** Called when the response closes, with true where that was before its end. */
   readonly onClose: (early: boolean) => void;
@@ -40,7 +42,7 @@ export function sendStream<Batch>(
   reply: FastifyReply,
   source: Source<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
-  { monitor, retry, mode, onClose, lead = '', ending }: OneStream,
+  { streams: { monitor, retry }, mode, onClose, lead = '', ending }: OneStream,
 ): void {
   const { raw } = reply;
   const closeSource = (): void => source.close();
