@@ -19,6 +19,7 @@ import { type FetchResource, Sessions } from './sessions.ts';
 import { type CommitObserver, createCommitOne, storeForAgents } from './store-access.ts';
 import { withDeliveries } from './webhooks/deliveries.ts';
 import type { WebhookOptions } from './webhooks/webhooks.ts';
+import { wireClock } from './wire-clock.ts';
 
 export interface EngineOptions {
   readonly registry: Registry;
@@ -57,7 +58,7 @@ export function servicesOf(
   { executor, onCommitted, checkWebhook }: Later,
 ): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
-  const now = clock(options.clock ?? Date.now);
+  const now = wireClock(options.clock ?? Date.now);
   const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
   const observers = new Observers();
   const counts = new EngineCounts((name) => registry.find(name) !== undefined);
@@ -126,17 +127,4 @@ export function servicesOf(
     cancel: (run_id) => cancelRun(services, run_id),
   };
   return services;
-}
-
-/**
- * The time as the wire has it. Many runs need it in the same millisecond, and formatting a date costs a microsecond.
- */
-function clock(read: () => number): () => string {
-  let last = Number.NaN;
-  let text = '';
-  return () => {
-    const now = read();
-    if (now !== last) [last, text] = [now, new Date(now).toISOString()];
-    return text;
-  };
 }
