@@ -23,7 +23,8 @@ for (const durable of [false, true]) {
     },
     { durable },
   );
-  const { run: left } = await runAgent(leaves, 'go');
+  // A function is not waited for, so that the run goes on to its end.
+  const { run: left } = await runAgent(leaves, 'go', { answers: () => undefined });
   const cancel = new AbortController();
   const answers = () => void setImmediate(() => cancel.abort());
   const { run: cancelled } = await runAgent(asksTwice, 'go', { answers, signal: cancel.signal });
