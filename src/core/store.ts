@@ -37,7 +37,10 @@ export interface RunRow {
   readonly on_disconnect: string;
   /** The id of the last event; 0 before the first. */
   readonly last: number;
-  /** The id of the last run event, which for a final run carries the whole Run. */
+  /**
+   * The id of the last run event, which for a final run carries the whole Run. Readers look for the event that settles a
+   * run only up to here.
+   */
   readonly snapshot: number;
 }
 

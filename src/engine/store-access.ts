@@ -72,10 +72,13 @@ export const createCommitOne =
     const commit = async (): Promise<Outcome> => {
       for (let next = write; ; ) {
         const began = performance.now();
-        const outcomes = await store.commit([next]).catch((error: unknown) => {
+        let outcomes: Outcome[];
+        try {
+          outcomes = await store.commit([next]);
+        } catch (error) {
           observer.onCommitFailed();
           throw error;
-        });
+        }
         const [outcome = 'fenced'] = outcomes;
         observer.onCommitted([next], outcomes, performance.now() - began);
         if (outcome === 'taken') onTaken();

@@ -204,6 +204,31 @@ describe('a group commit', () => {
     expect(store.commits).toBeLessThan(100);
   });
 
+  it('go on after an observer that throws, whose error is reported', async () => {
+    const failures: unknown[] = [];
+    const error = new Error('of the observer');
+    const observer = {
+      onCommitted: () => {
+        throw error;
+      },
+      onCommitFailed: () => {},
+    };
+    const options = {
+      requestTimeout: 5_000,
+      storeTimeout: 5_000,
+      onFailure: (one: unknown) => failures.push(one),
+      observer,
+    };
+    const commits = new GroupCommit(new MemoryStore(), options);
+    for (const expected of [1, 2]) {
+      const log = new RunLog(commits, newRow(), { input: [] });
+      log.append('{}');
+      await log.flushed();
+      await commits.drained();
+      expect(failures).toEqual(Array(expected).fill(error));
+    }
+  });
+
   it('splits many writes into commits of at most 500', async () => {
     const sizes: number[] = [];
     class Counting extends MemoryStore {

@@ -31,7 +31,7 @@ export interface GroupCommitOptions {
   readonly requestTimeout: number;
   /** Milliseconds for which a failed commit is retried, before its runs fail. */
   readonly storeTimeout: number;
-  /** Receives the error of the first failed commit after a successful one, and errors that a log throws. */
+  /** Receives the error of the first failed commit after a successful one, and what a log or the observer throws. */
   readonly onFailure: (error: unknown) => void;
   readonly observer: CommitObserver;
 }
@@ -131,7 +131,11 @@ export class GroupCommit {
       }
       const milliseconds = performance.now() - began;
       this.#tellLogs(groups, outcomes);
-      this.#options.observer.onCommitted(writes, outcomes, milliseconds);
+      try {
+        this.#options.observer.onCommitted(writes, outcomes, milliseconds);
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
     }
     // Groups that were skipped come first in the next round.
     if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));

@@ -7,7 +7,7 @@ export interface Source {
   readonly run_id: string;
   /** The id of the last event that readers may see. */
   readonly durable: number;
-  /** The id of the last run event; it may not be durable yet. No later event settles the run. */
+  /** The id of the last run event, which may not be durable yet. No durable event after it settles the run. */
   readonly snapshot: number;
   /** Whether no event follows the durable ones. */
   readonly final: boolean;
