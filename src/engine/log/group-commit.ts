@@ -137,7 +137,7 @@ export class GroupCommit {
         this.#options.onFailure(error);
       }
     }
-    // Groups that were skipped come first in the next round.
+    // Groups that were skipped come first in the next round. Those that failed had a commit each: see `maxCombinedRounds`.
     if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
     if (this.#failed.length > 0) await this.#pause();
     this.#endRound();
@@ -176,6 +176,7 @@ export class GroupCommit {
     return commits;
   }
 
+  /** Gives each log the outcomes of its writes. */
   #tellLogs(groups: readonly WriteGroup[], outcomes: readonly Outcome[]): void {
     let at = 0;
     for (const { log, writes } of groups) {
@@ -189,12 +190,14 @@ export class GroupCommit {
     }
   }
 
+  /** Waits before the next round, and gives up the groups that have failed for too long. */
   async #pause(): Promise<void> {
     this.#rounds += 1;
     await new Delay().wait(backoff(this.#rounds));
     this.#giveUpLate();
   }
 
+  /** Begins another round, where something failed or was appended meanwhile. */
   #endRound(): void {
     const failed = this.#failed.length > 0;
     if (!failed) {

@@ -19,12 +19,12 @@ export interface Piece {
 export function toPieces(frames: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   let text = '';
-  for (const frame of frames) {
-    if (text !== '' && text.length + frame.length > pieceChars) {
+  for (const one of frames) {
+    if (text !== '' && text.length + one.length > pieceChars) {
       pieces.push(measured(text));
       text = '';
     }
-    text += frame;
+    text += one;
   }
   if (text !== '') pieces.push(measured(text));
   return pieces;
