@@ -14,7 +14,7 @@ import { report } from './tokens.ts';
 /** As `rivulet serve` writes them. */
 function linesOf(file: string): LineBuffer {
   const out = openSync(file, 'a');
-  return new LineBuffer((text) => void writeSync(out, text));
+  return new LineBuffer((bytes) => void writeSync(out, bytes));
 }
 
 // As `rivulet serve` does.

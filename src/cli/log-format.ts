@@ -9,7 +9,7 @@ export interface LogStream {
 export function logStream(format: string, isTerminal = terminal.isTerminal): LogStream {
   terminal.outliveOutput();
   if (format === 'json' || (format === 'auto' && !isTerminal)) {
-    const lines = new LineBuffer((text) => terminal.answer(text));
+    const lines = new LineBuffer((bytes) => terminal.log(bytes));
     process.once('exit', lines.flush);
     return lines;
   }

@@ -114,7 +114,13 @@ export class Terminal {
     this.answer(`${sanitizedJson(value)}\n`);
   }
 
-  /** Prints a line of the log on stdout; dim up to `INFO`, and warnings and errors in colour. */
+  /** Prints lines of the log on stdout, in UTF-8. */
+  log(lines: Buffer): void {
+    if (this.#out.isTTY) this.answer(lines.toString());
+    else this.#out.write(lines);
+  }
+
+  /** Prints a line of the log on stdout, for people; dim up to `INFO`, and warnings and errors in colour. */
   logLine(text: string): void {
     const style = /^\S+ (WARN|ERROR|FATAL)/.exec(text)?.[1];
     this.print(text, style === undefined ? 'dim' : style === 'WARN' ? 'yellow' : 'red');
