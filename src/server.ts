@@ -31,6 +31,7 @@ import { safeLogger } from './http/logger.ts';
 import type { Metrics } from './http/metrics/metrics.ts';
 import type { MetricsAddress } from './http/metrics/metrics-server.ts';
 import { readsStream } from './http/negotiation.ts';
+import { allowCloseCallbacks } from './http/once-closed.ts';
 import { serveOpenApi } from './http/openapi.ts';
 import { shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
@@ -133,6 +134,7 @@ async function host(
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
   connections.traffic = traffic;
+  allowCloseCallbacks(app);
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
   refuseForeign(app, { ...options, publicUrl });

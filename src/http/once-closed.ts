@@ -1,11 +1,19 @@
-import type { ServerResponse } from 'node:http';
-import type { FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 
-/**
- * The callbacks of each response. They share its listeners, because several parts wait for the end of each. One listener
- * for a whole connection would be called before the one of Node's that closes its response.
- */
-const waiting = new WeakMap<ServerResponse, Set<() => void>>();
+declare module 'fastify' {
+  interface FastifyReply {
+    /**
+     * What is called when the response closes. All share its listeners, because several parts wait for the end of each. One
+     * listener for a whole connection would be called before the one of Node's that closes its response.
+     */
+    closeCallbacks: Set<() => void> | undefined;
+  }
+}
+
+/** Lets replies call back. A field of each: a WeakMap of all of them would be work for every collection of garbage. */
+export function allowCloseCallbacks(app: FastifyInstance): void {
+  app.decorateReply('closeCallbacks', undefined);
+}
 
 /**
  * Calls back once, when the response or its connection closes, or soon where the client has left before. Returns an
@@ -13,7 +21,8 @@ const waiting = new WeakMap<ServerResponse, Set<() => void>>();
  * and emits no `close` before.
  */
 export function onceClosed(reply: FastifyReply, callback: () => void): () => void {
-  const callbacks = waiting.get(reply.raw) ?? listen(reply);
+  reply.closeCallbacks ??= listen(reply);
+  const callbacks = reply.closeCallbacks;
   callbacks.add(callback);
   // Its listeners may have been called before.
   if (reply.request.raw.socket.destroyed) process.nextTick(() => callbacks.delete(callback) && callback());
@@ -22,10 +31,8 @@ export function onceClosed(reply: FastifyReply, callback: () => void): () => voi
 
 function listen({ raw, request }: FastifyReply): Set<() => void> {
   const callbacks = new Set<() => void>();
-  waiting.set(raw, callbacks);
   const { socket } = request.raw;
   const closed = (): void => {
-    raw.off('close', closed);
     socket.off('close', closed);
     // The socket calls its listeners of that moment, and one of them closes the response.
     for (const callback of callbacks) {

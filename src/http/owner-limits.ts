@@ -115,27 +115,27 @@ class OwnerLimits {
         reply.header('ratelimit-policy', policy).header('ratelimit', states.map(textOf).join(', '));
       const refused = states.find(({ allowed }) => !allowed);
       if (refused !== undefined) throw this.#refusal(reply, refused);
-      return work === undefined || this.#checkRuns(owner, request, reply).then(() => true);
+      return work === undefined || this.#checkRuns(owner, request, reply);
     };
     const states = rules.map((rule) => this.#options.quotas.take(rule, owner, 1));
     return states.every(isHere) ? goOn(states) : Promise.all(states).then(goOn);
   }
 
   /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
-  async #checkRuns(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async #checkRuns(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<true> {
     const { engine, quotas, limits } = this.#options;
     const { runsPerOwner } = limits;
     if (isOn(this.#tokens)) {
       const state = await quotas.take(this.#tokens, owner, 0);
       if (state.remaining === 0) throw this.#refusal(reply, state);
     }
-    if (runsPerOwner === 0) return;
+    if (runsPerOwner === 0) return true;
     const before = this.#starting.get(owner) ?? 0;
     request.countedRun = this.#reserve(owner);
     onceClosed(reply, request.countedRun);
     const open = await engine.openRuns(owner);
     const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), before);
-    if (working < runsPerOwner) return;
+    if (working < runsPerOwner) return true;
     this.#options.traffic.onRateLimited('runs_at_once');
     reply.header('Retry-After', '1');
     throw fail('too_many_own_runs', runsPerOwner);
