@@ -64,7 +64,16 @@ export default defineConfig({
     projects: [
       // Ids never go back: a process that has simulated makes ids of 2030, and no later run of it expires.
       { extends: true, test: { name: 'default-simulations', include: ['test/simulate/*.test.ts'], isolate: true } },
-      { extends: true, test: { name: 'default', include: ['test/**/*.test.ts'], exclude: simulations, env } },
+      {
+        extends: true,
+        test: {
+          name: 'default',
+          include: ['test/**/*.test.ts'],
+          exclude: simulations,
+          env,
+          setupFiles: 'test/support/clock-of-ids.ts',
+        },
+      },
       { extends: true, test: { name: 'clients', include: ['test/**/*.clients.ts'], env } },
       { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
       { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },

@@ -49,7 +49,7 @@ describe('a run that takes too long', () => {
     const served = await serve([askOnce], { limits: { ...quick, runTimeout: 10, idleTimeout: 10, awaitTimeout: 60 } });
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run.status).toBe('awaiting');
-    vi.advanceTimersByTime(60_000);
+    vi.advanceTimersByTime(61);
     expect((await finished(served, run.run_id)).error).toMatchObject({
       code: 'server_error',
       data: { reason: 'await_timeout' },
