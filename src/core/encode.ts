@@ -60,10 +60,13 @@ export function encode(event: Event): string {
  * `startsWith`, which compares by character.
  */
 const headPattern = `^${tokenHead.replace(/[{.]/g, '\\$&')}`;
-const isTextPart = new RegExp(headPattern);
+const textPart = new RegExp(headPattern);
 const isPlainToken = new RegExp(`${headPattern}[^"\\\\]*"}}$`);
 /** Characters of a line up to which its content is searched by a pattern; for long ones, `indexOf` is faster. */
 const shortLine = 300;
+
+/** Whether a line begins as a token's does. That of a text part with more fields, such as metadata, does as well. */
+export const hasTokenHead = (line: string): boolean => textPart.test(line);
 
 /**
  * Whether a line is a plain token's, which protocols put into their own JSON without parsing it. The head alone would not
@@ -72,7 +75,7 @@ const shortLine = 300;
  */
 function isToken(line: string): boolean {
   if (line.length < shortLine && isPlainToken.test(line)) return true;
-  if (!isTextPart.test(line)) return false;
+  if (!hasTokenHead(line)) return false;
   let quote = line.indexOf('"', tokenHead.length);
   while (isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);
   return quote === line.length - 3;

@@ -1,5 +1,6 @@
 import { append } from '../../core/collections.ts';
 import type { Batch, Write } from '../../core/store.ts';
+import { charsOf, packLines, unpackLines } from '../packed-lines.ts';
 import type { Arena, Slice } from './arena.ts';
 
 /**
@@ -55,14 +56,15 @@ export class MemoryLog {
     while (left > 0 && index < this.#packed.length) {
       // Small packs are joined, because a reader writes each batch to its socket separately.
       const first = this.#packed[index]?.first ?? 0;
-      const texts: string[] = [];
+      const joined: string[] = [];
       for (let chars = 0; chars < batchChars && index < this.#packed.length; index += 1) {
         const packed = this.#packed[index];
-        const text = packed === undefined ? '' : this.#arena.read(packed.slice);
-        texts.push(text);
-        chars += text.length;
+        if (packed === undefined) continue;
+        const lines = unpackLines(this.#arena.read(packed.slice));
+        chars += charsOf(lines);
+        for (const line of lines) joined.push(line);
       }
-      add(first, texts.join('\n').split('\n'));
+      add(first, joined);
     }
     if (left > 0) add(this.#firstUnpacked, this.#lines);
     return found;
@@ -71,7 +73,7 @@ export class MemoryLog {
   /** Moves the lines that are still strings to the arena, when the run is final or there are many. */
   pack(): void {
     if (this.#lines.length === 0) return;
-    const slice = this.#arena.put(this.#lines.join('\n'));
+    const slice = this.#arena.put(packLines(this.#lines));
     this.#packed = append(this.#packed, { first: this.#firstUnpacked, last: this.#last, slice });
     this.#lines = [];
     this.#chars = 0;

@@ -1,6 +1,6 @@
 import { BoxedMap } from '../../core/collections.ts';
 import type { Batch, RunRow, Write } from '../../core/store.ts';
-import { charsOf, packLines, unpackLines } from './packed-lines.ts';
+import { charsOf, packLines, unpackLines } from '../packed-lines.ts';
 import type { Statements } from './statements.ts';
 
 /** Characters of a run's newest events up to which they have no row of their own; about as many as a page has. */

@@ -19,11 +19,11 @@ import type {
   Write,
 } from '../../core/store.ts';
 import { everyone, figuresOfCommit } from '../figures.ts';
+import { charsOf, unpackLines } from '../packed-lines.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { CommitLog } from './commit-log.ts';
 import { FileDeliveries } from './deliveries.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
-import { charsOf, unpackLines } from './packed-lines.ts';
 import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';

@@ -1,9 +1,9 @@
 import { isFinal } from '../../core/run-state.ts';
 import type { Outcome, TargetsChanged, Write } from '../../core/store.ts';
+import { packLines } from '../packed-lines.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
 import type { ActiveRun, CommitLog } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
-import { packLines } from './packed-lines.ts';
 import type { FileSessions } from './sessions.ts';
 import type { Statements } from './statements.ts';
 

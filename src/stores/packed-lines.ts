@@ -1,17 +1,18 @@
-import { tokenHead } from '../../core/encode.ts';
+import { hasTokenHead, tokenHead } from '../core/encode.ts';
 
 const tail = '"}}';
 /** Begins a packed line. No JSON begins with it. */
 const mark = '+';
 
 const pack = (line: string): string =>
-  line.startsWith(tokenHead) && line.endsWith(tail) ? mark + line.slice(tokenHead.length, -tail.length) : line;
+  hasTokenHead(line) && line.endsWith(tail) ? mark + line.slice(tokenHead.length, -tail.length) : line;
 
-const unpack = (line: string): string => (line.startsWith(mark) ? tokenHead + line.slice(mark.length) + tail : line);
+const unpack = (line: string): string =>
+  line.charCodeAt(0) === mark.charCodeAt(0) ? tokenHead + line.slice(mark.length) + tail : line;
 
 /**
  * The lines of events as one text. Of a token it has only the content: the rest is the same in all tokens, four fifths
- * of a short one, and would be copied and written twice.
+ * of a short one, and would be kept, copied or written once for each.
  */
 export const packLines = (lines: readonly string[]): string => lines.map(pack).join('\n');
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { encode } from '../../src/core/encode.ts';
-import { packLines, unpackLines } from '../../src/stores/sqlite/packed-lines.ts';
+import { packLines, unpackLines } from '../../src/stores/packed-lines.ts';
 
 const part = (more: object): string => encode({ type: 'message.part', part: { content_type: 'text/plain', ...more } });
 

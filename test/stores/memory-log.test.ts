@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { encode } from '../../src/core/encode.ts';
+import { Arena } from '../../src/stores/memory/arena.ts';
+import { MemoryLog } from '../../src/stores/memory/log.ts';
+import { append, fresh } from './writes.ts';
+
+const token = (content: string): string =>
+  encode({ type: 'message.part', part: { content_type: 'text/plain', content } });
+
+const row = fresh();
+
+const line = fc.oneof(
+  fc.string({ unit: 'binary' }).map(token),
+  fc.string({ minLength: 1_000, maxLength: 3_000 }).map(token),
+  fc.json().map((json) => JSON.stringify({ type: 'generic', generic: JSON.parse(json) })),
+);
+
+it('returns the events after any of them, packed or not, up to a limit', () => {
+  const writes = fc.array(fc.array(line, { maxLength: 40 }), { maxLength: 8 });
+  fc.assert(
+    fc.property(writes, fc.nat(200), fc.integer({ min: 1, max: 200 }), (all, after, limit) => {
+      const log = new MemoryLog(new Arena());
+      for (const lines of all) log.append(append(row, lines));
+      const batches = log.after(after, limit);
+      expect(batches.flatMap(({ lines }) => lines)).toEqual(all.flat().slice(after, after + limit));
+      let next = after + 1;
+      for (const { first, lines } of batches) {
+        expect(first).toBe(next);
+        next += lines.length;
+      }
+    }),
+  );
+});
+
+it('keeps little more than the content of a token', () => {
+  let bytes = 0;
+  class Measured extends Arena {
+    override put(text: string) {
+      bytes += Buffer.byteLength(text);
+      return super.put(text);
+    }
+  }
+  const log = new MemoryLog(new Measured());
+  const contents = Array.from({ length: 1_000 }, (_, n) => `token ${n} `);
+  log.append(append(row, contents.map(token)));
+  log.pack();
+  expect(bytes).toBeLessThan(contents.join('').length + 2 * contents.length);
+});
