@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventFrames } from '../../src/http/respond.ts';
-import { frame } from '../../src/http/sse/frames.ts';
+import { frame, Piece } from '../../src/http/sse/frames.ts';
 import { Projector } from '../../src/http/sse/projection.ts';
 
 describe('an SSE frame', () => {
@@ -15,8 +15,18 @@ describe('the frames of a batch', () => {
 
   it('are built once for all readers, with ids that continue from its first', () => {
     const one = batch(3);
-    expect(framesOf(one)).toEqual([{ text: 'id: 3\ndata: a\n\nid: 4\ndata: b\n\n', bytes: 30 }]);
+    const text = 'id: 3\ndata: a\n\nid: 4\ndata: b\n\n';
+    expect(framesOf(one)).toEqual([new Piece(text)]);
+    expect(framesOf(one)[0]?.text).toBe(text);
     expect(framesOf(one)).toBe(framesOf(one));
+  });
+
+  it.each([
+    ['ASCII', 'data: a\r\n\n\n', 'b', 'latin1'],
+    ['any other text', 'data: é\n\n', 'a', 'utf8'],
+  ])('are a chunk of HTTP/1.1 that gives its length in bytes, for %s', (_what, text, length, encoding) => {
+    expect(new Piece(text)).toEqual({ chunk: `${length}\r\n${text}\r\n`, encoding });
+    expect(new Piece(text).text).toBe(text);
   });
 
   it('are cut into pieces, with a long event in a piece of its own', () => {

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { onceClosed } from '../once-closed.ts';
 import { FairScheduler } from './fair-scheduling.ts';
-import type { Piece } from './frames.ts';
+import { Piece } from './frames.ts';
 
 /** Characters that a stream may send in one turn of the event loop before it waits for other streams. */
 const charsPerTurn = 64 * 1024;
@@ -66,7 +66,7 @@ class Pump<Batch> {
         const piece = this.#pieces[this.#next];
         this.#next += 1;
         if (piece === undefined) continue;
-        this.#sent += piece.text.length;
+        this.#sent += piece.chunk.length;
         // Backpressure: wait for `drain` before the next piece. A client that does not read costs one piece and its
         // batch.
         if (write(this.#reply.raw, piece)) continue;
@@ -147,17 +147,16 @@ export function begin(raw: ServerResponse, text: string): void {
     process.nextTick(() => socket.uncork());
     raw.flushHeaders();
   }
-  write(raw, { text, bytes: Buffer.byteLength(text) });
+  write(raw, new Piece(text));
 }
 
 /** Writes a piece. Returns whether another one may follow before `drain`. */
-function write(raw: ServerResponse, { text, bytes }: Piece): boolean {
+function write(raw: ServerResponse, piece: Piece): boolean {
   const socket = ownSocket(raw);
   if (socket === undefined) {
-    raw.write(text);
+    raw.write(piece.text);
     return !raw.writableNeedDrain;
   }
-  // A text with as many bytes as characters is ASCII, for which 'latin1' is the cheaper encoding.
-  socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8');
+  socket.write(piece.chunk, piece.encoding);
   return !socket.writableNeedDrain;
 }
