@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encode, runEventOf, runInside, tokenIn } from '../../src/core/encode.ts';
 import type { Event } from '../../src/schema/event.ts';
+import { anyText } from '../support/unicode.ts';
 
 const token = (content: string): Event => ({ type: 'message.part', part: { content_type: 'text/plain', content } });
 
 describe('an encoded event', () => {
   it('equals the output of JSON.stringify when parsed, for any text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (content) => {
+      fc.property(anyText(), (content) => {
         const event = token(content);
         // Both escape lone surrogates, so the parsed values are equal.
         expect(JSON.parse(encode(event))).toEqual(JSON.parse(JSON.stringify(event)));
@@ -32,7 +33,7 @@ describe('an encoded event', () => {
 
   it('gives the content of a plain token as JSON without being parsed, and of no other part', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (content) => {
+      fc.property(anyText(), (content) => {
         const line = encode(token(content));
         expect(tokenIn(line)).toBe(JSON.stringify(JSON.parse(line).part.content));
       }),
@@ -46,7 +47,7 @@ describe('an encoded event', () => {
   });
 
   it('keeps every field of messages and runs, plain or not', () => {
-    const text = fc.string({ unit: 'binary' });
+    const text = anyText();
     const part = fc.oneof(
       fc.record({ content_type: fc.constant('text/plain'), content: text }),
       fc.record(

@@ -3,6 +3,7 @@ import { concat, from, lastValueFrom, type Observable, of, throwError, toArray }
 import { describe, expect, it } from 'vitest';
 import type { AgentOutput } from '../../src/core/agent.ts';
 import { joinPairs } from '../../src/core/pair-joiner.ts';
+import { anyText } from '../support/unicode.ts';
 
 type Output = AgentOutput | undefined;
 
@@ -49,7 +50,7 @@ describe('a surrogate pair that an agent cuts', () => {
   });
 
   it('is joined wherever a text is cut', async () => {
-    const text = fc.string({ unit: 'binary' });
+    const text = anyText();
     await fc.assert(
       fc.asyncProperty(text, fc.array(fc.nat(8)), async (whole, sizes) => {
         const cut: string[] = [];

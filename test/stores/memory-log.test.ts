@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { encode } from '../../src/core/encode.ts';
 import { Arena } from '../../src/stores/memory/arena.ts';
 import { MemoryLog } from '../../src/stores/memory/log.ts';
+import { anyText } from '../support/unicode.ts';
 import { append, fresh } from './writes.ts';
 
 const token = (content: string): string =>
@@ -11,7 +12,7 @@ const token = (content: string): string =>
 const row = fresh();
 
 const line = fc.oneof(
-  fc.string({ unit: 'binary' }).map(token),
+  anyText().map(token),
   fc.string({ minLength: 1_000, maxLength: 3_000 }).map(token),
   fc.json().map((json) => JSON.stringify({ type: 'generic', generic: JSON.parse(json) })),
 );

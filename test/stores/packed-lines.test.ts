@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { encode } from '../../src/core/encode.ts';
 import { packLines, unpackLines } from '../../src/stores/packed-lines.ts';
+import { anyText } from '../support/unicode.ts';
 
 const part = (more: object): string => encode({ type: 'message.part', part: { content_type: 'text/plain', ...more } });
 
 it('returns every line as it was packed', () => {
   const line = fc.oneof(
-    fc.string({ unit: 'binary' }).map((content) => part({ content })),
+    anyText().map((content) => part({ content })),
     fc.record({ content: fc.string(), content_encoding: fc.constant('plain') }).map(part),
     fc.json().map((json) => JSON.stringify({ type: 'generic', generic: JSON.parse(json) })),
   );
