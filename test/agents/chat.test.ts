@@ -4,7 +4,7 @@ import type { Run } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import chat from '../../agents/chat.ts';
-import { ask, eventsOf, finished, framesUntil, type Served, serve, textOf } from '../support/serve.ts';
+import { ask, eventsOf, finished, framesUntil, type Served, serveApi, textOf } from '../support/serve.ts';
 import { type Answer, type Llm, type LlmRequest, startLlm } from './llm.ts';
 
 /** The model that the chat agent talks to. */
@@ -18,7 +18,7 @@ async function model(script: (request: LlmRequest) => Answer): Promise<Llm> {
 /** The chat agent on a server, and its model. */
 async function serveChat(script: (request: LlmRequest) => Answer): Promise<Served & { llm: Llm }> {
   const llm = await model(script);
-  return { ...(await serve([chat])), llm };
+  return { ...(await serveApi([chat])), llm };
 }
 
 function setModel(url: string): void {

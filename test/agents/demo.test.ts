@@ -2,7 +2,7 @@ import { type Run, textOf } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 import { createDemo } from '../../agents/demo.ts';
-import { ask, serve } from '../support/serve.ts';
+import { ask, serveApi } from '../support/serve.ts';
 
 const demo = createDemo(0);
 const trip = JSON.stringify({ river: 'Danube', days: 20, boat: true });
@@ -27,7 +27,7 @@ describe('demo', () => {
   });
 
   it('remembers the last trip of its session', async () => {
-    const { post } = await serve([demo]);
+    const { post } = await serveApi([demo]);
     const asked: Run = await (await post('/runs', ask('demo'))).json();
     const await_resume = { message: { parts: [{ content: trip }] } };
     await (await post(`/runs/${asked.run_id}`, { mode: 'sync', await_resume })).json();

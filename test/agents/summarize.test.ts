@@ -3,7 +3,7 @@ import { runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 import summarize from '../../agents/summarize.ts';
 import { processorTime } from '../support/processor-time.ts';
-import { serve } from '../support/serve.ts';
+import { serveApi } from '../support/serve.ts';
 
 async function summaryOf(...parts: MessagePart[]): Promise<Run> {
   return (await runAgent(summarize, parts)).run;
@@ -135,7 +135,7 @@ describe('summarize', () => {
   );
 
   it('does not hold up other requests over Markdown that is built to take long', async () => {
-    const served = await serve([summarize]);
+    const served = await serveApi([summarize]);
     const parts = [{ content_type: 'text/markdown', content: '> a\n\n'.repeat(20_000) }];
     const summary = served.post('/runs', { agent_name: 'summarize', input: [{ parts }] });
     expect((await served.get('/ping')).status).toBe(200);

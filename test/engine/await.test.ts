@@ -2,7 +2,7 @@ import { concat, map, merge, of, race, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { AwaitResume, Run } from '../../src/index.ts';
 import { agent, askOnce } from '../support/agents.ts';
-import { ask, eventsOf, serve, textOf, types } from '../support/serve.ts';
+import { ask, eventsOf, serveApi, textOf, types } from '../support/serve.ts';
 
 const reply = (content: string, mode = 'sync') => ({
   mode,
@@ -12,7 +12,7 @@ const said = ({ message }: AwaitResume): string => `${message.parts[0]?.content}
 
 describe('a run that awaits', () => {
   it('completes the open message, and has the await request exactly while it awaits', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run).toMatchObject({
       status: 'awaiting',
@@ -38,7 +38,9 @@ describe('a run that awaits', () => {
   });
 
   it('takes a reply without parts, as ACP clients may send it', async () => {
-    const served = await serve([agent('confirm', (_, context) => context.await('OK?').pipe(map(() => 'confirmed')))]);
+    const served = await serveApi([
+      agent('confirm', (_, context) => context.await('OK?').pipe(map(() => 'confirmed'))),
+    ]);
     const { run_id } = await (await served.post('/runs', ask('confirm'))).json();
     const body = { mode: 'sync', run_id, await_resume: { type: 'message', message: { role: 'user', parts: [] } } };
     expect(textOf(await (await served.post(`/runs/${run_id}`, body)).json())).toBe('confirmed');
@@ -48,7 +50,7 @@ describe('a run that awaits', () => {
     const twice = agent('twice', (_, context) =>
       merge(context.await('first?').pipe(map(said)), context.await('second?').pipe(map(said))),
     );
-    const served = await serve([twice]);
+    const served = await serveApi([twice]);
     const first: Run = await (await served.post('/runs', ask('twice'))).json();
     expect(first.await_request?.message.parts[0]?.content).toBe('first?');
     const second: Run = await (await served.post(`/runs/${first.run_id}`, reply('1'))).json();
@@ -63,7 +65,7 @@ describe('a run that awaits', () => {
     const impatient = agent('impatient', (_, context) =>
       concat(race(context.await('anything?').pipe(map(said)), timer(5).pipe(map(() => 'nothing.'))), of(' bye')),
     );
-    const served = await serve([impatient]);
+    const served = await serveApi([impatient]);
     const stream = await served.post('/runs', ask('impatient', 'go', { mode: 'async' }));
     const { run_id } = await stream.json();
     const tail = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
@@ -74,14 +76,14 @@ describe('a run that awaits', () => {
   });
 
   it('accepts one of two replies that arrive at the same time, and answers the other with 409', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const { run_id } = await (await served.post('/runs', ask('ask'))).json();
     const answers = await Promise.all(['a', 'b'].map((text) => served.post(`/runs/${run_id}`, reply(text))));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
   });
 
   it('can be cancelled', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const { run_id } = await (await served.post('/runs', ask('ask'))).json();
     const cancelling: Run = await (await served.post(`/runs/${run_id}/cancel`)).json();
     expect(cancelling.status).toBe('cancelling');
@@ -91,7 +93,7 @@ describe('a run that awaits', () => {
   });
 
   it('keeps a live stream open over the await, to the end', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const { run_id } = await (await served.post('/runs', ask('ask'))).json();
     const tail = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
     await served.post(`/runs/${run_id}`, reply('yes', 'async'));

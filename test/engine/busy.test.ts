@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentOptions, defineAgent, type Run } from '../../src/index.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { oneMessage } from '../support/run-output.ts';
-import { ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
+import { ask, eventsOf, finished, frames, type Served, serveApi, textOf, types } from '../support/serve.ts';
 
 const session_id = '44444444-4444-4444-8444-444444444444';
 
@@ -35,7 +35,7 @@ const idOf = async (response: Promise<Response>): Promise<string> => (await (awa
 describe('several runs of one session', () => {
   it('run in parallel by default', async () => {
     const { agent, begun, end } = gated();
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const ids = [await idOf(start(served, 'a')), await idOf(start(served, 'b'))];
     expect(begun).toEqual(['a', 'b']);
     for (const name of begun) end(name);
@@ -44,7 +44,7 @@ describe('several runs of one session', () => {
 
   it('run one after the other with enqueue, in the order of their requests, in every mode', async () => {
     const { agent, begun, end } = gated({ if_busy: 'enqueue' });
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const a = await idOf(start(served, 'a'));
     const b = await idOf(start(served, 'b'));
     const c = start(served, 'c', undefined, 'sync');
@@ -69,10 +69,10 @@ describe('several runs of one session', () => {
   it('keep their queue across a restart', async () => {
     const store = new RecordingStore();
     const before = gated({ if_busy: 'enqueue', durable: true });
-    const old = await serve([before.agent], { store });
+    const old = await serveApi([before.agent], { store });
     const ids = [await idOf(start(old, 'a')), await idOf(start(old, 'b')), await idOf(start(old, 'c'))];
     const after = gated({ if_busy: 'enqueue', durable: true });
-    const served = await serve([after.agent], { store: await store.after(store.commits.length) });
+    const served = await serveApi([after.agent], { store: await store.after(store.commits.length) });
     expect(after.begun).toEqual(['a']);
     for (const [n, name] of ['a', 'b', 'c'].entries()) {
       while (after.begun.length <= n) await new Promise((resolve) => setImmediate(resolve));
@@ -84,7 +84,7 @@ describe('several runs of one session', () => {
 
   it('leave the queue when they are cancelled', async () => {
     const { agent, begun, end } = gated({ if_busy: 'enqueue' });
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const [a, b, c] = [await idOf(start(served, 'a')), await idOf(start(served, 'b')), await idOf(start(served, 'c'))];
     await served.post(`/runs/${b}/cancel`);
     expect((await finished(served, b)).status).toBe('cancelled');
@@ -98,7 +98,7 @@ describe('several runs of one session', () => {
 
   it('are refused with reject while one of them is unfinished', async () => {
     const { agent, end } = gated({ if_busy: 'reject' });
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const a = await idOf(start(served, 'a'));
     const refused = await start(served, 'b');
     expect([refused.status, (await refused.json()).message]).toEqual([
@@ -114,7 +114,7 @@ describe('several runs of one session', () => {
 
   it('start one of two that arrive at once with reject', async () => {
     const { agent } = gated({ if_busy: 'reject' });
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const statuses = (await Promise.all(['a', 'b', 'c'].map((name) => start(served, name)))).map(
       ({ status }) => status,
     );
@@ -123,7 +123,7 @@ describe('several runs of one session', () => {
 
   it('replace the one that is running, with interrupt', async () => {
     const { agent, begun, end } = gated();
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const a = await idOf(start(served, 'a'));
     const b = await idOf(start(served, 'b', 'interrupt'));
     expect((await finished(served, a)).status).toBe('cancelled');
@@ -136,14 +136,14 @@ describe('several runs of one session', () => {
   it('replace it when the request is repeated with its key, after a crash before it was cancelled', async () => {
     const store = new RecordingStore();
     const options: AgentOptions = { if_busy: 'interrupt', durable: true };
-    const old = await serve([gated(options).agent], { store });
+    const old = await serveApi([gated(options).agent], { store });
     const a = await idOf(start(old, 'a'));
     const key = { 'idempotency-key': 'once' };
     const request = ask('gated', 'b', { session_id, mode: 'async' });
     const b = await idOf(old.post('/runs', request, key));
     const created = store.commits.findIndex((writes) => writes.some(({ row }) => row.run_id === b));
     const { agent, begun, end } = gated(options);
-    const served = await serve([agent], { store: await store.after(created + 1) });
+    const served = await serveApi([agent], { store: await store.after(created + 1) });
     expect(begun).toEqual(['a']);
     expect(await idOf(served.post('/runs', request, key))).toBe(b);
     expect((await (await served.get(`/runs/${a}`)).json()).status).toMatch(/^cancel/);
@@ -163,9 +163,9 @@ describe('several runs of one session', () => {
     );
     const { agent, begun, end } = gated({ if_busy: 'enqueue' });
     const store = new RecordingStore();
-    const old = await serve([waits, agent], { store });
+    const old = await serveApi([waits, agent], { store });
     const first: Run = await (await old.post('/runs', ask('waits', 'x', { session_id }))).json();
-    const served = await serve([waits, agent], { store: await store.after(store.commits.length) });
+    const served = await serveApi([waits, agent], { store: await store.after(store.commits.length) });
     const b = await idOf(start(served, 'b'));
     expect(begun).toEqual([]);
     await served.post(`/runs/${first.run_id}/cancel`);
@@ -176,7 +176,7 @@ describe('several runs of one session', () => {
 
   it('refuse an If-Busy header with an unknown value', async () => {
     const { agent } = gated();
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const response = await start(served, 'a', 'whatever');
     expect([response.status, (await response.json()).message]).toEqual([
       422,

@@ -2,7 +2,7 @@ import { catchError, concat, map, merge, NEVER, of, race, throwError, timer } fr
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
-import { ask, eventsOf, serve } from '../support/serve.ts';
+import { ask, eventsOf, serveApi } from '../support/serve.ts';
 
 const inner = agent('inner', () => of('i'));
 const broken = agent('broken', () => throwError(() => new Error('no luck')));
@@ -21,7 +21,7 @@ const parallel = agent('parallel', (_, context) => merge(context.call('inner', '
 describe.each([false, true])('a call of another agent (durable: %s)', (durable) => {
   const reported = async (name: string) => {
     const agents = [inner, broken, never, outer, caller, parallel].map((one) => ({ ...one, options: { durable } }));
-    const served = await serve(agents);
+    const served = await serveApi(agents);
     const { run_id, status }: Run = await (await served.post('/runs', ask(name))).json();
     expect(status).toBe('completed');
     return (await eventsOf(served, run_id)).flatMap((event) => (event.type === 'generic' ? [event.generic] : []));

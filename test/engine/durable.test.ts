@@ -12,7 +12,7 @@ import {
 import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { echo } from '../support/agents.ts';
-import { apiOnly, ask, eventsOf, finished, frames, type Served, serve, textOf, types } from '../support/serve.ts';
+import { apiOnly, ask, eventsOf, finished, frames, type Served, serveApi, textOf, types } from '../support/serve.ts';
 
 const durable = (name: string, run: AgentFunction, options: AgentOptions = {}): Agent =>
   defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true, ...options });
@@ -41,7 +41,7 @@ async function crashed(
   const kept = await store.after(store.commits.length - lost);
   await app.close();
   const lines = (await kept.events(run.run_id, 0, 1e6)).flatMap(({ lines }) => [...lines]);
-  return { served: await serve([agent], { store: kept, limits: { sweepInterval: 5 } }), run, lines };
+  return { served: await serveApi([agent], { store: kept, limits: { sweepInterval: 5 } }), run, lines };
 }
 
 /** Emits a value when the store has committed an event or journal entry with a text: it comes in a later commit. */
@@ -169,7 +169,7 @@ describe('a step', () => {
     const agent = defineAgent({ name: 'plain', description: 'a' }, (_, context) =>
       context.step('s', () => of('a', 'b')),
     );
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     expect(textOf(await (await served.post('/runs', ask('plain'))).json())).toBe('ab');
   });
 });
@@ -186,13 +186,13 @@ describe('a durable run', () => {
       ),
     );
     const store = new RecordingStore();
-    const before = await serve([agent, echo], { store });
+    const before = await serveApi([agent, echo], { store });
     const first: Run = await (await before.post('/runs', ask('echo'))).json();
     const run: Run = await (
       await before.post('/runs', ask('historian', 'go', { session_id: first.session_id }))
     ).json();
     await before.post('/runs', ask('echo', 'more', { session_id: first.session_id }));
-    const served = await serve([agent, echo], { store: await store.after(store.commits.length) });
+    const served = await serveApi([agent, echo], { store: await store.after(store.commits.length) });
     const done: Run = await (await served.post(`/runs/${run.run_id}`, reply('yes'))).json();
     expect(done).toMatchObject({ status: 'completed' });
     expect(textOf(done)).toBe('2 messages. end');
@@ -226,14 +226,14 @@ describe('a durable run', () => {
   it('fails after some recovery attempts without progress', async () => {
     const agent = durable('stuck', () => NEVER);
     const store = new RecordingStore();
-    const first = await serve([agent], { store });
+    const first = await serveApi([agent], { store });
     const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
     for (let life = 0; life < 3; life += 1) {
-      await serve([agent], { store });
+      await serveApi([agent], { store });
       expect((await (await first.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
     }
-    await serve([agent], { store });
-    const served = await serve([agent], { store });
+    await serveApi([agent], { store });
+    const served = await serveApi([agent], { store });
     const run: Run = await (await served.get(`/runs/${run_id}`)).json();
     expect(run.error).toMatchObject({
       code: 'server_error',
@@ -244,9 +244,9 @@ describe('a durable run', () => {
 
   it('whose agent is unknown fails with the reason, and the server starts', async () => {
     const store = new RecordingStore();
-    const first = await serve([durable('gone', () => NEVER)], { store });
+    const first = await serveApi([durable('gone', () => NEVER)], { store });
     const { run_id } = await (await first.post('/runs', ask('gone', 'go', { mode: 'async' }))).json();
-    const served = await serve([echo], { store: await store.after(store.commits.length) });
+    const served = await serveApi([echo], { store: await store.after(store.commits.length) });
     expect((await (await served.get(`/runs/${run_id}`)).json()).error).toMatchObject({ code: 'not_found' });
   });
 
@@ -254,9 +254,9 @@ describe('a durable run', () => {
     const store = await openStore('memory:');
     const gate = new Subject<string>();
     const agent = durable('slow', () => gate.pipe(take(1)));
-    const old = await serve([agent], { store });
+    const old = await serveApi([agent], { store });
     const { run_id } = await (await old.post('/runs', ask('slow', 'go', { mode: 'async' }))).json();
-    const next = await serve([agent], { store });
+    const next = await serveApi([agent], { store });
     const ended = finished(next, run_id);
     // Both executions emit at once, the old one first.
     gate.next('late');
@@ -281,7 +281,7 @@ describe('a run that awaits', () => {
       context.signal.addEventListener('abort', gone);
       return asks.run(input, context);
     });
-    const served = await serve([agent], { limits: { passivateAfter: 1, sweepInterval: 2 } });
+    const served = await serveApi([agent], { limits: { passivateAfter: 1, sweepInterval: 2 } });
     const { run_id } = await (await served.post('/runs', ask('asks'))).json();
     const tail = frames(await served.get(`/runs/${run_id}/events`, sse));
     await left;
@@ -326,7 +326,7 @@ describe('a run that awaits', () => {
     const agent = durable('pays', (_, context) =>
       context.await('how much?', { schema }).pipe(map(({ message }) => `paid ${message.parts[0]?.content}`)),
     );
-    const served = await serve([agent]);
+    const served = await serveApi([agent]);
     const run: Run = await (await served.post('/runs', ask('pays'))).json();
     expect(run.await_request?.schema).toEqual(schema);
     const json = { content_type: 'application/json' };
@@ -353,7 +353,7 @@ describe('a run that awaits', () => {
       // The clock stands still until the run awaits: a busy machine may need longer to answer.
       vi.useFakeTimers({ toFake: ['Date'] });
       onTestFinished(() => void vi.useRealTimers());
-      const served = await serve([agent], { limits: { sweepInterval: 2, passivateAfter: 1 } });
+      const served = await serveApi([agent], { limits: { sweepInterval: 2, passivateAfter: 1 } });
       const run: Run = await (await served.post('/runs', ask('hurried'))).json();
       expect(Date.parse(run.await_request?.expires_at ?? '')).toBe(Date.now() + 30);
       vi.advanceTimersByTime(31);
@@ -365,7 +365,7 @@ describe('a run that awaits', () => {
   );
 
   it('is in the list of awaiting runs', async () => {
-    const served = await serve([asks, echo]);
+    const served = await serveApi([asks, echo]);
     await served.post('/runs', ask('echo'));
     const { run_id } = await (await served.post('/runs', ask('asks'))).json();
     const { runs } = await (await served.get('/runs?status=awaiting')).json();

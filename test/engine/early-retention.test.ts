@@ -2,7 +2,7 @@ import { map } from 'rxjs';
 import { expect, it, onTestFinished } from 'vitest';
 import { createRuntime, defineAgent } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
-import { ask, finished, serve } from '../support/serve.ts';
+import { ask, finished, serveApi } from '../support/serve.ts';
 
 const brief = defineAgent({ name: 'brief', description: 'Is kept for no time.' }, (input) => input, { run_ttl: 0 });
 const asking = defineAgent(
@@ -16,7 +16,7 @@ const asking = defineAgent(
 it.each(['memory:', 'sqlite::memory:'])(
   'removes final runs of an agent after its own time, with their messages, on %s',
   async (store) => {
-    const served = await serve([brief, asking, echo], { store, limits: { sweepInterval: 5 } });
+    const served = await serveApi([brief, asking, echo], { store, limits: { sweepInterval: 5 } });
     const run = async (agent: string, session_id?: string) =>
       (await served.post('/runs', ask(agent, 'hi', { mode: 'async', ...(session_id && { session_id }) }))).json();
     const kept = await run('echo');

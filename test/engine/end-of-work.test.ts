@@ -3,7 +3,7 @@ import { createClient } from 'rivulet/client';
 import { NEVER } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { nodes } from '../support/nodes.ts';
-import { listen, serve } from '../support/serve.ts';
+import { listen, serveApi } from '../support/serve.ts';
 
 /** An agent that never ends, and what its signal said. */
 function listening(durable: boolean) {
@@ -26,7 +26,7 @@ function listening(durable: boolean) {
 describe('the reason of a signal', () => {
   it.each([true, false])('says that a cancelled run does not go on; durable: %s', async (durable) => {
     const { agent, continued, whenBegun } = listening(durable);
-    const client = createClient({ url: (await serve([agent])).url });
+    const client = createClient({ url: (await serveApi([agent])).url });
     const { run_id } = await client.start('listening', 'Go');
     await whenBegun();
     await client.cancel(run_id);

@@ -4,7 +4,7 @@ import type { Run, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../support/agents.ts';
 import { listed } from '../support/details.ts';
-import { ask, eventsOf, type Served, serve } from '../support/serve.ts';
+import { ask, eventsOf, type Served, serveApi } from '../support/serve.ts';
 
 const runOf = async (served: Served, ...args: Parameters<typeof ask>): Promise<Run> =>
   (await served.post('/runs', ask(...args))).json();
@@ -16,7 +16,7 @@ const stores = ['memory:', 'sqlite::memory:'];
 
 describe.each(stores)('the list of runs, on %s', (store) => {
   it('has Runs without their output, newest first, filtered by agent, session and status', async () => {
-    const served = await serve([echo, never, askOnce], { store });
+    const served = await serveApi([echo, never, askOnce], { store });
     const a = await runOf(served, 'echo', 'a');
     const b = await runOf(served, 'ask', 'b');
     const c = await runOf(served, 'echo', 'c', { session_id: a.session_id });
@@ -31,7 +31,7 @@ describe.each(stores)('the list of runs, on %s', (store) => {
   });
 
   it('has no missing or duplicate runs from page to page while runs are added', async () => {
-    const served = await serve([echo], { store });
+    const served = await serveApi([echo], { store });
     const made: Run[] = [];
     for (let n = 0; n < 25; n += 1) made.unshift(await runOf(served, 'echo', String(n)));
     const seen: string[] = [];
@@ -49,7 +49,7 @@ describe.each(stores)('the list of runs, on %s', (store) => {
   it.each(['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'status=done', 'session_id=1'])(
     'refuses ?%s',
     async (query) => {
-      const served = await serve([echo], { store });
+      const served = await serveApi([echo], { store });
       const response = await served.get(`/runs?${query}`);
       expect(response.status).toBe(422);
       expect((await response.json()).message).toMatch(/^query\./);
@@ -59,7 +59,7 @@ describe.each(stores)('the list of runs, on %s', (store) => {
 
 describe.each(stores)('deleting, on %s', (store) => {
   it('removes a final run with its log and its messages, and no other run', async () => {
-    const served = await serve([echo], { store });
+    const served = await serveApi([echo], { store });
     const a = await runOf(served, 'echo', 'a');
     const b = await runOf(served, 'echo', 'b', { session_id: a.session_id });
     const { history } = await (await served.get(`/sessions/${a.session_id}`)).json();
@@ -74,7 +74,7 @@ describe.each(stores)('deleting, on %s', (store) => {
   });
 
   it('refuses to remove a run that is not final', async () => {
-    const served = await serve([never, askOnce], { store });
+    const served = await serveApi([never, askOnce], { store });
     const going = await runOf(served, 'never', 'a', { mode: 'async' });
     const response = await remove(served, `/runs/${going.run_id}`);
     expect([response.status, (await response.json()).message]).toEqual([
@@ -89,7 +89,7 @@ describe.each(stores)('deleting, on %s', (store) => {
       await context.session.setState(1);
       return 'ok';
     });
-    const served = await serve([echo, counted], { store });
+    const served = await serveApi([echo, counted], { store });
     const a = await runOf(served, 'echo', 'a');
     await runOf(served, 'counted', 'b', { session_id: a.session_id });
     const other = await runOf(served, 'echo', 'c');
@@ -112,7 +112,7 @@ describe.each(stores)('retention, on %s', (url) => {
 
   it('removes final runs in steps, and keeps unfinished runs and the session’s messages', async () => {
     const store = await openStore(url);
-    const served = await serve([echo, askOnce], { store });
+    const served = await serveApi([echo, askOnce], { store });
     const a = await runOf(served, 'echo', 'a');
     const waiting = await runOf(served, 'ask', 'b');
     await swept(store, { runs: new Date(Date.now() + 1000).toISOString(), keys: '' });
@@ -128,7 +128,7 @@ describe.each(stores)('retention, on %s', (url) => {
     const big = agent('big', () =>
       Array.from({ length: 200 }, (_, n) => ({ content: `${n}`.repeat(20_000), name: 'a' })),
     );
-    const served = await serve([big], { store });
+    const served = await serveApi([big], { store });
     const { run_id } = await runOf(served, 'big');
     await store.remove(run_id);
     while (await store.sweep({ keys: '' }));
@@ -136,7 +136,7 @@ describe.each(stores)('retention, on %s', (url) => {
   });
 
   it('answers 410 for an expired run, and 404 for an unknown one', async () => {
-    const served = await serve([echo], { store: url, limits: { runTtl: 1_000 } });
+    const served = await serveApi([echo], { store: url, limits: { runTtl: 1_000 } });
     const then = (Date.now() - 5_000).toString(16).padStart(12, '0');
     const old = `${then.slice(0, 8)}-${then.slice(8)}${newId().slice(13)}`;
     for (const path of [`/runs/${old}`, `/runs/${old}/events?after=3`]) {
@@ -149,7 +149,7 @@ describe.each(stores)('retention, on %s', (url) => {
 
   it('runs periodically in the server', async () => {
     const store = await openStore(url);
-    const served = await serve([echo], { store, limits: { runTtl: 1, sweepInterval: 2 } });
+    const served = await serveApi([echo], { store, limits: { runTtl: 1, sweepInterval: 2 } });
     const { run_id } = await runOf(served, 'echo');
     // The store, and not the answer: whether that is 410 depends on the time in the run's id, which other tests of this
     // process may have moved a minute ahead.

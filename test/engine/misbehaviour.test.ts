@@ -2,10 +2,10 @@ import { concat, defer, interval, map, merge, NEVER, Observable, of, range, take
 import { describe, expect, it } from 'vitest';
 import { type Agent, AgentError, type AgentFunction, type AgentOutput, type Run } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
-import { ask, eventsOf, finished, frames, serve, textOf, types } from '../support/serve.ts';
+import { ask, eventsOf, finished, frames, serveApi, textOf, types } from '../support/serve.ts';
 
 const run = async (bad: Agent, options = {}): Promise<{ run: Run; types: string[] }> => {
-  const served = await serve([bad, echo], options);
+  const served = await serveApi([bad, echo], options);
   const answered: Run = await (await served.post('/runs', ask(bad.manifest.name))).json();
   // The server still works: the next run completes.
   expect((await (await served.post('/runs', ask('echo'))).json()).status).toBe('completed');
@@ -136,7 +136,7 @@ describe('whatever an agent does', () => {
   });
 
   it('is stopped when an endless generator never awaits, and other runs go on meanwhile', async () => {
-    const served = await serve(
+    const served = await serveApi(
       [
         agent('flood', async function* () {
           for (;;) yield 'x'.repeat(1000);
@@ -158,7 +158,7 @@ describe('whatever an agent does', () => {
         return interval(1).pipe(take(20), map(String));
       }),
     );
-    const served = await serve([counted]);
+    const served = await serveApi([counted]);
     const first = await served.post('/runs', ask('counted', 'go', { mode: 'stream' }));
     const run_id = first.headers.get('run-id') ?? '';
     const readers = await Promise.all(
@@ -170,7 +170,7 @@ describe('whatever an agent does', () => {
   });
 
   it('may throw in its teardown', async () => {
-    const served = await serve([
+    const served = await serveApi([
       agent(
         'mean',
         () =>
@@ -186,7 +186,7 @@ describe('whatever an agent does', () => {
   });
 
   it('is cancelled after `cancelGrace` when it ignores its signal', async () => {
-    const served = await serve(
+    const served = await serveApi(
       [
         agent('deaf', async function* () {
           yield 'a';
@@ -218,7 +218,7 @@ describe('whatever an agent does', () => {
       context.signal.addEventListener('abort', () => heard.push('child'));
       return context.call('grandchild', 'x');
     });
-    const served = await serve([parent, grand, listen('grandchild')]);
+    const served = await serveApi([parent, grand, listen('grandchild')]);
     const { run_id } = await (await served.post('/runs', ask('parent', 'go', { mode: 'async' }))).json();
     await served.post(`/runs/${run_id}/cancel`);
     expect((await finished(served, run_id)).status).toBe('cancelled');

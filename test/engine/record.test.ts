@@ -6,7 +6,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, eventsOf, finished, type Served, serve } from '../support/serve.ts';
+import { ask, eventsOf, finished, type Served, serveApi } from '../support/serve.ts';
 
 const answer = (content: string, more: object = {}) => ({
   await_resume: { message: { parts: [{ content }] }, ...more },
@@ -42,7 +42,7 @@ describe.each([
   ['sqlite::memory:', true],
 ])('the record of questions and replies, on %s (durable: %s)', (store, durable) => {
   it('is in the Run, with time, channel and the place in the output', async () => {
-    const served = await serve([ordering(durable)], { store });
+    const served = await serveApi([ordering(durable)], { store });
     const run = await ordered(served);
     expect(shown(run)).toEqual([
       ['How many?', 'three', 'playground', 1],
@@ -56,7 +56,7 @@ describe.each([
   });
 
   it('is in the events: the question in run.awaiting, the reply in the run.in-progress after it, all at the end', async () => {
-    const served = await serve([ordering(durable)], { store });
+    const served = await serveApi([ordering(durable)], { store });
     const run = await ordered(served);
     const events = (await eventsOf(served, run.run_id)).flatMap((event) => ('run' in event ? [event] : []));
     expect(
@@ -72,7 +72,7 @@ describe.each([
   });
 
   it('is in the history of the session, in the order of the conversation', async () => {
-    const served = await serve([ordering(durable)], { store });
+    const served = await serveApi([ordering(durable)], { store });
     const session_id = '11111111-2222-4333-8444-000000000001';
     await ordered(served, session_id);
     const { history } = await (await served.get(`/sessions/${session_id}`)).json();
@@ -93,7 +93,7 @@ describe.each([
 
 describe('the record of a run', () => {
   it('is set by the server: a client cannot name the channel, the principal or the time of its reply in the body', async () => {
-    const served = await serve([ordering(false)]);
+    const served = await serveApi([ordering(false)]);
     const { run_id }: Run = await (await served.post('/runs', ask('orders'))).json();
     const forged = { channel: 'phone', principal: 'the boss', received_at: '1999-01-01T00:00:00Z', note: 'kept' };
     const run: Run = await (await served.post(`/runs/${run_id}`, answer('three', forged))).json();
@@ -104,7 +104,7 @@ describe('the record of a run', () => {
   });
 
   it('refuses a channel that is no short name with 422', async () => {
-    const served = await serve([ordering(false)]);
+    const served = await serveApi([ordering(false)]);
     const { run_id }: Run = await (await served.post('/runs', ask('orders'))).json();
     for (const channel of ['Two words', 'x'.repeat(65), '<b>'])
       expect((await served.post(`/runs/${run_id}`, answer('three'), { 'Rivulet-Channel': channel })).status).toBe(422);
@@ -114,7 +114,7 @@ describe('the record of a run', () => {
     const impatient = agent('impatient', (_, context) =>
       race(context.await('Well?'), timer(1)).pipe(concatMap(() => of('Never mind.'))),
     );
-    const served = await serve([ordering(false), impatient]);
+    const served = await serveApi([ordering(false), impatient]);
     const open: Run = await (await served.post('/runs', ask('orders'))).json();
     expect(shown(open)).toEqual([['How many?', undefined, undefined, 1]]);
     await served.post(`/runs/${open.run_id}/cancel`, {});
@@ -139,11 +139,11 @@ describe('the record of a run', () => {
 
   it('is complete where the replay of a run ends early', async () => {
     const store = new MemoryStore();
-    const before = await serve([ordering(true)], { store });
+    const before = await serveApi([ordering(true)], { store });
     const { run_id }: Run = await (await before.post('/runs', ask('orders'))).json();
     await before.post(`/runs/${run_id}`, answer('three'));
     await before.app.close();
-    const after = await serve([{ ...agent('orders', () => of('Another text.')), options: { durable: true } }], {
+    const after = await serveApi([{ ...agent('orders', () => of('Another text.')), options: { durable: true } }], {
       store,
     });
     await after.post(`/runs/${run_id}`, answer('red'));
@@ -159,7 +159,7 @@ describe('the record of a run', () => {
     const both = agent('both', (_, context) =>
       merge(context.await('A?'), context.await('B?')).pipe(map(({ message }) => textOf(message))),
     );
-    const served = await serve([both]);
+    const served = await serveApi([both]);
     const { run_id }: Run = await (await served.post('/runs', ask('both'))).json();
     await served.post(`/runs/${run_id}`, answer('a'));
     const run: Run = await (await served.post(`/runs/${run_id}`, answer('b'))).json();
@@ -172,7 +172,7 @@ describe('the record of a run', () => {
 
 describe.each(['memory:', 'sqlite::memory:'])('the input of a run, on %s', (store) => {
   it('is kept while the run goes on and after its end; a list has the beginning of its text', async () => {
-    const served = await serve([ordering(false), echo], { store });
+    const served = await serveApi([ordering(false), echo], { store });
     const parts = [{ content: 'one' }, { content_type: 'application/json', content: '{"a":1}' }];
     for (const name of ['orders', 'echo']) {
       const body = { agent_name: name, input: [{ parts }, { role: 'agent/x', parts: [{ content: 'two' }] }] };

@@ -5,7 +5,7 @@ import type { Run } from '../../src/index.ts';
 import { agent, echo, Tap } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
 import { oneMessage } from '../support/run-output.ts';
-import { ask, frames, serve, types } from '../support/serve.ts';
+import { ask, frames, serveApi, types } from '../support/serve.ts';
 
 const request = (agent_name: string) => ({ agent_name, input: [{ parts: [{ content: 'hi' }] }] });
 const typesOf = (lines: readonly string[]): string[] => types(lines.map((line) => JSON.parse(line)));
@@ -80,7 +80,7 @@ describe.each(['memory:', 'sqlite::memory:'])(
       const quick = agent('quick', (_, context) =>
         concat(of('a'), context.await('Well?').pipe(map(() => 'b')), of('c')),
       );
-      const served = await serve([quick], { store });
+      const served = await serveApi([quick], { store });
       const headers = { 'idempotency-key': 'k' };
       const run: Run = await (await served.post('/runs', ask('quick'), headers)).json();
       expect(run.status).toBe('awaiting');

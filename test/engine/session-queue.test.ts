@@ -5,7 +5,7 @@ import { createServer, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, finished, type Served, serve } from '../support/serve.ts';
+import { ask, finished, type Served, serveApi } from '../support/serve.ts';
 
 const session_id = '66666666-6666-4666-8666-666666666666';
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -49,7 +49,7 @@ class CountingStore extends MemoryStore {
 describe('the queue of a session', () => {
   it('makes as many calls of the store for the 200th run as for the second', async () => {
     const store = new CountingStore();
-    const served = await serve([never], { store, limits: { sweepInterval: 60_000 } });
+    const served = await serveApi([never], { store, limits: { sweepInterval: 60_000 } });
     await start(served, 'never', 'enqueue');
     const costs: number[] = [];
     for (let n = 0; n < 200; n += 1) {
@@ -61,7 +61,7 @@ describe('the queue of a session', () => {
   });
 
   it('refuses runs beyond its limit with 429', async () => {
-    const served = await serve([never], { limits: { queued: 3 } });
+    const served = await serveApi([never], { limits: { queued: 3 } });
     for (let n = 0; n < 3; n += 1) expect((await start(served, 'never', 'enqueue')).status).toBe('created');
     const refused = await served.post('/runs', ask('never', 'hi', { session_id }), { 'if-busy': 'enqueue' });
     expect([refused.status, (await refused.json()).message]).toEqual([429, expect.stringContaining('3 runs')]);
@@ -69,7 +69,7 @@ describe('the queue of a session', () => {
   });
 
   it('makes progress although parallel runs overlap all the time', async () => {
-    const served = await serve([never, echo]);
+    const served = await serveApi([never, echo]);
     const first = await start(served, 'never', 'enqueue');
     const queued = await start(served, 'echo', 'enqueue');
     await start(served, 'never', 'parallel');
@@ -78,7 +78,7 @@ describe('the queue of a session', () => {
   });
 
   it('starts the last of two runs that interrupt at once', async () => {
-    const served = await serve([never, echo]);
+    const served = await serveApi([never, echo]);
     const first = await start(served, 'never', 'parallel');
     const [a, b] = await Promise.all([start(served, 'never', 'interrupt'), start(served, 'never', 'interrupt')]);
     const [older, newer] = [a, b].sort((x, y) => (x.run_id < y.run_id ? -1 : 1));
@@ -94,7 +94,7 @@ describe('the queue of a session', () => {
       begun.push(name);
       return name === 'last' ? of(name) : NEVER;
     });
-    const served = await serve([named], { store: new Slow() });
+    const served = await serveApi([named], { store: new Slow() });
     for (const name of ['first', 'second', 'third']) await start(served, 'named', 'enqueue', name);
     const last = await start(served, 'named', 'interrupt', 'last');
     expect((await finished(served, last.run_id)).status).toBe('completed');
@@ -108,7 +108,10 @@ describe('the queue of a session', () => {
       return NEVER;
     });
     const scopes = ['runs:read', 'runs:write', 'sessions:write'];
-    const served = await serve([named], { store: new Slow(), auth: { authenticate: () => ({ id: 'alice', scopes }) } });
+    const served = await serveApi([named], {
+      store: new Slow(),
+      auth: { authenticate: () => ({ id: 'alice', scopes }) },
+    });
     for (const name of ['first', 'second', 'third']) await start(served, 'named', 'enqueue', name);
     const erased = await served.app.inject({ method: 'DELETE', url: '/principals/me/data' });
     expect(erased.json()).toEqual({ runs: 3, sessions: 1 });
@@ -133,7 +136,7 @@ describe('the queue of a session', () => {
     expect(begun).toEqual(['a']);
     expect(await store.run(a.run_id)).toMatchObject({ status: 'failed' });
     expect(await store.run(b.run_id)).toMatchObject({ status: 'created', queued_at: expect.any(String) });
-    const next = await serve([named], { store });
+    const next = await serveApi([named], { store });
     expect((await finished(next, b.run_id)).status).toBe('completed');
     expect(begun).toEqual(['a', 'b']);
   });
@@ -149,7 +152,7 @@ describe('the queue of a session', () => {
       }
     }
     const tap = new Tap();
-    const served = await serve([tap.agent, echo], { store: new Failing(), limits: { sweepInterval: 5 } });
+    const served = await serveApi([tap.agent, echo], { store: new Failing(), limits: { sweepInterval: 5 } });
     const first = await start(served, 'tap', 'enqueue');
     const queued = await start(served, 'echo', 'enqueue');
     await tap.started();

@@ -4,7 +4,7 @@ import type { Outcome, Write } from '../../src/core/store.ts';
 import { defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, Tap } from '../support/agents.ts';
-import { ask, eventsOf, finished, frames, type Served, serve, textOf } from '../support/serve.ts';
+import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 
 const session_id = '55555555-5555-4555-8555-555555555555';
 const secret = 'SQLITE_FULL: /var/secret/rivulet.db';
@@ -43,7 +43,7 @@ describe('a store whose commits fail for a while', () => {
   it('delays the runs, and loses no event of an open stream', async () => {
     const store = new TroubledStore();
     const tap = new Tap();
-    const served = await serve([tap.agent], { store });
+    const served = await serveApi([tap.agent], { store });
     const { run_id } = await startOf(served, 'tap');
     await tap.started();
     const stream = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
@@ -64,7 +64,7 @@ describe('a store whose commits fail for a while', () => {
     const store = new TroubledStore();
     const bad = new Tap('bad');
     const good = new Tap('good');
-    const served = await serve([bad.agent, good.agent], { store, limits: { storeTimeout: 300, sweepInterval: 5 } });
+    const served = await serveApi([bad.agent, good.agent], { store, limits: { storeTimeout: 300, sweepInterval: 5 } });
     const [a, b] = [await startOf(served, 'bad'), await startOf(served, 'good')];
     await Promise.all([bad.started(), good.started()]);
     // The clock stands still: a slow machine would give up before the commits are tried one by one.
@@ -96,7 +96,10 @@ describe('a store whose commits fail for a while', () => {
       { durable: true },
     );
     const first = new Held();
-    const served = await serve([tap.agent, lasting, echo], { store, limits: { storeTimeout: 100, sweepInterval: 5 } });
+    const served = await serveApi([tap.agent, lasting, echo], {
+      store,
+      limits: { storeTimeout: 100, sweepInterval: 5 },
+    });
     const plain = await startOf(served, 'tap', { session_id });
     const queued = await startOf(served, 'echo', { session_id }, { 'if-busy': 'enqueue' });
     const durable = await startOf(served, 'lasting');
@@ -115,7 +118,7 @@ describe('a store whose commits fail for a while', () => {
 
   it('makes requests that write fail with 503 until it is back', async () => {
     const store = new TroubledStore();
-    const served = await serve([echo], { store, limits: { requestTimeout: 30 } });
+    const served = await serveApi([echo], { store, limits: { requestTimeout: 30 } });
     store.failing = () => true;
     const refused = await served.post('/runs', ask('echo'));
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
@@ -136,7 +139,7 @@ describe('a store whose commits fail for a while', () => {
 describe('an Idempotency-Key whose request was answered with 503', () => {
   it('is kept with its run, so that a retry gets that run, and no second one', async () => {
     const store = new TroubledStore();
-    const served = await serve([echo, askOnce], { store, limits: { requestTimeout: 30 } });
+    const served = await serveApi([echo, askOnce], { store, limits: { requestTimeout: 30 } });
     for (const name of ['echo', 'ask']) {
       const headers = { 'idempotency-key': `k-${name}` };
       store.failing = () => true;
@@ -162,7 +165,7 @@ describe('one write that the store can never take', () => {
       }
     }
     const odd = agent('odd-one', () => of('unkeepable'));
-    const served = await serve([odd, echo], { store: new Picky(), limits: { sweepInterval: 5 } });
+    const served = await serveApi([odd, echo], { store: new Picky(), limits: { sweepInterval: 5 } });
     const answers = await Promise.all([startOf(served, 'odd-one'), startOf(served, 'echo'), startOf(served, 'echo')]);
     const [bad, ...others] = answers;
     for (const { run_id } of others) expect((await finished(served, run_id)).status).toBe('completed');

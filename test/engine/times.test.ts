@@ -5,14 +5,14 @@ import { Execution } from '../../src/engine/execution/execution.ts';
 import type { Run } from '../../src/index.ts';
 import { defineAgent } from '../../src/index.ts';
 import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
-import { ask, finished, framesUntil, type Served, serve } from '../support/serve.ts';
+import { ask, finished, framesUntil, type Served, serveApi } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
 const quick = { sweepInterval: 2 };
 
 describe('a run that takes too long', () => {
   it('fails with run_timeout when it works for too long', async () => {
-    const served = await serve([agent('busy', () => interval(1).pipe(map(String)))], {
+    const served = await serveApi([agent('busy', () => interval(1).pipe(map(String)))], {
       limits: { ...quick, runTimeout: 20 },
     });
     const run: Run = await (await served.post('/runs', ask('busy'))).json();
@@ -20,7 +20,7 @@ describe('a run that takes too long', () => {
   });
 
   it('fails with idle_timeout when it emits nothing for too long', async () => {
-    const served = await serve([agent('mute', () => concat(of('a'), NEVER))], {
+    const served = await serveApi([agent('mute', () => concat(of('a'), NEVER))], {
       limits: { ...quick, idleTimeout: 20 },
     });
     const run: Run = await (await served.post('/runs', ask('mute'))).json();
@@ -29,7 +29,7 @@ describe('a run that takes too long', () => {
 
   it('is not failed for the time in which the process was paused', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent], { limits: { ...quick, idleTimeout: 60_000 } });
+    const served = await serveApi([tap.agent], { limits: { ...quick, idleTimeout: 60_000 } });
     const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
     await tap.started();
     const clock = performance.now.bind(performance);
@@ -46,7 +46,9 @@ describe('a run that takes too long', () => {
     // The clocks stand still until the run awaits: a busy machine may hold it up for longer than its limits.
     vi.useFakeTimers({ toFake: ['performance', 'Date'] });
     onTestFinished(() => void vi.useRealTimers());
-    const served = await serve([askOnce], { limits: { ...quick, runTimeout: 10, idleTimeout: 10, awaitTimeout: 60 } });
+    const served = await serveApi([askOnce], {
+      limits: { ...quick, runTimeout: 10, idleTimeout: 10, awaitTimeout: 60 },
+    });
     const run: Run = await (await served.post('/runs', ask('ask'))).json();
     expect(run.status).toBe('awaiting');
     vi.advanceTimersByTime(61);
@@ -57,7 +59,7 @@ describe('a run that takes too long', () => {
   });
 
   it('has no time-out where the limit is zero', async () => {
-    const served = await serve([never, askOnce], {
+    const served = await serveApi([never, askOnce], {
       limits: { ...quick, runTimeout: 0, idleTimeout: 0, awaitTimeout: 0 },
     });
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
@@ -71,7 +73,7 @@ describe('a run that takes too long', () => {
 describe('a server at its limit of runs', () => {
   it('answers 503 with Retry-After until a run has ended', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent, echo], { limits: { running: 1 } });
+    const served = await serveApi([tap.agent, echo], { limits: { running: 1 } });
     const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
     const refused = await served.post('/runs', ask('echo'));
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
@@ -85,7 +87,7 @@ describe('a server at its limit of runs', () => {
 
   it('counts neither awaiting nor queued runs', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent, askOnce, echo], { limits: { running: 2 } });
+    const served = await serveApi([tap.agent, askOnce, echo], { limits: { running: 2 } });
     const session_id = '01a1fd1f-f84b-7740-b3c6-734c49e187db';
     for (let count = 0; count < 3; count += 1) await served.post('/runs', ask('ask'));
     for (let count = 0; count < 3; count += 1) {
@@ -104,7 +106,7 @@ describe('a client that disconnects', () => {
     const endless = defineAgent({ name: 'endless', description: 'a' }, () => NEVER, {
       on_disconnect: option === 'cancel' ? 'cancel' : 'continue',
     });
-    const served = await serve([endless]);
+    const served = await serveApi([endless]);
     const response = await served.post(
       '/runs',
       ask('endless', 'a', { mode: 'stream' }),
@@ -117,7 +119,7 @@ describe('a client that disconnects', () => {
 
   it('from a sync request cancels the run as well', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     const abort = new AbortController();
     const sent = fetch(`${served.url}/runs`, {
       method: 'POST',
@@ -134,7 +136,7 @@ describe('a client that disconnects', () => {
 
   it('cancels the run with grace, unless it reconnects in time', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     // The time of grace passes when the test says so: a busy machine may need longer to reconnect.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -152,7 +154,7 @@ describe('a client that disconnects', () => {
 
   it('does not cancel the run while another client reads it, nor by default', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     const first = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }), { 'on-disconnect': 'cancel' });
     const run_id = first.headers.get('run-id') ?? '';
     const second = await served.get(`/runs/${run_id}/events`, sse);
@@ -164,7 +166,7 @@ describe('a client that disconnects', () => {
   });
 
   it('does not count after the end of the response', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const response = await served.post('/runs', ask('ask', 'a', { mode: 'stream' }), { 'on-disconnect': 'cancel' });
     await response.text();
     const run_id = response.headers.get('run-id') ?? '';

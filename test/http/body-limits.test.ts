@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { JsonSize } from '../../src/http/json-size.ts';
 import { agent, echo } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';
-import { ask, type Served, serve } from '../support/serve.ts';
+import { ask, type Served, serveApi } from '../support/serve.ts';
 
 const quiet = agent('quiet', () => 'ok');
 const many = (count: number, text: string): string => Array.from({ length: count }, () => text).join(',');
@@ -81,7 +81,7 @@ async function leastTime(work: (round: number) => Promise<void>): Promise<number
 
 describe('the size of a body', () => {
   it.each(bombs)('is limited, and the error names the limit: %s', async (_, text, status, says) => {
-    const served = await serve([quiet], { docs: false, playground: false });
+    const served = await serveApi([quiet]);
     const sender = new Sender();
     await served.get('/ping');
     const least = await leastTime(async (round) => {
@@ -94,7 +94,7 @@ describe('the size of a body', () => {
   });
 
   it.each(largest)('allows bodies that are handled quickly, with an Idempotency-Key: %s', async (_, text) => {
-    const served = await serve([quiet], { docs: false, playground: false });
+    const served = await serveApi([quiet]);
     const sender = new Sender();
     const least = await leastTime(async (round) => {
       const answer = await sender.post(served, text, { 'idempotency-key': `a${round}` });
@@ -106,7 +106,7 @@ describe('the size of a body', () => {
   });
 
   it('has configurable limits, in values and in bytes', async () => {
-    const served = await serve([echo], { bodyValues: 10, bodyLimit: 200 });
+    const served = await serveApi([echo], { bodyValues: 10, bodyLimit: 200 });
     expect((await served.post('/runs', ask('echo'))).status).toBe(200);
     const wide = await served.post('/runs', ask('echo', 'a', { x: [1, 2, 3, 4, 5, 6] }));
     expect([wide.status, (await wide.json()).message]).toEqual([413, expect.stringContaining('more than 10 JSON')]);
@@ -115,7 +115,7 @@ describe('the size of a body', () => {
   });
 
   it('is also limited for chunks without a length', async () => {
-    const served = await serve([echo], { bodyLimit: 1_000 });
+    const served = await serveApi([echo], { bodyLimit: 1_000 });
     const pieces = new ReadableStream({
       start(controller) {
         for (let n = 0; n < 3; n += 1) controller.enqueue(new TextEncoder().encode(' '.repeat(500)));
@@ -128,7 +128,7 @@ describe('the size of a body', () => {
   });
 
   it('is that of the text itself: a Content-Encoding is refused with the reason', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     for (const encoding of ['gzip', 'br, gzip', 'x']) {
       const response = await served.post('/runs', ask('echo'), { 'content-encoding': encoding });
       expect(response.status).toBe(415);

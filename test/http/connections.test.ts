@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerOptions } from '../../src/index.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
-import { ask, finished, type Served, serve } from '../support/serve.ts';
+import { ask, finished, type Served, serveApi } from '../support/serve.ts';
 
 /** A raw connection, and the text received so far. */
 class Wire {
@@ -45,7 +45,7 @@ const errorIn = (text: string) => JSON.parse(text.split('\r\n\r\n')[1] ?? '');
 describe('invalid HTTP', () => {
   it('is not answered during a stream, which ends', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     const wire = json(served, ask('tap', 'a', { mode: 'stream' }));
     await tap.started();
     tap.push('first');
@@ -58,7 +58,7 @@ describe('invalid HTTP', () => {
 
   it('is not answered instead of a pending run', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     const wire = json(served, ask('tap'));
     await tap.started();
     wire.send('NONSENSE', '');
@@ -68,7 +68,7 @@ describe('invalid HTTP', () => {
   });
 
   it('is answered in the body of a request, and between requests', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const body = new Wire(served)
       .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json')
       .send('Transfer-Encoding: chunked', '', 'zz', '{}', '0', '');
@@ -83,7 +83,7 @@ describe('invalid HTTP', () => {
   });
 
   it('has its own reason phrase where headers are too large', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost', `X: ${'a'.repeat(70_000)}`, '');
     await wire.closed;
     expect(wire.text).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
@@ -95,7 +95,7 @@ describe('a slow client', () => {
   const quick = { headersTimeout: 50, receiveTimeout: 100, keepAliveTimeout: 100 };
 
   it('is answered 408 for late headers', async () => {
-    const served = await serve([echo], quick);
+    const served = await serveApi([echo], quick);
     const wire = new Wire(served).send('GET /ping HTTP/1.1', 'Host: localhost');
     await wire.closed;
     expect(wire.text).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
@@ -103,7 +103,7 @@ describe('a slow client', () => {
   });
 
   it('is answered 408 for a late body', async () => {
-    const served = await serve([echo], quick);
+    const served = await serveApi([echo], quick);
     const wire = new Wire(served)
       .send('POST /runs HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 100', '')
       .send('{');
@@ -113,14 +113,14 @@ describe('a slow client', () => {
   });
 
   it('that sends nothing gets no answer, as for an unused connection of a browser', async () => {
-    const served = await serve([echo], quick);
+    const served = await serveApi([echo], quick);
     const wire = new Wire(served);
     await wire.closed;
     expect(wire.text).toBe('');
   });
 
   it('does not keep a connection open with line feeds, neither after a request nor before any', async () => {
-    const served = await serve([echo], { keepAliveTimeout: 1_000 });
+    const served = await serveApi([echo], { keepAliveTimeout: 1_000 });
     const [used, unused] = [new Wire(served), new Wire(served)];
     used.send('GET /ping HTTP/1.1', 'Host: localhost', '');
     await used.until('{}');
@@ -134,7 +134,7 @@ describe('a slow client', () => {
 
   it('may read a stream or wait for a run for longer than the time-out', async () => {
     const tap = new Tap();
-    const served = await serve([never, tap.agent], { keepAliveTimeout: 1_000, heartbeat: 100 });
+    const served = await serveApi([never, tap.agent], { keepAliveTimeout: 1_000, heartbeat: 100 });
     const stream = json(served, ask('never', 'a', { mode: 'stream' }));
     const waiting = json(served, ask('tap'));
     await tap.started();
@@ -162,7 +162,7 @@ describe('a client that leaves a stream', () => {
   const onlyRun = async (served: Served) => (await (await served.get('/runs')).json()).runs[0];
 
   it('cancels its run, also where the connection had other requests before', async () => {
-    const served = await serve([never], { logger });
+    const served = await serveApi([never], { logger });
     const wire = new Wire(served);
     for (const count of [1, 2]) {
       wire.send(...pings(1));
@@ -176,7 +176,7 @@ describe('a client that leaves a stream', () => {
 
   it('cancels its run, also where the stream waits behind another response', async () => {
     const tap = new Tap();
-    const served = await serve([never, tap.agent], { logger });
+    const served = await serveApi([never, tap.agent], { logger });
     const wire = json(served, ask('tap'));
     await tap.started();
     wire.send(...streaming).socket.write(body);
@@ -189,7 +189,7 @@ describe('a client that leaves a stream', () => {
 
 describe('a server that is full', () => {
   it('closes connections beyond its limit, and accepts new ones later', async () => {
-    const served = await serve([echo], { maxConnections: 2 });
+    const served = await serveApi([echo], { maxConnections: 2 });
     const open = [new Wire(served), new Wire(served)];
     for (const wire of open) {
       wire.send('GET /ping HTTP/1.1', 'Host: localhost', '');
@@ -207,19 +207,19 @@ describe('a server that is full', () => {
       await wire.until('{}');
       return wire;
     };
-    const served = await serve([echo], { connectionsPerAddress: 2 });
+    const served = await serveApi([echo], { connectionsPerAddress: 2 });
     const [first] = [await answered(served), await answered(served)];
     await new Wire(served).closed;
     first?.socket.destroy();
     await first?.closed;
     await expect.poll(() => served.get('/ping').then(({ status }) => status, String)).toBe(200);
-    const proxied = await serve([echo], { connectionsPerAddress: 2, trustProxy: ['127.0.0.0/8'] });
+    const proxied = await serveApi([echo], { connectionsPerAddress: 2, trustProxy: ['127.0.0.0/8'] });
     for (let count = 0; count < 4; count += 1) await answered(proxied);
   });
 
   it('creates no run for a refused stream, and closes the connection of a refused reader', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent, echo], { maxStreams: 1 });
+    const served = await serveApi([tap.agent, echo], { maxStreams: 1 });
     const first = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
     await tap.started();
     const refused = await served.post('/runs', ask('echo', 'b', { mode: 'stream' }));
@@ -254,6 +254,6 @@ describe('options', () => {
     [{ limits: { runTimeout: -1 } }, 'limits.runTimeout: expected integer to be greater or equal to 0'],
     [{ limits: JSON.parse('{"runtime":5}') }, 'limits.runtime: unexpected property'],
   ])('that are invalid prevent the start, and are named: %j', async (options, says) => {
-    await expect(serve([agent('a', () => 'ok')], options)).rejects.toThrow(says);
+    await expect(serveApi([agent('a', () => 'ok')], options)).rejects.toThrow(says);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { defineAgent, type RivuletOptions } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, framesUntil, serve } from '../support/serve.ts';
+import { ask, framesUntil, serveApi } from '../support/serve.ts';
 import { type Answer, type Caller, create, TenantNode, unlimited } from '../support/tenants.ts';
 
 async function open(options: Partial<RivuletOptions>): Promise<TenantNode> {
@@ -54,7 +54,7 @@ describe('the limits of each caller', () => {
       if (headers.waits !== undefined) await new Promise<void>((resolve) => arrived.push(resolve));
       return { id: 'alice', scopes };
     };
-    const served = await serve([echo], { auth: { authenticate }, runsPerOwner: 1 });
+    const served = await serveApi([echo], { auth: { authenticate }, runsPerOwner: 1 });
     const { hostname, port } = new URL(served.url);
     const socket = connect(Number(port), hostname);
     socket.write('POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nWaits: 1\r\n');
@@ -211,7 +211,7 @@ describe('the limits of each caller', () => {
   });
 
   it('do not concern callers without authentication', async () => {
-    const served = await serve([echo], { requestsPerMinute: 1, runsPerMinute: 1 });
+    const served = await serveApi([echo], { requestsPerMinute: 1, runsPerMinute: 1 });
     for (let times = 0; times < 3; times += 1) expect((await served.post('/runs', ask('echo'))).status).toBe(200);
   });
 });

@@ -11,7 +11,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { fresh } from '../stores/writes.ts';
 import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
 import { RunFeed } from '../support/run-feed.ts';
-import { ask, type Served, serve } from '../support/serve.ts';
+import { ask, type Served, serveApi } from '../support/serve.ts';
 
 const start = async (served: Served, name: string, more: object = {}): Promise<Run> =>
   (await served.post('/runs', ask(name, 'hi', { mode: 'async', ...more }))).json();
@@ -24,7 +24,7 @@ const session_id = '55555555-5555-4555-8555-555555555555';
 
 describe('the feed of runs', () => {
   it('begins with the newest runs, oldest first, and then says that it is ready', async () => {
-    const served = await serve([echo, fails]);
+    const served = await serveApi([echo, fails]);
     const ids: string[] = [];
     for (const name of ['echo', 'fails', 'echo']) {
       ids.push((await (await served.post('/runs', ask(name))).json()).run_id);
@@ -42,7 +42,7 @@ describe('the feed of runs', () => {
   });
 
   it('has events with a type, ids only for positions that a reader may continue from, and no blank data', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     await served.post('/runs', ask('echo'));
     const response = await served.get('/runs', { accept: 'text/event-stream' });
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
@@ -57,7 +57,7 @@ describe('the feed of runs', () => {
   });
 
   it('sends each change of status as it happens, new runs as well', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const feed = await RunFeed.open(served.url);
     await feed.ready();
     const { run_id } = await start(served, 'ask');
@@ -77,7 +77,7 @@ describe('the feed of runs', () => {
 
   it('sends nothing for the tokens of a run', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent, echo]);
+    const served = await serveApi([tap.agent, echo]);
     const feed = await RunFeed.open(served.url);
     const { run_id } = await start(served, 'tap');
     await tap.started();
@@ -89,7 +89,7 @@ describe('the feed of runs', () => {
   });
 
   it('sends only runs of the agent and the session that the filter names', async () => {
-    const served = await serve([echo, askOnce]);
+    const served = await serveApi([echo, askOnce]);
     const [ofAgent, ofSession] = [
       await RunFeed.open(served.url, '?agent_name=ask'),
       await RunFeed.open(served.url, `?session_id=${session_id.toUpperCase()}`),
@@ -106,7 +106,7 @@ describe('the feed of runs', () => {
   });
 
   it('sends a run that leaves the status of the filter once, and none that never had it', async () => {
-    const served = await serve([echo, askOnce, fails]);
+    const served = await serveApi([echo, askOnce, fails]);
     const early = await start(served, 'ask');
     const all = await RunFeed.open(served.url);
     await all.has(early.run_id, 'awaiting');
@@ -126,7 +126,7 @@ describe('the feed of runs', () => {
   });
 
   it('continues from a position with all runs that may have changed since', async () => {
-    const served = await serve([echo, askOnce, fails]);
+    const served = await serveApi([echo, askOnce, fails]);
     const asking = await start(served, 'ask');
     const first = await RunFeed.open(served.url);
     await first.has(asking.run_id, 'awaiting');
@@ -145,7 +145,7 @@ describe('the feed of runs', () => {
   });
 
   it('refuses a position that is none, and an agent with an invalid name', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const sse = { accept: 'text/event-stream' };
     const bad = await served.get('/runs', { ...sse, 'last-event-id': 'soon' });
     expect([bad.status, (await bad.json()).data]).toEqual([400, { reason: 'cursor_invalid' }]);
@@ -154,13 +154,13 @@ describe('the feed of runs', () => {
   });
 
   it('answers HEAD as the list does', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const response = await fetch(`${served.url}/runs`, { method: 'HEAD', headers: { accept: 'text/event-stream' } });
     expect(response.headers.get('content-type')).toContain('application/json');
   });
 
   it('ends when the server stops', async () => {
-    const served = await serve([never]);
+    const served = await serveApi([never]);
     const feed = await RunFeed.open(served.url);
     const { run_id } = await start(served, 'never');
     await feed.has(run_id, 'in-progress');
@@ -188,7 +188,7 @@ async function manyEnded(store: MemoryStore, count: number, finished_at: string,
 describe('a feed that was cut', () => {
   it('has every one of 1,000 runs that ended meanwhile', async () => {
     const store = new MemoryStore();
-    const served = await serve([echo], { store });
+    const served = await serveApi([echo], { store });
     const first = await RunFeed.open(served.url);
     await first.ready();
     first.cut();
@@ -205,7 +205,7 @@ describe('a feed that was cut', () => {
 
   it('begins again, and says so, after more changes than it reads', async () => {
     const store = new MemoryStore();
-    const served = await serve([echo], { store });
+    const served = await serveApi([echo], { store });
     const first = await RunFeed.open(served.url);
     await first.ready();
     first.cut();
@@ -226,7 +226,7 @@ describe('a feed that was cut', () => {
 describe('a reader of the feed that does not read', () => {
   it('waits with one batch in its socket, delays no other reader, and gets the newest states when it reads', async () => {
     const large = agent('large', (_, context) => context.await('x'.repeat(50_000)).pipe(map(() => 'done')));
-    const served = await serve([large]);
+    const served = await serveApi([large]);
     const { port, host } = new URL(served.url);
     const client = connect(Number(port), '127.0.0.1');
     onTestFinished(() => void client.destroy());
@@ -258,14 +258,14 @@ describe('a feed of a server with SQLite that restarts', () => {
     const folder = mkdtempSync(join(tmpdir(), 'rivulet-feed-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const store = `sqlite:${join(folder, 'runs.db')}`;
-    const first = await serve([echo, askOnce], { store });
+    const first = await serveApi([echo, askOnce], { store });
     const { run_id } = await start(first, 'ask');
     const feed = await RunFeed.open(first.url);
     await feed.has(run_id, 'awaiting');
     await feed.ready();
     const done = await (await first.post('/runs', ask('echo'))).json();
     await first.app.close();
-    const second = await serve([echo, askOnce], { store });
+    const second = await serveApi([echo, askOnce], { store });
     const again = await RunFeed.open(second.url, '', feed.position);
     await again.ready();
     // The agent is not durable, so its run failed when the first server stopped.

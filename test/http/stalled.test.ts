@@ -6,7 +6,7 @@ import { map, range } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { agent, never, tokens } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';
-import { ask, type Served, serve } from '../support/serve.ts';
+import { ask, type Served, serveApi } from '../support/serve.ts';
 
 /** Emits as many kilobytes as its input says, at once. */
 const kilobytes = agent('kilobytes', (input) =>
@@ -38,7 +38,7 @@ async function open({ app, url }: Served, run_id: string): Promise<{ client: Soc
 
 describe('a reader', () => {
   it('that does not read pending data is dropped', async () => {
-    const served = await serve([kilobytes], { stalledAfter: 100 });
+    const served = await serveApi([kilobytes], { stalledAfter: 100 });
     const run_id = await finalRun(served, 'kilobytes', '5000');
     const { server } = await open(served, run_id);
     await once(server, 'close');
@@ -46,7 +46,7 @@ describe('a reader', () => {
   });
 
   it('that has read everything stays connected', async () => {
-    const served = await serve([never], { stalledAfter: 20, heartbeat: 10_000 });
+    const served = await serveApi([never], { stalledAfter: 20, heartbeat: 10_000 });
     const { run_id } = await (await served.post('/runs', ask('never', '', { mode: 'async' }))).json();
     const { client: idle } = await open(served, run_id);
     let text = '';
@@ -55,16 +55,16 @@ describe('a reader', () => {
     });
     idle.resume();
     // Ten times the time after which a stalled reader is dropped.
-    await heartbeats(await serve([never], { heartbeat: 20 }), 10);
+    await heartbeats(await serveApi([never], { heartbeat: 20 }), 10);
     expect(idle.readyState).toBe('open');
     expect(text).toContain('run.in-progress');
   });
 
   it('that reads slowly gets everything, even one event of megabytes', async () => {
     const stalledAfter = 600;
-    const served = await serve([kilobytes], { stalledAfter });
+    const served = await serveApi([kilobytes], { stalledAfter });
     const { client: socket } = await open(served, await finalRun(served, 'kilobytes', '6000'));
-    const clock = await serve([never], { heartbeat: 5 });
+    const clock = await serveApi([never], { heartbeat: 5 });
     const from = performance.now();
     let bytes = 0;
     let tail = '';
@@ -84,7 +84,7 @@ describe('a reader', () => {
 
 describe('fifty readers that never read a run of 5 MB', () => {
   it('cost a constant each, and do not slow down other readers', async () => {
-    const served = await serve([kilobytes, tokens]);
+    const served = await serveApi([kilobytes, tokens]);
     const run_id = await finalRun(served, 'kilobytes', '5000');
     const warm = median(await streamTimes(served, 9));
     const before = await memory();

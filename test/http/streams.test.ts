@@ -3,13 +3,13 @@ import { connect } from 'node:net';
 import { interval, map, merge, NEVER, of, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, echo, never, Tap, tokens } from '../support/agents.ts';
-import { ask, finished, frames, framesUntil, serve, textOf, types } from '../support/serve.ts';
+import { ask, finished, frames, framesUntil, serveApi, textOf, types } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
 
 describe('a stream', () => {
   it('begins with headers for proxies, the id of the run and a retry time, before any output of the agent', async () => {
-    const served = await serve([never]);
+    const served = await serveApi([never]);
     const response = await served.post('/runs', ask('never', 'a', { mode: 'stream' }));
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -24,7 +24,7 @@ describe('a stream', () => {
   });
 
   it('has frames with only id and data, with LF, numbered from 1', async () => {
-    const served = await serve([tokens]);
+    const served = await serveApi([tokens]);
     const text = await (await served.post('/runs', ask('tokens', '3', { mode: 'stream' }))).text();
     expect(text.replace(/^data: .*$/gm, 'data')).toBe(
       `retry: 1000\n${Array.from({ length: 8 }, (_, n) => `id: ${n + 1}\ndata\n\n`).join('')}`,
@@ -33,7 +33,7 @@ describe('a stream', () => {
 
   it('sends each token at once', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
     await tap.started();
     tap.push('first');
@@ -49,7 +49,7 @@ describe('a stream', () => {
 
   it('resumes after any event of a live or a final run', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent]);
+    const served = await serveApi([tap.agent]);
     const { run_id } = await (await served.post('/runs', ask('tap', 'a', { mode: 'async' }))).json();
     await tap.started();
     tap.push('a');
@@ -69,14 +69,14 @@ describe('a stream', () => {
   });
 
   it('answers 204 after the last event of a final run, so that an EventSource stops', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const run = await (await served.post('/runs', ask('echo'))).json();
     const response = await served.get(`/runs/${run.run_id}/events`, { ...sse, 'last-event-id': '6' });
     expect([response.status, await response.text()]).toEqual([204, '']);
   });
 
   it('keeps an idle connection open with comments', async () => {
-    const served = await serve([never], { heartbeat: 10 });
+    const served = await serveApi([never], { heartbeat: 10 });
     const response = await served.post('/runs', ask('never', 'a', { mode: 'stream' }));
     let text = '';
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -87,7 +87,7 @@ describe('a stream', () => {
   });
 
   it('does not stop the run when it is dropped or not read', async () => {
-    const served = await serve([agent('slow', () => interval(1).pipe(take(30), map(String)))]);
+    const served = await serveApi([agent('slow', () => interval(1).pipe(take(30), map(String)))]);
     const response = await served.post('/runs', ask('slow', 'a', { mode: 'stream' }));
     const run_id = response.headers.get('run-id') ?? '';
     await response.body?.cancel();
@@ -95,7 +95,7 @@ describe('a stream', () => {
   });
 
   it('is closed when its reader disconnects', async () => {
-    const served = await serve([never]);
+    const served = await serveApi([never]);
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const readers = await Promise.all(Array.from({ length: 20 }, () => served.get(`/runs/${run_id}/events`, sse)));
     const connections = (): Promise<number> =>
@@ -106,7 +106,7 @@ describe('a stream', () => {
   });
 
   it('reaches a slow reader completely, without delaying fast ones', async () => {
-    const served = await serve([tokens]);
+    const served = await serveApi([tokens]);
     const n = 20_000;
     const { run_id } = await (await served.post('/runs', ask('tokens', '1', { mode: 'async' }))).json();
     await finished(served, run_id);
@@ -127,14 +127,14 @@ describe('a stream', () => {
 
   it('carries text of any script, in chunks of the right size', async () => {
     const words = ['Flüsse ', '川 ', '🌊 ', 'plain'];
-    const served = await serve([agent('words', () => words)]);
+    const served = await serveApi([agent('words', () => words)]);
     const seen = await frames(await served.post('/runs', ask('words', 'a', { mode: 'stream' })));
     const said = seen.map(({ event }) => (event.type === 'message.part' ? event.part.content : undefined));
     expect(said.filter(Boolean)).toEqual(words);
   });
 
   it('supports clients of HTTP/1.0, which has no chunks', async () => {
-    const served = await serve([tokens]);
+    const served = await serveApi([tokens]);
     const { run_id } = await (await served.post('/runs', ask('tokens', '3'))).json();
     const { hostname, port } = new URL(served.url);
     const socket = connect(Number(port), hostname).setEncoding('utf8');
@@ -149,7 +149,7 @@ describe('a stream', () => {
 
   it('waits for the earlier responses of its connection, and loses nothing meanwhile', async () => {
     const [first, second] = [new Tap('first'), new Tap('second')];
-    const served = await serve([first.agent, second.agent]);
+    const served = await serveApi([first.agent, second.agent]);
     const begin = async (name: string): Promise<string> =>
       (await (await served.post('/runs', ask(name, 'a', { mode: 'async' }))).json()).run_id;
     const ids = [await begin('first'), await begin('second')];
@@ -184,7 +184,7 @@ describe('a stream', () => {
   });
 
   it('answers HEAD at once', async () => {
-    const served = await serve([never]);
+    const served = await serveApi([never]);
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const response = await fetch(`${served.url}/runs/${run_id}/events`, { method: 'HEAD', headers: sse });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET']);
@@ -197,7 +197,7 @@ async function framesOf(text: string) {
 
 describe('a server that closes', () => {
   it('ends open streams with the end of their runs, at once', async () => {
-    const served = await serve([agent('long', () => merge(of('a'), NEVER))]);
+    const served = await serveApi([agent('long', () => merge(of('a'), NEVER))]);
     const response = await served.post('/runs', ask('long', 'a', { mode: 'stream' }));
     const reading = frames(response);
     await served.app.close();

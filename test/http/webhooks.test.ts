@@ -3,7 +3,7 @@ import { createServer, type ServerOptions } from '../../src/index.ts';
 import { agent, askOnce, echo } from '../support/agents.ts';
 import { Receiver, verified } from '../support/receiver.ts';
 import { scrapeUntil } from '../support/scrape.ts';
-import { ask, type Served, serve } from '../support/serve.ts';
+import { ask, type Served, serveApi } from '../support/serve.ts';
 
 const secrets = ['the first master secret of this test', 'the one before it, which is retired'];
 const fails = agent('fails', () => Promise.reject(new Error('No way.')));
@@ -15,7 +15,7 @@ async function receiver(): Promise<Receiver> {
 }
 
 const open = (options: Partial<ServerOptions> = {}): Promise<Served> =>
-  serve([echo, askOnce, fails], {
+  serveApi([echo, askOnce, fails], {
     webhooks: { secrets },
     foreign: { allowNetworks: ['127.0.0.1'] },
     ...options,
@@ -175,7 +175,7 @@ describe('webhooks', () => {
   it('of an agent are sent for each of its runs, unless the request names another one', async () => {
     const [to, other] = [await receiver(), await receiver()];
     const reports = { ...echo, options: { webhook: { url: to.url } } };
-    const served = await serve([reports], {
+    const served = await serveApi([reports], {
       webhooks: { secrets },
       foreign: { allowNetworks: ['127.0.0.1'] },
     });
@@ -190,7 +190,7 @@ describe('webhooks', () => {
   });
 
   it('are refused without a secret, and where the URL is not one to send to', async () => {
-    const off = await serve([echo]);
+    const off = await serveApi([echo]);
     const refused = await off.post('/runs', ask('echo', 'hi', { webhook: { url: 'https://example.com' } }));
     expect([refused.status, (await refused.json()).data.reason]).toEqual([422, 'webhooks_off']);
     expect((await off.get('/deliveries')).status).toBe(404);

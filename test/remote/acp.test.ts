@@ -6,7 +6,7 @@ import { merge } from 'rxjs';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { nodes } from '../support/nodes.ts';
-import { listen, serve } from '../support/serve.ts';
+import { listen, serveApi } from '../support/serve.ts';
 import { agents } from './remote-agents.ts';
 
 // The official time before a reconnect is a second.
@@ -50,7 +50,7 @@ describe('an agent of another Rivulet server', () => {
   });
 
   it('streams each token when it comes', async () => {
-    const served = await serve([await remote('endless')]);
+    const served = await serveApi([await remote('endless')]);
     const abort = new AbortController();
     const events = createClient({ url: served.url }).run('endless', 'Go', { signal: abort.signal });
     for await (const event of events) if (event.type === 'message.part') break;
@@ -102,7 +102,7 @@ describe('an agent of another Rivulet server', () => {
   });
 
   it('continues the conversation of the session', async () => {
-    const served = await serve([await remote('remembering')]);
+    const served = await serveApi([await remote('remembering')]);
     const here = createClient({ url: served.url });
     const first = await here.sync('remembering', 'One');
     const session_id = first.session_id ?? '';

@@ -5,7 +5,7 @@ import { lastValueFrom } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
 import { remoteAgent } from '../../src/remote/remote-agent.ts';
-import { ask, serve } from '../support/serve.ts';
+import { ask, serveApi } from '../support/serve.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: { id?: unknown; method?: string }) => void;
 
@@ -166,7 +166,7 @@ const far = { allowNetworks, retries: 1, delay: 1, manifest: { name: 'far', desc
 
 describe('a hostile server of the REST API', () => {
   const runOf = async (...events: Parameters<typeof acpServer>[0]) => {
-    const served = await serve([await remoteAgent(`${await acpServer(events)}/agents/far`, far)]);
+    const served = await serveApi([await remoteAgent(`${await acpServer(events)}/agents/far`, far)]);
     return (await served.post('/runs', ask('far'))).json();
   };
   const message = { role: 'agent', parts: [{ content: 'How many?' }] };
@@ -220,7 +220,7 @@ describe('a hostile server of the REST API', () => {
 
 describe('a hostile A2A server', () => {
   const errorOf = async (url: string): Promise<unknown> => {
-    const served = await serve([await remoteAgent(url, far)]);
+    const served = await serveApi([await remoteAgent(url, far)]);
     return (await (await served.post('/runs', ask('far'))).json()).error?.data;
   };
 
@@ -284,7 +284,7 @@ describe('a hostile A2A server', () => {
     ];
     for (const [result, did] of answers) {
       const url = await a2aServer(result);
-      const served = await serve([await remoteAgent(url, far)]);
+      const served = await serveApi([await remoteAgent(url, far)]);
       const { error } = await (await served.post('/runs', ask('far'))).json();
       expect(error).toEqual({
         code: 'server_error',

@@ -8,7 +8,7 @@ import { agent, echo, never, tokens } from '../../support/agents.ts';
 import { processorTime } from '../../support/processor-time.ts';
 import { Receiver } from '../../support/receiver.ts';
 import { scrape, scrapeUntil } from '../../support/scrape.ts';
-import { ask, finished, type Served, serve } from '../../support/serve.ts';
+import { ask, finished, type Served, serveApi } from '../../support/serve.ts';
 
 /** A durable agent with a step, a call and a question. */
 const planner = defineAgent(
@@ -33,7 +33,7 @@ const ended = (agent_name: string, outcome: string, error_code = '') =>
 
 describe('metrics', () => {
   it('count a run with a step, a call, a question and its reply, with its times', async () => {
-    const served = await serve([planner, echo], { metrics: true });
+    const served = await serveApi([planner, echo], { metrics: true });
     const run = await (await served.post('/runs', ask('planner'))).json();
     expect(run.status).toBe('awaiting');
     // By its id, which may be ahead of the clock where a process makes thousands in a millisecond.
@@ -71,7 +71,7 @@ describe('metrics', () => {
 
   it('name the outcome and the error of a run that failed, was cancelled or took too long', async () => {
     const limits = { idleTimeout: 50, sweepInterval: 10 };
-    const served = await serve([failing, never], { metrics: true });
+    const served = await serveApi([failing, never], { metrics: true });
     await served202(served, 'failing');
     const { run_id } = await served202(served, 'never');
     await served.post(`/runs/${run_id}/cancel`);
@@ -81,18 +81,18 @@ describe('metrics', () => {
         now.value(...ended('never', 'cancelled')) === 1 && now.value(...ended('failing', 'failed', '_other')) === 1,
     );
     expect(found.labels('rivulet_runs_total', 'outcome')).toEqual(['cancelled', 'failed']);
-    const strict = await serve([never], { metrics: true, limits });
+    const strict = await serveApi([never], { metrics: true, limits });
     await served202(strict, 'never');
     await scrapeUntil(strict.url, (now) => now.value(...ended('never', 'timed_out', 'idle_timeout')) === 1);
   });
 
   it('have one label for all agents that the server does not host', async () => {
     const store = new MemoryStore();
-    const first = await serve([planner, echo], { store });
+    const first = await serveApi([planner, echo], { store });
     const runs = [await served202(first, 'planner'), await served202(first, 'planner')];
     for (const { run_id } of runs) await awaits(first, run_id);
     await first.app.close();
-    const second = await serve([echo], { store, metrics: true });
+    const second = await serveApi([echo], { store, metrics: true });
     for (const { run_id } of runs) expect((await second.post(`/runs/${run_id}/cancel`)).status).toBe(202);
     const found = await scrapeUntil(second.url, (now) => now.value(...ended('_other', 'cancelled')) === 2);
     expect(found.labels('rivulet_runs_total', 'agent')).toEqual(['_other']);
@@ -106,7 +106,7 @@ describe('metrics', () => {
   });
 
   it('count a stream that is open, whose client has left, and that continues after a cursor', async () => {
-    const served = await serve([never, tokens], { metrics: true });
+    const served = await serveApi([never, tokens], { metrics: true });
     const { run_id } = await served202(served, 'never');
     const leave = new AbortController();
     const headers = { accept: 'text/event-stream' };
@@ -133,7 +133,7 @@ describe('metrics', () => {
 
   it('count a reader that was dropped because it read nothing', async () => {
     const kilobytes = agent('kilobytes', () => range(0, 5_000).pipe(map(() => 'x'.repeat(1_000))));
-    const served = await serve([kilobytes], { metrics: true, stalledAfter: 100 });
+    const served = await serveApi([kilobytes], { metrics: true, stalledAfter: 100 });
     const { run_id } = await served202(served, 'kilobytes');
     await finished(served, run_id);
     const { port, host } = new URL(served.url);
@@ -145,7 +145,7 @@ describe('metrics', () => {
   });
 
   it('count requests that were refused, by the reason', async () => {
-    const served = await serve([never], { metrics: true, limits: { running: 1 } });
+    const served = await serveApi([never], { metrics: true, limits: { running: 1 } });
     await served202(served, 'never');
     expect((await served.post('/runs', ask('never'))).status).toBe(503);
     await scrapeUntil(served.url, (now) => now.value('rivulet_requests_refused_total', { reason: 'too_busy' }) === 1);
@@ -153,7 +153,7 @@ describe('metrics', () => {
 
   it('report the store as down while it does not answer', async () => {
     const store = new MemoryStore();
-    const served = await serve([echo], { store, metrics: true });
+    const served = await serveApi([echo], { store, metrics: true });
     store.openRuns = () => Promise.reject(new Error('away'));
     const found = await scrape(served.url);
     expect(found.value('rivulet_store_up', { store: 'custom' })).toBe(0);
@@ -165,7 +165,7 @@ describe('metrics', () => {
     const to = await Receiver.open();
     onTestFinished(() => to.close());
     to.answer = () => ({ status: 503 });
-    const served = await serve([echo], {
+    const served = await serveApi([echo], {
       metrics: true,
       webhooks: { secrets: ['the master secret of the test of metrics'] },
       foreign: { allowNetworks: ['127.0.0.1'] },
@@ -186,9 +186,9 @@ describe('metrics', () => {
 
   it('of two servers in one process do not add up, and only a server that is asked to has them', async () => {
     const [one, two, none] = [
-      await serve([echo], { metrics: true }),
-      await serve([echo], { metrics: true }),
-      await serve([echo]),
+      await serveApi([echo], { metrics: true }),
+      await serveApi([echo], { metrics: true }),
+      await serveApi([echo]),
     ];
     await (await one.post('/runs', ask('echo'))).text();
     await scrapeUntil(one.url, (now) => now.value(...ended('echo', 'completed')) === 1);
@@ -198,7 +198,7 @@ describe('metrics', () => {
 
   it('are scraped in milliseconds with 150 histograms', async () => {
     const agents = Array.from({ length: 30 }, (_, index) => agent(`a${index}`, () => of('x', 'y')));
-    const served = await serve(agents, { metrics: true });
+    const served = await serveApi(agents, { metrics: true });
     for (const { manifest } of agents) await (await served.post('/runs', ask(manifest.name))).text();
     const found = await scrapeUntil(served.url, (now) => now.labels('rivulet_runs_total', 'agent').length === 30);
     const histograms = found.count('_seconds_count');

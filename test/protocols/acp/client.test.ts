@@ -3,7 +3,7 @@ import { NEVER } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, askOnce, echo, never } from '../../support/agents.ts';
 import { oneMessage } from '../../support/run-output.ts';
-import { serve } from '../../support/serve.ts';
+import { serveApi } from '../../support/serve.ts';
 
 const text = (content: string): string => content;
 const answer = (content: string): AwaitResume => ({
@@ -24,8 +24,8 @@ async function collect(stream: AsyncIterable<Event>): Promise<Event[]> {
   return events;
 }
 
-const setUp = async (more: Parameters<typeof serve>[0] = []) => {
-  const served = await serve([echo, askOnce, never, ...more]);
+const setUp = async (more: Parameters<typeof serveApi>[0] = []) => {
+  const served = await serveApi([echo, askOnce, never, ...more]);
   return { served, client: new Client({ baseUrl: served.url }) };
 };
 

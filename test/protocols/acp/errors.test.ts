@@ -7,7 +7,7 @@ import { ErrorBody, ErrorCode, type Run } from '../../../src/index.ts';
 import { openStore } from '../../../src/stores/open.ts';
 import { agent, askOnce, echo, never } from '../../support/agents.ts';
 import { withoutInput } from '../../support/details.ts';
-import { ask, finished, type Served, serve, shared } from '../../support/serve.ts';
+import { ask, finished, type Served, serveApi, shared } from '../../support/serve.ts';
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const images = agent('images', () => 'ok', { input_content_types: ['image/*', 'application/json'] });
@@ -233,13 +233,13 @@ describe('the error table', () => {
   });
 
   it('lists the allowed methods in a 405', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const response = await fetch(`${served.url}/runs`, { method: 'PUT' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
   });
 
   it('accepts an upper-case id and a trailing slash, and answers in lower case', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const run: Run = await (await served.post('/runs/', ask('echo'))).json();
     const again: Run = await (await served.get(`/runs/${run.run_id.toUpperCase()}/`)).json();
     expect(withoutInput(again)).toEqual(run);
@@ -250,7 +250,7 @@ describe('the error table', () => {
   });
 
   it('answers 409 to a resume of a run that does not await, and of another type', async () => {
-    const served = await serve([echo, never, askOnce]);
+    const served = await serveApi([echo, never, askOnce]);
     const body = (type: string) => ({ mode: 'sync', await_resume: { type, message: { parts: [] } } });
     const done: Run = await (await served.post('/runs', ask('echo'))).json();
     const going: Run = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
@@ -270,7 +270,7 @@ describe('the error table', () => {
   });
 
   it('treats a resume without mode and type as one in sync mode with a message', async () => {
-    const served = await serve([askOnce]);
+    const served = await serveApi([askOnce]);
     const { run_id }: Run = await (await served.post('/runs', ask('ask'))).json();
     const response = await served.post(`/runs/${run_id}`, {
       await_resume: { message: { parts: [{ content: 'yes' }] } },
@@ -279,7 +279,7 @@ describe('the error table', () => {
   });
 
   it('answers 409 to a cancel of a final run, and 202 to a cancel with an empty JSON body', async () => {
-    const served = await serve([echo, never]);
+    const served = await serveApi([echo, never]);
     const done: Run = await (await served.post('/runs', ask('echo'))).json();
     expect((await served.post(`/runs/${done.run_id}/cancel`)).status).toBe(409);
     const going: Run = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
@@ -296,7 +296,7 @@ describe('the error table', () => {
     ['after', '7'],
     ['after', '99999999999999999999'],
   ])('answers 400 to a cursor that the run never had: %s %s', async (name, value) => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const { run_id }: Run = await (await served.post('/runs', ask('echo'))).json();
     const headers = { accept: 'text/event-stream', ...(name === 'Last-Event-ID' && { [name]: value }) };
     const response = await served.get(`/runs/${run_id}/events${name === 'after' ? `?after=${value}` : ''}`, headers);
@@ -312,7 +312,7 @@ describe('the error table', () => {
     const store = await openStore('memory:');
     store.session = () => Promise.reject(new Error('secret: hunter2'));
     const logger = { level: 'warn', stream: { write: (line: string) => lines.push(line) } };
-    const served = await serve([echo], { store, logger });
+    const served = await serveApi([echo], { store, logger });
     const response = await served.get(`/sessions/${unknownId}`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await response.text()).not.toContain('hunter2');
@@ -326,7 +326,7 @@ describe('the error table', () => {
     // A row that no store would return.
     store.session = async (session_id) => JSON.parse(`{"session_id":"${session_id}","history":null,"state":null}`);
     const logger = { level: 'error', stream: { write: (line: string) => lines.push(line) } };
-    const served = await serve([echo], { store, logger });
+    const served = await serveApi([echo], { store, logger });
     const response = await served.get(`/sessions/${unknownId}`);
     const text = await response.text();
     expect(response.status).toBe(500);
@@ -340,7 +340,7 @@ describe('the error table', () => {
   });
 
   it('answers 400 to invalid HTTP, and continues', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const { hostname, port } = new URL(served.url);
     const answer = await new Promise<string>((resolve) => {
       let text = '';
@@ -356,7 +356,7 @@ describe('the error table', () => {
   });
 
   it('keeps an agent’s error in the run, with HTTP 200', async () => {
-    const served = await serve([agent('bad', () => throwError(() => new Error('mine')))]);
+    const served = await serveApi([agent('bad', () => throwError(() => new Error('mine')))]);
     const response = await served.post('/runs', ask('bad'));
     expect(response.status).toBe(200);
     expect((await response.json()).error).toEqual({ code: 'server_error', message: 'mine' });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Run, RunsResponse } from '../../../src/index.ts';
 import { agent, askOnce, echo } from '../../support/agents.ts';
 import { listed } from '../../support/details.ts';
-import { ask, serve } from '../../support/serve.ts';
+import { ask, serveApi } from '../../support/serve.ts';
 
 const large = agent('large', () => 'x'.repeat(100_000));
 const fails = agent('fails', () => {
@@ -12,7 +12,7 @@ const fails = agent('fails', () => {
 
 describe('a list of runs', () => {
   it('has everything of each run but its output', async () => {
-    const served = await serve([echo, askOnce, fails]);
+    const served = await serveApi([echo, askOnce, fails]);
     const made: Run[] = [];
     for (const name of ['echo', 'ask', 'fails']) made.unshift(await (await served.post('/runs', ask(name))).json());
     const body = await (await served.get('/runs')).json();
@@ -21,7 +21,7 @@ describe('a list of runs', () => {
   });
 
   it('is small, however much output its runs have', async () => {
-    const served = await serve([large]);
+    const served = await serveApi([large]);
     const posted = Array.from({ length: 5 }, () => served.post('/runs', ask('large')));
     for (const response of await Promise.all(posted)) await response.text();
     const text = await (await served.get('/runs?limit=100')).text();
@@ -30,7 +30,7 @@ describe('a list of runs', () => {
   });
 
   it('answers HEAD as GET, without the body', async () => {
-    const served = await serve([large]);
+    const served = await serveApi([large]);
     await (await served.post('/runs', ask('large'))).text();
     const [get, head] = await Promise.all(
       (['GET', 'HEAD'] as const).map((method) => served.app.inject({ method, url: '/runs' })),

@@ -3,7 +3,7 @@ import { concat, NEVER, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { AgentManifest, type AgentManifestInput, createServer, defineAgent } from '../../../src/index.ts';
 import { agent, echo } from '../../support/agents.ts';
-import { ask, finished, serve } from '../../support/serve.ts';
+import { ask, finished, serveApi } from '../../support/serve.ts';
 
 /** A manifest with every field. */
 const full: AgentManifestInput = {
@@ -43,7 +43,7 @@ const full: AgentManifestInput = {
 
 describe('a manifest', () => {
   it('is sent with every field as it was written', async () => {
-    const served = await serve([defineAgent(full, () => 'ok')]);
+    const served = await serveApi([defineAgent(full, () => 'ok')]);
     const { addresses, ...manifest } = await (await served.get('/agents/full')).json();
     expect(manifest).toEqual(full);
     expect(Value.Check(AgentManifest, { ...manifest, addresses })).toBe(true);
@@ -52,7 +52,7 @@ describe('a manifest', () => {
 
   it('has its times in UTC', async () => {
     const metadata = { created_at: '2026-01-01T01:00:00.5+02:00', updated_at: '2026-01-01T00:00:00Z' };
-    const served = await serve([defineAgent({ name: 'a', description: 'b', metadata }, () => 'ok')]);
+    const served = await serveApi([defineAgent({ name: 'a', description: 'b', metadata }, () => 'ok')]);
     expect((await (await served.get('/agents/a')).json()).metadata).toEqual({
       created_at: '2025-12-31T23:00:00.5Z',
       updated_at: '2026-01-01T00:00:00Z',
@@ -60,7 +60,7 @@ describe('a manifest', () => {
   });
 
   it('accepts all content types where none are listed', async () => {
-    const served = await serve([defineAgent({ name: 'a', description: 'b' }, () => 'ok')]);
+    const served = await serveApi([defineAgent({ name: 'a', description: 'b' }, () => 'ok')]);
     expect(await (await served.get('/agents/a')).json()).toMatchObject({
       name: 'a',
       description: 'b',
@@ -71,7 +71,7 @@ describe('a manifest', () => {
 
   it('is listed by name, ten at a time by default', async () => {
     const names = Array.from({ length: 25 }, (_, n) => `a${String(n).padStart(2, '0')}`);
-    const served = await serve([...names].reverse().map((name) => agent(name, () => 'ok')));
+    const served = await serveApi([...names].reverse().map((name) => agent(name, () => 'ok')));
     const listed = async (query: string): Promise<string[]> =>
       (await (await served.get(`/agents${query}`)).json()).agents.map(({ name }: { name: string }) => name);
     expect(await listed('')).toEqual(names.slice(0, 10));
@@ -142,7 +142,7 @@ describe('a manifest', () => {
       if (request === 'fail') return throwError(() => new Error('no'));
       return request === 'hang' ? concat(of('a', 'b'), NEVER) : of('a', 'b', 'c', 'd');
     });
-    const served = await serve([mixed]);
+    const served = await serveApi([mixed]);
     const status = async () => (await (await served.get('/agents/mixed')).json()).status;
     expect(await status()).toBeUndefined();
     const parts = await (await served.post('/runs', ask('mixed', 'parts'))).json();

@@ -3,7 +3,7 @@ import { of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { AgentError, type AgentFunction, type AgentOutput } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
-import { serve } from '../../support/serve.ts';
+import { serveApi } from '../../support/serve.ts';
 
 const emits =
   (output: unknown): AgentFunction =>
@@ -48,7 +48,7 @@ describe('a run that fails', () => {
       { invalid: expect.any(String), code: 'quota' },
     ],
   ])('can be read by ACP’s client where its agent %s', async (_, run, data) => {
-    const { url } = await serve([agent('odd', run())]);
+    const { url } = await serveApi([agent('odd', run())]);
     const client = new Client({ baseUrl: url });
     const failed = await client.runSync('odd', 'go');
     expect([failed.status, failed.error?.data]).toEqual(['failed', data]);
@@ -72,7 +72,7 @@ describe('a run that fails', () => {
         }),
     ],
   ])('is one where its agent throws %s', async (_, thrown) => {
-    const { url } = await serve([agent('odd', throws(thrown()))]);
+    const { url } = await serveApi([agent('odd', throws(thrown()))]);
     const failed = await new Client({ baseUrl: url }).runSync('odd', 'go');
     expect([failed.status, failed.error?.code]).toEqual(['failed', 'server_error']);
     await new Client({ baseUrl: url }).ping();
@@ -85,7 +85,7 @@ describe('a manifest', () => {
     expect(() => agent('odd', emits('a'), { metadata })).toThrow(
       'manifest.metadata.author.url: expected an absolute URI',
     );
-    const { url } = await serve([
+    const { url } = await serveApi([
       agent('fine', emits('a'), { metadata: { author: { name: 'A', url: 'https://a.b' } } }),
     ]);
     expect(await new Client({ baseUrl: url }).agents()).toHaveLength(1);

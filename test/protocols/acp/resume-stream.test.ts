@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Event } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
 import { CuttingProxy } from '../../support/cutting-proxy.ts';
-import { ask, eventsOf, finished, type Served, serve } from '../../support/serve.ts';
+import { ask, eventsOf, finished, type Served, serveApi } from '../../support/serve.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -57,12 +57,12 @@ describe.each(['memory:', `sqlite:${join(folder, 'resume.db')}`])(
     }
 
     it('gets exactly the events of a live run', async () => {
-      const served = await serve([slow], { store, retry: 1 });
+      const served = await serveApi([slow], { store, retry: 1 });
       await cutTwentyTimes(served, await start(served));
     });
 
     it('gets exactly the events of a final run', async () => {
-      const served = await serve([slow], { store, retry: 1 });
+      const served = await serveApi([slow], { store, retry: 1 });
       const run_id = await start(served);
       await finished(served, run_id);
       await cutTwentyTimes(served, run_id);

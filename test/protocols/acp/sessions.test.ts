@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { textOf as contentOf, type Run, type Session } from '../../../src/index.ts';
 import { openStore } from '../../../src/stores/open.ts';
 import { agent, echo } from '../../support/agents.ts';
-import { ask, finished, type Served, serve, textOf } from '../../support/serve.ts';
+import { ask, finished, type Served, serveApi, textOf } from '../../support/serve.ts';
 
 /** Answers the session so far. */
 const recall = agent('recall', (_, context) =>
@@ -33,7 +33,7 @@ const loopback = { foreign: { allowNetworks: ['127.0.0.0/8'] } };
 
 describe('a session', () => {
   it('is created for a run that names none', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const run = await runOf(served, 'echo', 'hi');
     const session = await sessionOf(served, run.session_id);
     expect(session.id).toBe(run.session_id);
@@ -45,7 +45,7 @@ describe('a session', () => {
   });
 
   it('begins with an unknown id, and is kept', async () => {
-    const served = await serve([echo, recall]);
+    const served = await serveApi([echo, recall]);
     const session_id = '11111111-1111-4111-8111-111111111111';
     expect(textOf(await runOf(served, 'recall', 'x', { session_id }))).toBe('nothing');
     await runOf(served, 'echo', 'one', { session_id });
@@ -57,7 +57,7 @@ describe('a session', () => {
       throw new Error('no');
     });
     const hang = agent('hang', () => new Promise<string>(() => {}), {});
-    const served = await serve([echo, bad, hang], { limits: { cancelGrace: 1 } });
+    const served = await serveApi([echo, bad, hang], { limits: { cancelGrace: 1 } });
     const { session_id } = await runOf(served, 'echo', 'one');
     await runOf(served, 'bad', 'two', { session_id });
     const { run_id } = await runOf(served, 'hang', 'three', { session_id, mode: 'async' });
@@ -67,7 +67,7 @@ describe('a session', () => {
   });
 
   it('loses no history when runs end at the same time', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const session_id = '22222222-2222-4222-8222-222222222222';
     await Promise.all(Array.from({ length: 40 }, (_, n) => runOf(served, 'echo', `m${n}`, { session_id })));
     const { history } = await sessionOf(served, session_id);
@@ -76,7 +76,7 @@ describe('a session', () => {
   });
 
   it('keeps the state of agents as a resource', async () => {
-    const served = await serve([counter]);
+    const served = await serveApi([counter]);
     const first = await runOf(served, 'counter');
     expect(textOf(first)).toBe('1');
     expect(textOf(await runOf(served, 'counter', 'again', { session_id: first.session_id }))).toBe('2');
@@ -85,15 +85,18 @@ describe('a session', () => {
   });
 
   it('has URLs of the public address, whatever name a client uses', async () => {
-    const served = await serve([echo], { publicUrl: 'https://agents.example.com/', allowedHosts: ['other.example'] });
+    const served = await serveApi([echo], {
+      publicUrl: 'https://agents.example.com/',
+      allowedHosts: ['other.example'],
+    });
     const { session_id } = await runOf(served, 'echo');
     const response = await served.app.inject({ url: `/sessions/${session_id}`, headers: { host: 'other.example' } });
     for (const url of response.json().history) expect(url).toMatch(/^https:\/\/agents\.example\.com\/resources\//);
   });
 
   it('continues on another server, and back again', async () => {
-    const a = await serve([echo, recall, counter], loopback);
-    const b = await serve([echo, recall, counter], loopback);
+    const a = await serveApi([echo, recall, counter], loopback);
+    const b = await serveApi([echo, recall, counter], loopback);
     const { session_id } = await runOf(a, 'echo', 'one');
     await runOf(a, 'counter', 'count', { session_id });
     const onA = await sessionOf(a, session_id);
@@ -127,7 +130,7 @@ describe('a session’s URLs of other servers', () => {
     ['http://0x7f000001/x'],
     ['http://2130706433/x'],
   ])('are not read from a private address: %s', async (url) => {
-    const served = await serve([recall]);
+    const served = await serveApi([recall]);
     const run = await runOf(served, 'recall', 'x', withHistory(url));
     expect(run.status).toBe('failed');
     expect(run.error?.message).toMatch(/could not be read: it cannot be reached, or its address is private/);
@@ -149,8 +152,8 @@ describe('a session’s URLs of other servers', () => {
     const address = other.address();
     const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
     const foreign = { allowNetworks: ['127.0.0.1'], maxSize: 1000 };
-    const usual = await serve([recall], { foreign });
-    const hasty = await serve([recall], { foreign: { ...foreign, timeout: 50 } });
+    const usual = await serveApi([recall], { foreign });
+    const hasty = await serveApi([recall], { foreign: { ...foreign, timeout: 50 } });
     const why = async (path: string, served = usual): Promise<string | undefined> =>
       (
         await runOf(served, 'recall', 'x', {
@@ -189,7 +192,7 @@ describe('a session’s history', () => {
   const said = (content: string): string => JSON.stringify({ role: 'user', parts: [{ content }] });
 
   it('is that of the request’s descriptor for this run, and all of it for later runs', async () => {
-    const served = await serve([echo, recall]);
+    const served = await serveApi([echo, recall]);
     await runOf(served, 'echo', 'one', { session_id });
     await runOf(served, 'echo', 'two', { session_id });
     const whole = await sessionOf(served, session_id);
@@ -205,8 +208,8 @@ describe('a session’s history', () => {
 
   it('has no duplicates where nodes share a store under several addresses', async () => {
     const store = await openStore('memory:');
-    const a = await serve([echo, recall], { store, publicUrl: 'https://a.example.com' });
-    const b = await serve([echo, recall], { store, publicUrl: 'https://b.example.com/base' });
+    const a = await serveApi([echo, recall], { store, publicUrl: 'https://a.example.com' });
+    const b = await serveApi([echo, recall], { store, publicUrl: 'https://b.example.com/base' });
     await runOf(a, 'echo', 'one', { session_id });
     const onA = await sessionOf(a, session_id);
     expect(textOf(await runOf(b, 'recall', 'x', { session: onA }))).toBe('one,one');
@@ -217,7 +220,7 @@ describe('a session’s history', () => {
     const other = await elsewhere({ '/good': said('good'), '/odd': '{"parts":5}' });
     const lines: string[] = [];
     const logger = { level: 'warn', stream: { write: (line: string) => lines.push(line) } };
-    const served = await serve([echo, recall], { ...loopback, logger });
+    const served = await serveApi([echo, recall], { ...loopback, logger });
     const history = [`${other.url}/gone`, `${other.url}/good`, `${other.url}/odd`];
     const bad = await runOf(served, 'recall', 'x', { session: { id: session_id, history } });
     expect([bad.status, bad.error?.data]).toEqual(['failed', { reason: 'resource_refused' }]);
@@ -233,7 +236,7 @@ describe('a session’s history', () => {
 
   it('is not read further after ten messages that cannot be read', async () => {
     const other = await elsewhere({});
-    const served = await serve([echo, recall], loopback);
+    const served = await serveApi([echo, recall], loopback);
     const history = Array.from({ length: 50 }, (_, n) => `${other.url}/${n}`);
     // This agent does not read them, so it does not fail.
     await runOf(served, 'echo', 'own', { session: { id: session_id, history } });
@@ -242,7 +245,7 @@ describe('a session’s history', () => {
   });
 
   it('has at most a thousand URLs of other servers', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const history = (from: number, n: number) => Array.from({ length: n }, (_, at) => `${base}/m/${from + at}`);
     const post = (urls: string[]) =>
       served.post('/runs', ask('echo', 'x', { session: { id: session_id, history: urls } }));
@@ -265,7 +268,7 @@ describe('a session’s history', () => {
       const row = await session.call(store, id);
       return row && { ...row, history: found };
     };
-    const served = await serve([echo], { store });
+    const served = await serveApi([echo], { store });
     await runOf(served, 'echo', 'x', { session_id });
     expect((await sessionOf(served, session_id)).history).toEqual(found.slice(2_000));
   });
