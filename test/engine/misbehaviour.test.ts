@@ -2,6 +2,7 @@ import { concat, defer, interval, map, merge, NEVER, Observable, of, range, take
 import { describe, expect, it } from 'vitest';
 import { type Agent, AgentError, type AgentFunction, type AgentOutput, type Run } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
+import { RunFeed } from '../support/run-feed.ts';
 import { ask, eventsOf, finished, frames, serveApi, textOf, types } from '../support/serve.ts';
 
 const run = async (bad: Agent, options = {}): Promise<{ run: Run; types: string[] }> => {
@@ -143,11 +144,16 @@ describe('whatever an agent does', () => {
         }),
         echo,
       ],
-      { limits: { chars: 20_000_000, backlog: 100_000 } },
+      { limits: { chars: 8_000_000, backlog: 100_000 } },
     );
+    // It has the changes without the output.
+    const feed = await RunFeed.open(served.url);
     const { run_id } = await (await served.post('/runs', ask('flood', 'go', { mode: 'async' }))).json();
     expect((await (await served.post('/runs', ask('echo'))).json()).status).toBe('completed');
-    expect((await finished(served, run_id)).error?.data?.reason).toBe('output_limit');
+    await feed.has(run_id, 'failed');
+    expect(feed.rows.get(run_id)?.error?.data?.reason).toBe('output_limit');
+    const ends = feed.seen.flatMap(({ run }) => (run?.finished_at === undefined ? [] : [run.agent_name]));
+    expect(ends).toEqual(['echo', 'flood']);
   });
 
   it('runs once, however many readers it has', async () => {
