@@ -125,9 +125,8 @@ describe.each(stores)('retention, on %s', (url) => {
 
   it('clears the log of a removed run', async () => {
     const store = await openStore(url);
-    const big = agent('big', () =>
-      Array.from({ length: 200 }, (_, n) => ({ content: `${n}`.repeat(20_000), name: 'a' })),
-    );
+    // A hundred rows of SQLite, of which one step deletes a third.
+    const big = agent('big', () => Array.from({ length: 100 }, () => ({ content: 'x'.repeat(40_000), name: 'a' })));
     const served = await serveApi([big], { store });
     const { run_id } = await runOf(served, 'big');
     await store.remove(run_id);
