@@ -56,7 +56,7 @@ describe('the playground over HTTP', () => {
       const small = await app.inject({ url: `/${path}`, headers: { 'accept-encoding': 'br, gzip' } });
       expect(plain.headers['content-encoding']).toBeUndefined();
       expect(small.headers['content-encoding']).toBe('gzip');
-      expect(gunzipSync(small.rawPayload)).toEqual(plain.rawPayload);
+      expect(gunzipSync(small.rawPayload).equals(plain.rawPayload)).toBe(true);
       size += gzipSync(plain.rawPayload).length;
     }
     const [, said] = /page is ([\d.]+) kB/.exec(readFileSync(resolve(root, 'README.md'), 'utf8')) ?? [];
