@@ -119,11 +119,14 @@ function plain(text: string): string {
  * type, the first by name shows it.
  */
 function shortened(text: string, name: string): string {
-  const own = schemas().find((schema) => schema.name === name)?.type;
-  return schemas()
+  known ??= schemas();
+  const own = known.find((schema) => schema.name === name)?.type;
+  return known
     .filter((schema) => (schema.type === own ? schema.name < name : true))
     .reduce((short, schema) => short.replaceAll(schema.type, `typeof ${schema.name}`), text);
 }
+
+let known: ReturnType<typeof schemas> | undefined;
 
 const schemas = (): { name: string; type: string }[] =>
   [...moduleOf(entries.rivulet).exported.values()]

@@ -18,7 +18,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
-import { listen } from '../support/serve.ts';
+import { apiOnly, listen } from '../support/serve.ts';
 import { rivuletContract } from './contract.ts';
 
 const limits = { shutdownGrace: 0 };
@@ -29,13 +29,13 @@ rivuletContract('in this process', async (agents) => {
 });
 
 rivuletContract('behind a server', async (agents) => {
-  const { url, app } = await listen(agents, { retry: 1 });
+  const { url, app } = await listen(agents, { ...apiOnly, retry: 1 });
   return { rivulet: createClient({ url }), close: () => app.close() };
 });
 
 rivuletContract('behind a server of a runtime', async (agents) => {
   const runtime = await createRuntime({ agents, limits });
-  const app = await createServer({ runtime });
+  const app = await createServer({ ...apiOnly, runtime });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const close = async (): Promise<void> => {
     await app.close();
@@ -56,7 +56,7 @@ const held = agent('held', () => NEVER);
 
 /** A server of a runtime, closed with the test before the runtime. */
 async function served(runtime: Runtime, options: Partial<RuntimeServingOptions> = {}) {
-  const app = await createServer({ ...options, runtime });
+  const app = await createServer({ ...apiOnly, ...options, runtime });
   onTestFinished(() => app.close());
   return { app, url: await app.listen({ port: 0, host: '127.0.0.1' }) };
 }
