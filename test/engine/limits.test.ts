@@ -136,7 +136,7 @@ describe('an iterable that never waits', () => {
     const engine = await startEngine([agentOf(run, durable)], new MemoryStore());
     const times: number[] = [];
     const run_id = await begin(engine, 'much');
-    while (times.length < 20) {
+    while (times.length < 9) {
       const before = processorTime();
       await turn();
       times.push(processorTime() - before);
@@ -144,7 +144,7 @@ describe('an iterable that never waits', () => {
     await engine.cancel(run_id).catch(() => undefined);
     await toTheEnd(engine, run_id);
     await engine.stop();
-    return times.sort((a, b) => a - b)[10] ?? 0;
+    return times.sort((a, b) => a - b)[4] ?? 0;
   }
 
   const forever = function* (value: unknown): Generator<AgentOutput> {
