@@ -67,10 +67,10 @@ const acpServer = (events: readonly { type: string; run?: object; part?: object 
 /** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
 function endless(response: ServerResponse, contentType: string, head: string): Promise<number> {
   response.writeHead(200, { 'content-type': contentType }).write(head);
-  const piece = 'x'.repeat(1_000_000);
+  const piece = Buffer.alloc(1_000_000, 'x');
   let bytes = 0;
   const push = (): void => {
-    while (!response.destroyed && response.write(piece)) bytes += piece.length;
+    for (let more = true; more && !response.destroyed; bytes += piece.length) more = response.write(piece);
   };
   response.on('drain', push);
   push();
