@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { JsonSize } from '../../src/http/json-size.ts';
 import { agent, echo } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';
-import { ask, type Served, serveApi } from '../support/serve.ts';
+import { apiOnly, ask, type Served, serveApi, shared } from '../support/serve.ts';
 
 const quiet = agent('quiet', () => 'ok');
-const many = (count: number, text: string): string => Array.from({ length: count }, () => text).join(',');
+const many = (count: number, text: string): string => `${text},`.repeat(count).slice(0, -1);
 const named = (count: number): string => Array.from({ length: count }, (_, n) => `"k${n}":0`).join(',');
 const body = (input: string, more = ''): string => `{"agent_name":"quiet","input":[${input}]${more}}`;
 
@@ -33,7 +33,7 @@ class Sender {
   );
 
   constructor() {
-    onTestFinished(async () => void (await this.#worker.terminate()));
+    afterAll(async () => void (await this.#worker.terminate()));
   }
 
   post({ url }: Served, text: string, headers: Record<string, string> = {}): Promise<Answer> {
@@ -80,12 +80,14 @@ async function leastTime(work: (round: number) => Promise<void>): Promise<number
 }
 
 describe('the size of a body', () => {
-  it.each(bombs)('is limited, and the error names the limit: %s', async (_, text, status, says) => {
-    const served = await serveApi([quiet]);
-    const sender = new Sender();
+  const server = shared([quiet], apiOnly);
+  const sender = new Sender();
+
+  it.each(bombs)('is limited, and the error names the limit: %s', async (what, text, status, says) => {
+    const served = await server();
     await served.get('/ping');
     const least = await leastTime(async (round) => {
-      const answer = await sender.post(served, text, { 'idempotency-key': `a${round}` });
+      const answer = await sender.post(served, text, { 'idempotency-key': `${what} ${round}` });
       expect(answer.status).toBe(status);
       expect(JSON.parse(answer.text).message).toMatch(says);
     });
@@ -93,12 +95,11 @@ describe('the size of a body', () => {
     expect(least).toBeLessThan(1_000);
   });
 
-  it.each(largest)('allows bodies that are handled quickly, with an Idempotency-Key: %s', async (_, text) => {
-    const served = await serveApi([quiet]);
-    const sender = new Sender();
+  it.each(largest)('allows bodies that are handled quickly, with an Idempotency-Key: %s', async (what, text) => {
+    const served = await server();
     const least = await leastTime(async (round) => {
-      const answer = await sender.post(served, text, { 'idempotency-key': `a${round}` });
-      const again = await sender.post(served, text, { 'idempotency-key': `a${round}` });
+      const answer = await sender.post(served, text, { 'idempotency-key': `${what} ${round}` });
+      const again = await sender.post(served, text, { 'idempotency-key': `${what} ${round}` });
       expect([answer.status, again.status]).toEqual([200, 200]);
       expect(JSON.parse(again.text).run_id).toBe(JSON.parse(answer.text).run_id);
     });
