@@ -134,8 +134,9 @@ describe('metrics', () => {
   it('count a reader that was dropped because it read nothing', async () => {
     const kilobytes = agent('kilobytes', () => range(0, 5_000).pipe(map(() => 'x'.repeat(1_000))));
     const served = await serveApi([kilobytes], { metrics: true, stalledAfter: 100 });
-    const { run_id } = await served202(served, 'kilobytes');
-    await finished(served, run_id);
+    const created = await served.post('/runs', ask('kilobytes'));
+    await created.body?.cancel();
+    const run_id = created.headers.get('run-id');
     const { port, host } = new URL(served.url);
     const client = connect(Number(port), '127.0.0.1');
     onTestFinished(() => void client.destroy());
