@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { resumingFetch } from '../../src/client/ai-sdk.ts';
-import { bundleOf } from './bundle.ts';
 
 interface Call {
   readonly method: string | undefined;
@@ -160,12 +159,5 @@ describe('resumingFetch', () => {
     stop.abort(new DOMException('stopped', 'AbortError'));
     await expect(text).rejects.toThrow('stopped');
     expect(calls).toHaveLength(1);
-  });
-
-  it('is less than 1 kB, compressed, and imports nothing', async () => {
-    const { code, imports, others, size } = await bundleOf('ai-sdk.ts');
-    expect([others, imports]).toEqual([[], []]);
-    expect(code).toContain('Last-Event-ID');
-    expect(size).toBeLessThan(1_000);
   });
 });

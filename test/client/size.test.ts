@@ -19,3 +19,12 @@ describe('the client in a bundle', () => {
     expect(Math.abs(size / 1000 - Number(said))).toBeLessThan(0.1);
   });
 });
+
+describe('the fetch for clients of the AI SDK in a bundle', () => {
+  it('is less than 1 kB, compressed, and imports nothing', async () => {
+    const { code, imports, others, size } = await bundleOf('ai-sdk.ts');
+    expect([others, imports]).toEqual([[], []]);
+    expect(code).toContain('Last-Event-ID');
+    expect(size).toBeLessThan(1_000);
+  });
+});

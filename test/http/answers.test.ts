@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import Fastify from 'fastify';
-import { build } from 'vite';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createServer, rivulet, type ServerOptions } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
@@ -17,7 +16,9 @@ async function server(options: Partial<ServerOptions> = {}) {
 }
 
 beforeAll(async () => {
-  if (!existsSync(resolve(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
+  if (existsSync(resolve(root, 'dist/playground/index.html'))) return;
+  const { build } = await import('vite');
+  await build({ root, logLevel: 'error' });
 });
 
 describe('a path without a method', () => {

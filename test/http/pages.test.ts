@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import Fastify from 'fastify';
-import { build } from 'vite';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createServer, rivulet } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
@@ -19,7 +18,9 @@ const assetsOf = (html: string): string[] => [...html.matchAll(/"\.\/(assets\/[^
 
 describe('the playground over HTTP', () => {
   beforeAll(async () => {
-    if (!existsSync(resolve(root, 'dist/playground/index.html'))) await build({ root, logLevel: 'error' });
+    if (existsSync(resolve(root, 'dist/playground/index.html'))) return;
+    const { build } = await import('vite');
+    await build({ root, logLevel: 'error' });
   });
 
   it('is revalidated each time, and its assets are cached for ever', async () => {
