@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import Fastify from 'fastify';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createServer, rivulet, type ServerOptions } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
 import { ask } from '../support/serve.ts';
@@ -21,6 +21,14 @@ beforeAll(async () => {
   await build({ root, logLevel: 'error' });
 });
 
+let asked: FastifyInstance | undefined;
+/** One with the defaults, for all tests that only ask. */
+async function defaults(): Promise<FastifyInstance> {
+  asked ??= await createServer({ agents: [echo] });
+  return asked;
+}
+afterAll(() => asked?.close());
+
 describe('a path without a method', () => {
   it.each([
     ['DELETE', '/agents', 'GET, HEAD'],
@@ -37,7 +45,7 @@ describe('a path without a method', () => {
     ['DELETE', '/docs/', 'GET, HEAD'],
     ['PUT', '/openapi.json', 'GET, HEAD'],
   ])('answers 405, and lists the allowed methods: %s %s', async (method, url, allow) => {
-    const app = await server();
+    const app = await defaults();
     // The types do not know all of these methods.
     const response = await app.inject(JSON.parse(JSON.stringify({ method, url })));
     expect([response.statusCode, response.headers.allow]).toEqual([405, allow]);
@@ -46,7 +54,7 @@ describe('a path without a method', () => {
   });
 
   it('is one of a route: all others answer 404, without their query', async () => {
-    const app = await server();
+    const app = await defaults();
     for (const url of ['/nothing', '/runs/a/b/c', '/runsx', '/agentsX/echo', '/docs/nothing/at/all']) {
       const response = await app.inject({ method: 'PUT', url: `${url}?token=secret` });
       expect([url, response.statusCode, response.body.includes('secret')]).toEqual([url, 404, false]);
@@ -130,7 +138,7 @@ describe('the security headers', () => {
   it.each(['/ping', '/agents', '/nothing', '/openapi.json', '/docs', '/docs/', '/'])(
     'keep browsers from framing, sniffing or loading a response from other origins: %s',
     async (url) => {
-      const app = await server();
+      const app = await defaults();
       const { headers } = await app.inject(url);
       expect(headers).toMatchObject({
         'x-content-type-options': 'nosniff',

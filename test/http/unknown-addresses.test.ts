@@ -2,7 +2,7 @@ import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { rivulet } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
-import { serve } from '../support/serve.ts';
+import { serve, shared } from '../support/serve.ts';
 
 /** The words of each protocol for an address that it does not have. */
 const unknown = [
@@ -26,9 +26,11 @@ const refused = [
   ['/runs/x/stream', 'GET', { code: 'invalid_input' }],
 ] as const;
 
+const defaults = shared([echo]);
+
 describe('a method that an address does not take', () => {
   it.each(refused)('is answered in the words of the protocol of the address: %s', async (path, taken, body) => {
-    const served = await serve([echo]);
+    const served = await defaults();
     for (const method of ['OPTIONS', 'PATCH']) {
       const response = await fetch(`${served.url}${path}`, { method });
       expect([response.status, response.headers.get('allow')?.split(', ')]).toEqual([
@@ -50,7 +52,7 @@ describe('a method that an address does not take', () => {
 
 describe('an address without a route', () => {
   it.each(unknown)('is answered in the words of the protocol that it is below: %s', async (path, body) => {
-    const served = await serve([echo]);
+    const served = await defaults();
     const response = await served.get(path);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject(body);

@@ -7,7 +7,7 @@ import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { recordOf, userScopes } from '../../../src/http/auth/key-records.ts';
 import { type AuthOptions, createServer, type Principal, rivulet, type ServerOptions } from '../../../src/index.ts';
 import { agent, echo, never } from '../../support/agents.ts';
-import { ask } from '../../support/serve.ts';
+import { apiOnly, ask } from '../../support/serve.ts';
 import { audience, issuer, serveKeys, TokenIssuer } from '../../support/token-issuer.ts';
 
 const alice = makeApiKey().key;
@@ -21,8 +21,7 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 async function server(auth: AuthOptions, options: Partial<ServerOptions> = {}) {
   const app = await createServer({
     agents: [echo, never],
-    docs: false,
-    playground: false,
+    ...apiOnly,
     auth,
     limits: { shutdownGrace: 0 },
     ...options,
@@ -204,7 +203,7 @@ describe('a request with a JWT', () => {
     const tokens = new TokenIssuer();
     const { url } = await serveKeys(tokens);
     const auth = { jwt: { issuer, audience, jwks: url } };
-    const { call } = await server(auth, { publicUrl: 'https://agents.example.com/acp/' });
+    const { call } = await server(auth, { publicUrl: 'https://agents.example.com/acp/', protocols: ['mcp'] });
     const metadata = 'https://agents.example.com/acp/.well-known/oauth-protected-resource';
     expect((await call('/runs')).challenge).toContain(`resource_metadata="${metadata}"`);
     expect((await call('/runs', bearer('a.b.c'))).challenge).toContain('error="invalid_token"');

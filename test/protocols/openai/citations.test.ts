@@ -1,10 +1,10 @@
 import { from } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentOutput, citation, file, type MessagePart, trajectory } from '../../../src/index.ts';
+import { type Agent, type AgentOutput, citation, file, type MessagePart, trajectory } from '../../../src/index.ts';
 import { GrowingText } from '../../../src/protocols/openai/growing-text.ts';
 import { LinkPlaces } from '../../../src/protocols/openai/link-places.ts';
 import { agent } from '../../support/agents.ts';
-import { type Served, serve } from '../../support/serve.ts';
+import { type Served, serveApi } from '../../support/serve.ts';
 
 const picture: MessagePart = { content_type: 'image/png', content_url: 'https://example.com/a.png' };
 const picturesLink = '\n\n![a.png](https://example.com/a.png)\n\n';
@@ -45,6 +45,8 @@ interface Item {
   readonly type: string;
   readonly content: [{ readonly text: string; readonly annotations: Annotation[] }];
 }
+
+const serve = (agents: Agent[]): Promise<Served> => serveApi(agents, { protocols: ['openai'] });
 
 async function chat(served: Served): Promise<[text: string, annotations: Annotation[]]> {
   const asked = { model: 'cites', messages: [{ role: 'user', content: 'go' }] };
