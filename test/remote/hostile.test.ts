@@ -1,50 +1,13 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
 import { remoteAgent } from '../../src/remote/remote-agent.ts';
+import { endless, endlessLimit, json, listenAs, mcpServer } from '../support/hostile-servers.ts';
 import { ask, serveApi } from '../support/serve.ts';
-
-type Handler = (request: IncomingMessage, response: ServerResponse, body: { id?: unknown; method?: string }) => void;
-
-/** A server that answers as a test says. Returns its URL. */
-async function listen(handler: Handler): Promise<string> {
-  const server = createServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    handler(request, response, text === '' ? {} : JSON.parse(text));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-const json = (response: ServerResponse, value: unknown): void =>
-  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-
-/** An MCP server of an older version, whose calls are answered as a test says. */
-const mcpServer = (onCall: Handler): Promise<string> =>
-  listen((request, response, body) => {
-    const { id, method = '' } = body;
-    if (request.method !== 'POST') response.writeHead(405).end();
-    else if (method.startsWith('notifications/')) response.writeHead(202).end();
-    else if (method === 'tools/call') onCall(request, response, body);
-    else if (method === 'initialize') {
-      const serverInfo = { name: 'hostile', version: '1' };
-      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo };
-      json(response, { jsonrpc: '2.0', id, result });
-    } else json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } });
-  });
 
 /** An A2A server that answers each request with a result. */
 const a2aServer = (result: object): Promise<string> =>
-  listen(({ headers, method }, response, { id }) => {
+  listenAs(({ headers, method }, response, { id }) => {
     const url = `http://${headers.host}/`;
     const supportedInterfaces = [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
     if (method === 'POST') json(response, { jsonrpc: '2.0', id, result });
@@ -58,45 +21,15 @@ const acpServer = (events: readonly { type: string; run?: object; part?: object 
   const frames = events
     .map((event) => (event.run === undefined ? event : { ...event, run: { ...made, ...event.run } }))
     .map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`);
-  return listen(({ method }, response) => {
+  return listenAs(({ method }, response) => {
     if (method === 'POST') json(response, made);
     else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(frames.join(''));
   });
 };
 
-/** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
-function endless(response: ServerResponse, contentType: string, head: string): Promise<number> {
-  response.writeHead(200, { 'content-type': contentType }).write(head);
-  const piece = Buffer.alloc(1_000_000, 'x');
-  let bytes = 0;
-  const push = (): void => {
-    for (let more = true; more && !response.destroyed; bytes += piece.length) more = response.write(piece);
-  };
-  response.on('drain', push);
-  push();
-  return once(response, 'close').then(() => bytes);
-}
-
 const allowNetworks = ['127.0.0.1'];
-const limit = 200_000_000;
 
 describe('a hostile MCP server', () => {
-  it.each([
-    ['an answer', 'application/json', '"'],
-    ['an event', 'text/event-stream', 'data: '],
-  ])('that sends %s without an end is left before it fills the memory', async (_, contentType, head) => {
-    let began = (_sent: Promise<number>): void => {};
-    const sent = new Promise<number>((resolve) => {
-      began = resolve;
-    });
-    const url = await mcpServer((_request, response) => began(endless(response, contentType, head)));
-    const tools = mcpTools(url, { allowNetworks, timeout: 3_600_000 });
-    const failed = lastValueFrom(tools.call('t', {})).catch((error) => error);
-    expect(await sent).toBeLessThan(limit);
-    await tools.close();
-    expect(await failed).toBeInstanceOf(Error);
-  });
-
   it('that refuses a call with a long text is shown in part', async () => {
     const url = await mcpServer((_, response, { id }) =>
       json(response, { jsonrpc: '2.0', id, error: { code: -1, message: 'e'.repeat(1_000_000) } }),
@@ -108,7 +41,7 @@ describe('a hostile MCP server', () => {
   });
 
   it('that never answers is given up after the time for a call, which was not made', async () => {
-    const url = await listen(() => {});
+    const url = await listenAs(() => {});
     const tools = mcpTools(url, { allowNetworks, timeout: 50 });
     onTestFinished(() => tools.close());
     await expect(tools.tools()).rejects.toThrow();
@@ -148,7 +81,7 @@ describe('a hostile MCP server', () => {
     const pid = new Promise<number>((resolve) => {
       began = resolve;
     });
-    const url = await listen(({ url: path = '' }, response) => {
+    const url = await listenAs(({ url: path = '' }, response) => {
       response.end();
       began(Number(path.slice(1)));
     });
@@ -225,7 +158,7 @@ describe('a hostile A2A server', () => {
   };
 
   it.each(['http://169.254.169.254/', 'file:///etc/passwd'])('whose card names %s is not followed', async (target) => {
-    const url = await listen((_, response) => {
+    const url = await listenAs((_, response) => {
       const supportedInterfaces = [{ url: target, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
       const card = { name: 'far', description: 'x', version: '1', supportedInterfaces, skills: [] };
       json(response, { ...card, capabilities: { streaming: true }, defaultInputModes: [], defaultOutputModes: [] });
@@ -254,7 +187,7 @@ describe('a hostile A2A server', () => {
     ],
   ])('that has %s instead of a card is asked once, and the error says what is wrong', async (_, body, problem) => {
     let asked = 0;
-    const url = await listen((_request, response) => {
+    const url = await listenAs((_request, response) => {
       asked += 1;
       response.writeHead(200, { 'content-type': 'application/json' }).end(body);
     });
@@ -294,10 +227,11 @@ describe('a hostile A2A server', () => {
     }
   });
 
+  // hostile.servers.ts has endless answers of MCP.
   it('that sends a card without an end is left before it fills the memory', async () => {
     const sent: Promise<number>[] = [];
-    const url = await listen((_, response) => void sent.push(endless(response, 'application/json', '"')));
+    const url = await listenAs((_, response) => void sent.push(endless(response, 'application/json', '"')));
     expect(await errorOf(url)).toMatchObject({ code: expect.stringMatching(/^remote_/) });
-    for (const bytes of await Promise.all(sent)) expect(bytes).toBeLessThan(limit);
+    for (const bytes of await Promise.all(sent)) expect(bytes).toBeLessThan(endlessLimit);
   });
 });

@@ -1,0 +1,24 @@
+import { lastValueFrom } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { mcpTools } from '../../src/remote/mcp.ts';
+import { endless, endlessLimit, mcpServer } from '../support/hostile-servers.ts';
+
+const allowNetworks = ['127.0.0.1'];
+
+describe('a hostile MCP server', () => {
+  it.each([
+    ['an answer', 'application/json', '"'],
+    ['an event', 'text/event-stream', 'data: '],
+  ])('that sends %s without an end is left before it fills the memory', async (_, contentType, head) => {
+    let began = (_sent: Promise<number>): void => {};
+    const sent = new Promise<number>((resolve) => {
+      began = resolve;
+    });
+    const url = await mcpServer((_request, response) => began(endless(response, contentType, head)));
+    const tools = mcpTools(url, { allowNetworks, timeout: 3_600_000 });
+    const failed = lastValueFrom(tools.call('t', {})).catch((error) => error);
+    expect(await sent).toBeLessThan(endlessLimit);
+    await tools.close();
+    expect(await failed).toBeInstanceOf(Error);
+  });
+});

@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: { id?: unknown; method?: string }) => void;
+
+/** A server that answers as a test says. Returns its URL. */
+export async function listenAs(handler: Handler): Promise<string> {
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    handler(request, response, text === '' ? {} : JSON.parse(text));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+export const json = (response: ServerResponse, value: unknown): void =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+
+/** An MCP server of an older version, whose calls are answered as a test says. */
+export const mcpServer = (onCall: Handler): Promise<string> =>
+  listenAs((request, response, body) => {
+    const { id, method = '' } = body;
+    if (request.method !== 'POST') response.writeHead(405).end();
+    else if (method.startsWith('notifications/')) response.writeHead(202).end();
+    else if (method === 'tools/call') onCall(request, response, body);
+    else if (method === 'initialize') {
+      const serverInfo = { name: 'hostile', version: '1' };
+      const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo };
+      json(response, { jsonrpc: '2.0', id, result });
+    } else json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } });
+  });
+
+/** More than what is kept of an endless answer: 64 MiB, and what the sockets have. */
+export const endlessLimit = 200_000_000;
+
+/** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
+export function endless(response: ServerResponse, contentType: string, head: string): Promise<number> {
+  response.writeHead(200, { 'content-type': contentType }).write(head);
+  const piece = Buffer.alloc(1_000_000, 'x');
+  let bytes = 0;
+  const push = (): void => {
+    for (let more = true; more && !response.destroyed; bytes += piece.length) more = response.write(piece);
+  };
+  response.on('drain', push);
+  push();
+  return once(response, 'close').then(() => bytes);
+}
