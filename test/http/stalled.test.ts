@@ -6,6 +6,7 @@ import { map, range } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { agent, never, tokens } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';
+import { RunFeed } from '../support/run-feed.ts';
 import { ask, type Served, serveApi } from '../support/serve.ts';
 
 /** Emits as many kilobytes as its input says, at once. */
@@ -15,9 +16,11 @@ const kilobytes = agent('kilobytes', (input) =>
 
 /** The id of a final run, without reading its output. */
 async function finalRun(served: Served, name: string, text: string): Promise<string> {
-  const response = await served.post('/runs', ask(name, text));
-  await response.body?.cancel();
-  return response.headers.get('run-id') ?? '';
+  const feed = await RunFeed.open(served.url);
+  const { run_id } = await (await served.post('/runs', ask(name, text, { mode: 'async' }))).json();
+  await feed.has(run_id, 'completed');
+  feed.cut();
+  return run_id;
 }
 
 /** A stream of the run over a socket that is paused until the test reads it, and the server's end of the socket. */
