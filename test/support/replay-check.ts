@@ -18,18 +18,3 @@ export async function checkPlan(seed: number): Promise<{ cuts: number; faults: s
   });
   return { cuts, faults: faults.map((fault) => `seed ${seed}, ${fault}; ${JSON.stringify(plan)}`) };
 }
-
-/** The faults of the plans with seeds from `from` to `to`, many at once; no further plan begins after a fault. */
-export async function checkPlans(from: number, to: number): Promise<string[]> {
-  let next = from;
-  const faults: string[] = [];
-  const work = async (): Promise<void> => {
-    while (next <= to && faults.length === 0) {
-      const seed = next;
-      next += 1;
-      faults.push(...(await checkPlan(seed)).faults);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, work));
-  return faults;
-}
