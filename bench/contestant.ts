@@ -1,6 +1,7 @@
 /** A contestant: a server process on a core of its own, which reports its CPU time and memory. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { killAtExit } from './cleanup.ts';
 import type { Wire } from './wires.ts';
@@ -16,6 +17,8 @@ export interface Entry {
   /** The binary that runs it. Default: the Node that runs the bench. */
   readonly node?: string;
   readonly wire: Wire;
+  /** The folder of another checkout, which is built. Default: this one. */
+  readonly checkout?: string;
   /** The largest number of streams that it can serve at their pace. Default: no limit. */
   readonly most?: number;
 }
@@ -33,9 +36,12 @@ export interface Usage {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Compiles the contestants, so that no loader is measured. Without type checks, because peers may not be installed. */
-export function build(): void {
-  execFileSync('node_modules/.bin/tsc', ['-p', 'bench/contestants'], { cwd: root, stdio: 'inherit' });
+/**
+ * Compiles the contestants of a checkout, so that no loader is measured. Without type checks, because peers may not be
+ * installed.
+ */
+export function build(checkout = root): void {
+  execFileSync('node_modules/.bin/tsc', ['-p', 'bench/contestants'], { cwd: checkout, stdio: 'inherit' });
 }
 
 export class Contestant {
@@ -57,7 +63,7 @@ export class Contestant {
    * @throws Error with its last error output, where it does not start
    */
   static async start(entry: Entry, { pinned = true, flags = ['--expose-gc'] } = {}): Promise<Contestant> {
-    const file = fileURLToPath(new URL(`built/${entry.file}.js`, import.meta.url));
+    const file = resolve(entry.checkout ?? root, `bench/built/${entry.file}.js`);
     const command = [entry.node ?? process.execPath, ...flags, file, ...(entry.args ?? [])];
     const [first = '', ...rest] = pinned ? ['taskset', '-c', '0', ...command] : command;
     const spawned = performance.now();

@@ -2,11 +2,13 @@
  * Compares Rivulet with other servers: `npm run bench`, or parts of it:
  * `npm run bench -- --only streams --work "400 streams" --rounds 5 --contestants rivulet,bare`.
  * Prints progress to stderr and tables to stdout, and writes each finished table into RESULTS.md. With `--contestants`,
- * where rows are missing, and with `--dry` it only prints.
+ * where rows are missing, and with `--dry` it only prints. With `--before ../other`, it compares Rivulet with itself: each
+ * of its contestants takes turns with that of another checkout, which is built, and the tables have the ratios.
  */
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { beforeSection, twinsOf } from './before.ts';
 import { temporaryFolder } from './cleanup.ts';
 import { build } from './contestant.ts';
 import { entries } from './entries.ts';
@@ -23,6 +25,7 @@ const { values } = parseArgs({
     work: { type: 'string' },
     contestants: { type: 'string' },
     rounds: { type: 'string', default: '5' },
+    before: { type: 'string' },
     out: { type: 'string', default: relative('.', fileURLToPath(new URL('RESULTS.md', import.meta.url))) },
     dry: { type: 'boolean', default: false },
   },
@@ -31,15 +34,22 @@ const isSelected = (list: string | undefined, word: string): boolean =>
   list === undefined || list.split(',').some((one) => word.toLowerCase().includes(one.trim().toLowerCase()));
 
 const folder = temporaryFolder();
-const contestants = entries(folder);
+const before = values.before === undefined ? undefined : resolve(values.before);
+const contestants = before === undefined ? entries(folder) : twinsOf(before, entries);
 const chosen = contestants.filter(({ id }) => isSelected(values.contestants, id));
-const wanted = works.filter(({ name, group }) => isSelected(values.only, group) && name.includes(values.work ?? ''));
+const wanted = works.filter(
+  (work) =>
+    isSelected(values.only, work.group) &&
+    work.name.includes(values.work ?? '') &&
+    (before === undefined || 'measure' in work),
+);
 if (chosen.length === 0 || wanted.length === 0) {
   throw new Error(
     `nothing to do; groups: ${[...new Set(works.map(({ group }) => group))].join(', ')}; contestants: ${contestants.map(({ id }) => id).join(', ')}`,
   );
 }
 build();
+if (before !== undefined) build(before);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const rounds = Number(values.rounds);
 
@@ -57,9 +67,9 @@ const options = {
 };
 for (const work of wanted) {
   const result = await resultOf(work);
-  const section = sectionOf(result, options);
+  const section = before === undefined ? sectionOf(result, options) : beforeSection(result, options);
   console.log(`\n${section}`);
-  if (!values.dry && values.contestants === undefined) {
+  if (!values.dry && values.contestants === undefined && before === undefined) {
     const order = works.map(({ name }) => name);
     write(values.out, new Map([[work.name, section]]), order, machine());
   }
