@@ -1,18 +1,31 @@
 /** Compares Rivulet with another checkout of itself, such as the commit before a change. */
-
-import { temporaryFolder } from './cleanup.ts';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Entry } from './contestant.ts';
+import { entries } from './entries.ts';
 import { type Figures, isRivulet, median, type Result } from './work.ts';
 
 const suffix = '-before';
 
-/** The contestants of this project, each followed by that of the other checkout, with files of its own. */
-export function twinsOf(checkout: string, entries: (folder: string) => Entry[]): Entry[] {
-  const others = entries(temporaryFolder()).map((entry) => ({ ...entry, id: entry.id + suffix, checkout }));
-  return entries(temporaryFolder()).flatMap((entry, index) => {
+/**
+ * Each Rivulet of this project, followed by that of the other checkout. They share no file, and no data of a database: the
+ * layouts may differ, and one would execute the runs of the other.
+ */
+export function twinsOf(checkout: string, folder: string): Entry[] {
+  const folderOfOther = join(folder, 'before');
+  mkdirSync(folderOfOther);
+  const others = entries(folderOfOther);
+  return entries(folder).flatMap((entry, index) => {
     const other = others[index];
-    return isRivulet(entry) && other !== undefined ? [entry, other] : [];
+    if (!isRivulet(entry) || other === undefined) return [];
+    return [entry, { ...other, id: entry.id + suffix, args: other.args?.map(ownData), checkout }];
   });
+}
+
+/** The URL of a database, for data apart from that of the other twin. */
+function ownData(arg: string): string {
+  const parameter = { redis: 'prefix', postgres: 'schema' }[/^(redis|postgres)/.exec(arg)?.[1] ?? ''];
+  return parameter === undefined ? arg : `${arg}${arg.includes('?') ? '&' : '?'}${parameter}=bench_before`;
 }
 
 export interface BeforeOptions {

@@ -35,7 +35,7 @@ const isSelected = (list: string | undefined, word: string): boolean =>
 
 const folder = temporaryFolder();
 const before = values.before === undefined ? undefined : resolve(values.before);
-const contestants = before === undefined ? entries(folder) : twinsOf(before, entries);
+const contestants = before === undefined ? entries(folder) : twinsOf(before, folder);
 const chosen = contestants.filter(({ id }) => isSelected(values.contestants, id));
 const wanted = works.filter(
   (work) =>
