@@ -1,9 +1,9 @@
 /** Compares Rivulet with another checkout of itself, such as the commit before a change. */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from './contestant.ts';
 import { entries } from './entries.ts';
-import { type Figures, isRivulet, median, type Result } from './work.ts';
+import { type Column, type Figures, isRivulet, median, type Result } from './work.ts';
 
 const suffix = '-before';
 
@@ -12,6 +12,11 @@ const suffix = '-before';
  * layouts may differ, and one would execute the runs of the other.
  */
 export function twinsOf(checkout: string, folder: string): Entry[] {
+  if (!existsSync(join(checkout, 'dist/index.js'))) {
+    throw new Error(
+      `--before: expected the folder of a checkout that is built; got ${checkout}. Run npm ci and npm run build there`,
+    );
+  }
   const folderOfOther = join(folder, 'before');
   mkdirSync(folderOfOther);
   const others = entries(folderOfOther);
@@ -35,28 +40,30 @@ export interface BeforeOptions {
 
 /**
  * A row for each figure of each contestant, with how much better it is than before: the median of the ratios of the
- * rounds, above 1 for more a second and for less time, memory or CPU time.
+ * rounds, above 1 for more a second, and for less time, memory or CPU time.
  */
 export function beforeSection({ work, rows, excluded }: Result, { nameOf, rounds }: BeforeOptions): string {
-  const table = [...rows].flatMap(([id, own]) => {
-    const others = rows.get(id + suffix);
-    if (others === undefined) return [];
-    return work.columns.map(({ name, digits }) => {
-      const [now, then] = [figuresOf(own, name), figuresOf(others, name)];
-      const ratios = now.map((one, round) => betterBy(name, one, then[round] ?? Number.NaN));
-      const cells = [median(then).toFixed(digits), median(now).toFixed(digits), median(ratios).toFixed(2)];
-      const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-      return `| ${[nameOf(id), name, ...cells, range].join(' | ')} |`;
-    });
+  const table = [...rows].flatMap(([id, now]) => {
+    const before = rows.get(id + suffix);
+    if (before === undefined) return [];
+    return work.columns
+      .filter(({ ofLoad }) => !ofLoad)
+      .map((column) => `| ${nameOf(id)} | ${cells(column, now, before)} |`);
   });
   const exclusions = [...excluded].map(([id, why]) => `Excluded: ${id} (${why.slice(0, 300)}).`);
   const head = '| | figure | before | now | × before | rounds |\n| --- | --- | ---: | ---: | ---: | --- |';
-  return [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, `Medians of ${rounds} rounds.`].join(
-    '\n\n',
-  );
+  const parts = [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, `Medians of ${rounds} rounds.`];
+  return parts.join('\n\n');
 }
 
-const figuresOf = (figures: readonly Figures[], name: string): number[] =>
-  figures.map((one) => one[name] ?? Number.NaN);
-
-const betterBy = (name: string, now: number, then: number): number => (name.endsWith('/s') ? now / then : then / now);
+function cells({ name, digits }: Column, now: readonly Figures[], before: readonly Figures[]): string {
+  const valuesOf = (figures: readonly Figures[]): number[] => figures.map((one) => one[name] ?? Number.NaN);
+  const [own, others] = [valuesOf(now), valuesOf(before)];
+  const ratio = (one: number, other: number): number => (name.endsWith('/s') ? one / other : other / one);
+  // Two figures of zero have no ratio.
+  const ratios = own.map((one, round) => ratio(one, others[round] ?? Number.NaN)).filter(Number.isFinite);
+  const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+  return [name, median(others).toFixed(digits), median(own).toFixed(digits), median(ratios).toFixed(2), range].join(
+    ' | ',
+  );
+}

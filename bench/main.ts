@@ -41,6 +41,7 @@ const wanted = works.filter(
   (work) =>
     isSelected(values.only, work.group) &&
     work.name.includes(values.work ?? '') &&
+    // Works without contestants have nothing to compare.
     (before === undefined || 'measure' in work),
 );
 if (chosen.length === 0 || wanted.length === 0) {

@@ -8,6 +8,8 @@ export interface Column {
   readonly name: string;
   /** Digits after the decimal point. */
   readonly digits: number;
+  /** The figure is of the load, and neither more nor less of it is better. */
+  readonly ofLoad?: true;
 }
 
 interface Common {

@@ -74,7 +74,7 @@ export const streams: MeasuredInRounds[] = works.map((one) => ({
     { name: 'ms', digits: 1 },
     ...(one.pace > 0 ? [] : [{ name: 'ms, cold', digits: 1 }]),
     { name: 'first token, ms', digits: 2 },
-    { name: 'load busy, %', digits: 0 },
+    { name: 'load busy, %', digits: 0, ofLoad: true },
   ],
   base: one.pace > 0 ? 'bare' : 'fastify',
   takes: ({ most }) => one.pace === 0 || one.streams <= (most ?? one.streams),

@@ -3,12 +3,15 @@ import { hasTokenHead, tokenHead } from '../core/encode.ts';
 const tail = '"}}';
 /** Begins a packed line. No JSON begins with it. */
 const mark = '+';
+/** Characters of a line from which on packing costs more, for the copy of its content, than it saves. */
+const longLine = 4 * 1024;
 
 const pack = (line: string): string =>
-  hasTokenHead(line) && line.endsWith(tail) ? mark + line.slice(tokenHead.length, -tail.length) : line;
+  line.length < longLine && hasTokenHead(line) && line.endsWith(tail)
+    ? mark + line.slice(tokenHead.length, -tail.length)
+    : line;
 
-const unpack = (line: string): string =>
-  line.charCodeAt(0) === mark.charCodeAt(0) ? tokenHead + line.slice(mark.length) + tail : line;
+const unpack = (line: string): string => (line.startsWith(mark) ? tokenHead + line.slice(mark.length) + tail : line);
 
 /**
  * The lines of events as one text. Of a token it has only the content: the rest is the same in all tokens, four fifths

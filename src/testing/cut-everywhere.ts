@@ -20,7 +20,7 @@ export class RecordingStore extends MemoryStore {
   /** What a disk would hold after the first `count` commits. */
   async after(count: number): Promise<Store> {
     const store = new MemoryStore();
-    // Not copies: a store changes no write, and a copy of each commit for each cut would be quadratic.
+    // The commits themselves, which no store changes. Copies of all for each cut would take quadratic time.
     for (const writes of this.commits.slice(0, count)) await store.commit(writes);
     return store;
   }

@@ -227,7 +227,7 @@ describe('a hostile A2A server', () => {
     }
   });
 
-  // hostile.servers.ts has endless answers of MCP.
+  // hostile.clients.ts has endless answers of MCP.
   it('that sends a card without an end is left before it fills the memory', async () => {
     const sent: Promise<number>[] = [];
     const url = await listenAs((_, response) => void sent.push(endless(response, 'application/json', '"')));

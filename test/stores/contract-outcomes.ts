@@ -55,11 +55,31 @@ const resource = (more: { resource_id?: string; body?: string; content_type?: st
   ],
 });
 
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) frozen(inner);
+  return Object.freeze(value);
+}
+
 const isRejected = (outcome: Outcome | undefined): boolean => typeof outcome === 'object' && 'rejected' in outcome;
 
 /** The outcomes of a commit, and the independence of its writes. */
 export function outcomesContract(store: () => Store): void {
   describe('the outcomes of a commit', () => {
+    it('come without a change of the writes themselves, of which their caller keeps lists', async () => {
+      const created = keyed(fresh(), `frozen-${fresh().run_id}`);
+      const grown = append({ ...created.row, epoch: 1 }, ['2', '3'], {
+        ...messageOf(created.row, 'answer'),
+        ...resource({}),
+        journal: ['{}', '{}'],
+        state: '/resources/none',
+      });
+      const ended = end(grown.row, 'completed', { ended: { tokens: 1, seconds: 1 } });
+      for (const write of [created, grown, ended]) {
+        expect(await store().commit([frozen(write)])).toEqual(['taken']);
+      }
+    });
+
     it('are in the order of the writes, and only applied writes change anything', async () => {
       const session_id = `outcomes-${fresh().run_id}`;
       const begun = append(fresh({ session_id }), ['1']);

@@ -58,9 +58,7 @@ export class MemoryLog {
       const first = this.#packed[index]?.first ?? 0;
       const joined: string[] = [];
       for (let chars = 0; chars < batchChars && index < this.#packed.length; index += 1) {
-        const packed = this.#packed[index];
-        if (packed === undefined) continue;
-        const lines = unpackLines(this.#arena.read(packed.slice));
+        const lines = this.#unpacked(index);
         chars += charsOf(lines);
         for (const line of lines) joined.push(line);
       }
@@ -77,6 +75,11 @@ export class MemoryLog {
     this.#packed = append(this.#packed, { first: this.#firstUnpacked, last: this.#last, slice });
     this.#lines = [];
     this.#chars = 0;
+  }
+
+  #unpacked(index: number): string[] {
+    const packed = this.#packed[index];
+    return packed === undefined ? [] : unpackLines(this.#arena.read(packed.slice));
   }
 
   /** Id of the first event that is not packed. */
