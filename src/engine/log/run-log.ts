@@ -123,7 +123,7 @@ export class RunLog implements UncommittedLog, Source {
   /** Appends the JSON of the next event. With a run event comes the row's new status and its times. */
   append(line: string, run?: Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'>): void {
     if (this.#outcome !== undefined) return;
-    const draft = this.#openWrite();
+    const draft = this.#openWrite(line.length);
     const row = this.#row;
     row.last += 1;
     this.#resetAttempts();
@@ -313,10 +313,13 @@ export class RunLog implements UncommittedLog, Source {
     this.#row.epoch = epoch + 1;
   }
 
-  // A write ends with the event that settles the run, so that no reader has to search a batch for it.
-  #openWrite(): PendingWrite {
+  // A write ends with the event that settles the run, so that no reader has to search a batch for it. An event of `chars`
+  // that makes it too long begins another one: the events before it must not be read, and kept, together with it.
+  #openWrite(chars = 0): PendingWrite {
     const current = this.#pending.at(-1);
-    if (current !== undefined && current.chars < maxBatchChars && current.complete !== true) return current;
+    if (current !== undefined && current.complete !== true && current.chars < maxBatchChars) {
+      if (current.lines.length === 0 || current.chars + chars <= maxBatchChars) return current;
+    }
     this.#seal();
     const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: noLines, chars: 0 };
     this.#pending = append(this.#pending, draft);

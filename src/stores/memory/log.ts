@@ -32,6 +32,8 @@ export class MemoryLog {
   }
 
   append({ lines }: Write): void {
+    // Long events are packed apart from those before them: see `after`.
+    if (charsOf(lines) >= batchChars) this.pack();
     for (const line of lines) {
       this.#lines.push(line);
       this.#chars += line.length;
@@ -40,7 +42,10 @@ export class MemoryLog {
     if (this.#chars >= unpackedChars || this.#lines.length >= unpackedLines) this.pack();
   }
 
-  /** Batches of the events after that id, at most `limit` events. */
+  /**
+   * Batches of the events after that id, at most `limit` events, and up to the next pack that is long: that one is a page of
+   * its own, which readers of all positions before it share.
+   */
   after(id: number, limit: number): Batch[] {
     const found: Batch[] = [];
     let delivered = id;
@@ -54,10 +59,12 @@ export class MemoryLog {
     };
     let index = this.#indexAfter(id);
     while (left > 0 && index < this.#packed.length) {
+      if (found.length > 0 && this.#isLong(index)) return found;
       // Small packs are joined, because a reader writes each batch to its socket separately.
       const first = this.#packed[index]?.first ?? 0;
       const joined: string[] = [];
       for (let chars = 0; chars < batchChars && index < this.#packed.length; index += 1) {
+        if (chars > 0 && this.#isLong(index)) break;
         const lines = this.#unpacked(index);
         chars += charsOf(lines);
         for (const line of lines) joined.push(line);
@@ -75,6 +82,11 @@ export class MemoryLog {
     this.#packed = append(this.#packed, { first: this.#firstUnpacked, last: this.#last, slice });
     this.#lines = [];
     this.#chars = 0;
+  }
+
+  #isLong(index: number): boolean {
+    const slice = this.#packed[index]?.slice;
+    return slice !== undefined && slice.end - slice.start >= batchChars;
   }
 
   #unpacked(index: number): string[] {

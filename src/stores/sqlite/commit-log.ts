@@ -179,6 +179,8 @@ export class CommitLog {
     // Checked here, where the error belongs to one write.
     if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
     this.#body += body;
+    // A long event has a row of its own, which readers of all positions before it share.
+    if (entry.chars >= rowChars && run.texts.length > 0) this.#moveToRow(run);
     this.#add(run, entry);
     if (run.chars >= rowChars) this.#moveToRow(run);
   }
