@@ -39,6 +39,37 @@ const final = {
   due: null,
 } as const;
 
+describe('the writes of a log', () => {
+  const long = JSON.stringify('x'.repeat(20_000));
+  /** The writes of the second commit. */
+  async function writesOf(work: (log: RunLog) => void): Promise<readonly Write[]> {
+    const { store, begin } = setUp();
+    const log = begin();
+    await log.flushed();
+    const commit = vi.spyOn(store, 'commit');
+    log.append('{"n":2}');
+    work(log);
+    await log.flushed();
+    return commit.mock.calls.flatMap(([writes]) => writes);
+  }
+
+  it('have a long event apart from the events before it', async () => {
+    const writes = await writesOf((log) => log.append(long));
+    expect(writes.map(({ expect, lines }) => [expect, lines])).toEqual([
+      [1, ['{"n":2}']],
+      [2, [long]],
+    ]);
+  });
+
+  it('have what is attached together with the next event, however long that is', async () => {
+    const writes = await writesOf((log) => {
+      log.attach({ history: ['/message'] });
+      log.append(long, final);
+    });
+    expect(writes).toMatchObject([{ expect: 1, lines: ['{"n":2}', long], history: ['/message'] }]);
+  });
+});
+
 describe('the end of a log', () => {
   it('is set once, and writes in the same turn after the final event are ignored', async () => {
     const { store, begin, linesOf } = setUp();

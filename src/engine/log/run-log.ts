@@ -314,11 +314,13 @@ export class RunLog implements UncommittedLog, Source {
   }
 
   // A write ends with the event that settles the run, so that no reader has to search a batch for it. An event of `chars`
-  // that makes it too long begins another one: the events before it must not be read, and kept, together with it.
+  // that makes it too long begins another one: the events before it must not be read, and kept, together with it. Data that
+  // is attached stays in one write with the next event, however long that is.
   #openWrite(chars = 0): PendingWrite {
     const current = this.#pending.at(-1);
     if (current !== undefined && current.complete !== true && current.chars < maxBatchChars) {
-      if (current.lines.length === 0 || current.chars + chars <= maxBatchChars) return current;
+      const fits = current.lines.length === 0 || current.chars + chars <= maxBatchChars;
+      if (fits || hasExtras(current)) return current;
     }
     this.#seal();
     const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: noLines, chars: 0 };
@@ -357,6 +359,9 @@ function addExtras(draft: PendingWrite, { resources, history, state, ended, jour
   if (ended) draft.ended = ended;
   if (key) draft.key = key;
 }
+
+const hasExtras = ({ resources, history, state, ended, journal, key }: Extras): boolean =>
+  (resources ?? history ?? state ?? ended ?? journal ?? key) !== undefined;
 
 // One by one: spreading a long list into `push` overflows the stack. A copy first: see `append`.
 function extended<T>(list: T[] | undefined, more: readonly T[]): T[] {
