@@ -313,14 +313,14 @@ export class RunLog implements UncommittedLog, Source {
     this.#row.epoch = epoch + 1;
   }
 
-  // A write ends with the event that settles the run, so that no reader has to search a batch for it. An event of `chars`
-  // that makes it too long begins another one: the events before it must not be read, and kept, together with it. Data that
-  // is attached stays in one write with the next event, however long that is.
+  // A write ends with the event that settles the run, so that no reader has to search a batch for it. A long event, of
+  // `chars`, begins another one: the events before it must not be read, and kept, together with it. Data that is attached
+  // stays in one write with the next event, however long that is.
   #openWrite(chars = 0): PendingWrite {
     const current = this.#pending.at(-1);
     if (current !== undefined && current.complete !== true && current.chars < maxBatchChars) {
-      const fits = current.lines.length === 0 || current.chars + chars <= maxBatchChars;
-      if (fits || hasExtras(current)) return current;
+      const isApart = chars >= maxBatchChars && current.lines.length > 0 && !hasExtras(current);
+      if (!isApart) return current;
     }
     this.#seal();
     const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: noLines, chars: 0 };

@@ -43,8 +43,8 @@ export class MemoryLog {
   }
 
   /**
-   * Batches of the events after that id, at most `limit` events, and up to the next pack that is long: that one is a page of
-   * its own, which readers of all positions before it share.
+   * Batches of the events after that id, at most `limit` events, and up to the next pack that is long: that one begins a
+   * page, which readers of all positions before it share.
    */
   after(id: number, limit: number): Batch[] {
     const found: Batch[] = [];

@@ -4,7 +4,7 @@ import { charsOf, packLines, unpackLines } from '../packed-lines.ts';
 import type { Statements } from './statements.ts';
 
 /** Characters of a run's newest events up to which they have no row of their own; about as many as a page has. */
-const rowChars = 16 * 1024;
+export const rowChars = 16 * 1024;
 /**
  * Commits, and characters, above which the log moves events to rows of their own. A start after a crash reads as many.
  */

@@ -143,7 +143,7 @@ export class SqliteStore implements Store {
     let count = 0;
     let chars = 0;
     for (const { first, body } of this.#sql.events.iterate(run_id, after)) {
-      // A long row is a page of its own: readers of all positions before it share it.
+      // A long row begins a page, which readers of all positions before it share.
       if (found.length > 0 && body.length >= pageChars) return found;
       const lines = unpackLines(body);
       found.push({ first, lines });

@@ -1,8 +1,8 @@
 import { isFinal } from '../../core/run-state.ts';
 import type { Outcome, TargetsChanged, Write } from '../../core/store.ts';
-import { packLines } from '../packed-lines.ts';
+import { charsOf, packLines } from '../packed-lines.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
-import type { ActiveRun, CommitLog } from './commit-log.ts';
+import { type ActiveRun, type CommitLog, rowChars } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
 import type { FileSessions } from './sessions.ts';
 import type { Statements } from './statements.ts';
@@ -87,9 +87,14 @@ export class Writes {
   #insertLog(run_id: string, expect: number, { lines, journal = [] }: Added, active?: ActiveRun): void {
     const after = active?.lastStored ?? expect;
     const last = expect + lines.length;
-    const texts = [...(active?.texts ?? []), ...(lines.length > 0 ? [packLines(lines)] : [])];
+    const texts = active?.texts ?? [];
     const entries = [...(active?.journal ?? []), ...journal];
-    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, texts.join('\n'));
+    // A long event has a row of its own: see `CommitLog`.
+    const isApart = texts.length > 0 && charsOf(lines) >= rowChars;
+    if (isApart) this.#sql.insertEvents(run_id, after + 1, expect, texts.join('\n'));
+    const first = isApart ? expect + 1 : after + 1;
+    const own = [...(isApart ? [] : texts), ...(lines.length > 0 ? [packLines(lines)] : [])];
+    if (last >= first) this.#sql.insertEvents(run_id, first, last, own.join('\n'));
     if (entries.length > 0) this.#sql.insertJournal(run_id, entries.join('\n'));
   }
 }
