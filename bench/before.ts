@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from './contestant.ts';
 import { entries } from './entries.ts';
-import { type Column, type Figures, isRivulet, median, type Result } from './work.ts';
+import { type Column, type Figures, isRivulet, median, type Result, type Work } from './work.ts';
 
 const suffix = '-before';
 
@@ -39,31 +39,48 @@ export interface BeforeOptions {
 }
 
 /**
- * A row for each figure of each contestant, with how much better it is than before: the median of the ratios of the
- * rounds, above 1 for more a second, and for less time, memory or CPU time.
+ * A row for each figure of each contestant, with how much better it is than before: above 1 for more a second, and for
+ * less time, memory or CPU time. Each of `pairs` is the result of two processes that were started anew, because two
+ * processes of one commit differ more than their rounds do. The ratio is the median of those of the pairs, each of which
+ * is the median of those of its rounds.
  */
-export function beforeSection({ work, rows, excluded }: Result, { nameOf, rounds }: BeforeOptions): string {
-  const table = [...rows].flatMap(([id, now]) => {
-    const before = rows.get(id + suffix);
-    if (before === undefined) return [];
-    return work.columns
-      .filter(({ ofLoad }) => !ofLoad)
-      .map((column) => `| ${nameOf(id)} | ${cells(column, now, before)} |`);
+export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, rounds }: BeforeOptions): string {
+  const ids = new Set(pairs.flatMap(({ rows }) => [...rows.keys()]));
+  const table = [...ids].flatMap((id) => {
+    const twins = pairs.flatMap(({ rows }) => {
+      const [now, before] = [rows.get(id), rows.get(id + suffix)];
+      return now === undefined || before === undefined ? [] : [{ now, before }];
+    });
+    if (twins.length === 0) return [];
+    return work.columns.filter(({ ofLoad }) => !ofLoad).map((column) => `| ${nameOf(id)} | ${cells(column, twins)} |`);
   });
-  const exclusions = [...excluded].map(([id, why]) => `Excluded: ${id} (${why.slice(0, 300)}).`);
-  const head = '| | figure | before | now | × before | rounds |\n| --- | --- | ---: | ---: | ---: | --- |';
-  const parts = [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, `Medians of ${rounds} rounds.`];
-  return parts.join('\n\n');
+  const exclusions = pairs
+    .flatMap(({ excluded }) => [...excluded])
+    .map(([id, why]) => `Excluded from a pair: ${id} (${why.slice(0, 300)}).`);
+  const head = '| | figure | before | now | × before | pairs |\n| --- | --- | ---: | ---: | ---: | --- |';
+  const method = `Medians of ${pairs.length} pairs of processes, with ${rounds} rounds each.`;
+  return [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, method].join('\n\n');
 }
 
-function cells({ name, digits }: Column, now: readonly Figures[], before: readonly Figures[]): string {
+/** The figures of two processes, round by round. */
+interface Twins {
+  readonly now: readonly Figures[];
+  readonly before: readonly Figures[];
+}
+
+function cells({ name, digits }: Column, pairs: readonly Twins[]): string {
   const valuesOf = (figures: readonly Figures[]): number[] => figures.map((one) => one[name] ?? Number.NaN);
-  const [own, others] = [valuesOf(now), valuesOf(before)];
   const ratio = (one: number, other: number): number => (name.endsWith('/s') ? one / other : other / one);
-  // Two figures of zero have no ratio.
-  const ratios = own.map((one, round) => ratio(one, others[round] ?? Number.NaN)).filter(Number.isFinite);
+  const ratios = pairs.flatMap(({ now, before }) => {
+    const others = valuesOf(before);
+    const ofRounds = valuesOf(now).map((one, round) => ratio(one, others[round] ?? Number.NaN));
+    // Two figures of zero have no ratio.
+    const finite = ofRounds.filter(Number.isFinite);
+    return finite.length === 0 ? [] : [median(finite)];
+  });
+  const [before, now] = [pairs.flatMap((pair) => valuesOf(pair.before)), pairs.flatMap((pair) => valuesOf(pair.now))];
   const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-  return [name, median(others).toFixed(digits), median(own).toFixed(digits), median(ratios).toFixed(2), range].join(
+  return [name, median(before).toFixed(digits), median(now).toFixed(digits), median(ratios).toFixed(2), range].join(
     ' | ',
   );
 }

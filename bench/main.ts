@@ -3,7 +3,8 @@
  * `npm run bench -- --only streams --work "400 streams" --rounds 5 --contestants rivulet,bare`.
  * Prints progress to stderr and tables to stdout, and writes each finished table into RESULTS.md. With `--contestants`,
  * where rows are missing, and with `--dry` it only prints. With `--before ../other`, it compares Rivulet with itself: each
- * of its contestants takes turns with that of another checkout, which is built, and the tables have the ratios.
+ * of its contestants takes turns with that of another checkout, which is built, and the tables have the ratios. `--pairs`
+ * is how often both start anew for that; default 5.
  */
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     contestants: { type: 'string' },
     rounds: { type: 'string', default: '5' },
     before: { type: 'string' },
+    pairs: { type: 'string', default: '5' },
     out: { type: 'string', default: relative('.', fileURLToPath(new URL('RESULTS.md', import.meta.url))) },
     dry: { type: 'boolean', default: false },
   },
@@ -67,10 +69,16 @@ const options = {
   at: `${commit()}, ${new Date().toISOString().slice(0, 10)}`,
 };
 for (const work of wanted) {
+  if (before !== undefined) {
+    const pairs: Result[] = [];
+    while (pairs.length < Number(values.pairs)) pairs.push(await resultOf(work));
+    console.log(`\n${beforeSection(work, pairs, options)}`);
+    continue;
+  }
   const result = await resultOf(work);
-  const section = before === undefined ? sectionOf(result, options) : beforeSection(result, options);
+  const section = sectionOf(result, options);
   console.log(`\n${section}`);
-  if (!values.dry && values.contestants === undefined && before === undefined) {
+  if (!values.dry && values.contestants === undefined) {
     const order = works.map(({ name }) => name);
     write(values.out, new Map([[work.name, section]]), order, machine());
   }
