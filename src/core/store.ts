@@ -214,7 +214,10 @@ export interface Store extends Outbox {
   run(run_id: string): Promise<RunRow | undefined>;
   /** The run's input. */
   input(run_id: string): Promise<RunInput | undefined>;
-  /** Batches with events after an id, oldest first, about `limit` events. The first batch may begin before the id. */
+  /**
+   * Batches with events after an id, oldest first, about `limit` events. The first batch may begin before the id. A page
+   * ends early when it has `fullChars`, and before a batch that has as many by itself.
+   */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;
   /** The lines of a run's journal, in the order of the writes. */
   journal(run_id: string): Promise<string[]>;

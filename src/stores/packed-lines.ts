@@ -20,10 +20,3 @@ const unpack = (line: string): string => (line.startsWith(mark) ? tokenHead + li
 export const packLines = (lines: readonly string[]): string => lines.map(pack).join('\n');
 
 export const unpackLines = (text: string): string[] => text.split('\n').map(unpack);
-
-/** Characters of the lines before they are packed. */
-export function charsOf(lines: readonly string[]): number {
-  let chars = 0;
-  for (const { length } of lines) chars += length;
-  return chars;
-}

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { fullChars } from '../../src/core/lines.ts';
 import type { Store } from '../../src/core/store.ts';
-import { append, fresh, numbered } from './writes.ts';
+import { append, end, fresh, numbered } from './writes.ts';
 
 /** Large and unusual values. */
 export function extremesContract(store: () => Store): void {
@@ -24,6 +25,24 @@ export function extremesContract(store: () => Store): void {
       expect(seen).toEqual(lines.slice(after));
     }
     expect(await store().events(row.run_id, 20, 1000)).toEqual([]);
+  });
+
+  it('begins a page with each long event, which readers of all positions before it share', async () => {
+    const long = `"${'x'.repeat(fullChars)}"`;
+    let row = fresh({ status: 'in-progress' });
+    for (const lines of [['1'], ['2', '3'], [long], ['5'], ['6']]) {
+      const write = append(row, lines, row.last === 0 ? {} : { grown: true });
+      expect(await store().commit([write])).toEqual(['taken']);
+      row = write.row;
+    }
+    const last = { ...end(row, 'cancelled'), lines: [long] };
+    expect(await store().commit([last])).toEqual(['taken']);
+    const pages = [0, 1, 2, 3, 4, 5, 6].map((after) => store().events(row.run_id, after, 1_000));
+    const unread = (await Promise.all(pages)).map((page, after) => numbered(page).filter(([id]) => id > after));
+    expect(unread.map((page) => page[0])).toEqual(
+      ['1', '2', '3', long, '5', '6', long].map((line, index) => [index + 1, line]),
+    );
+    expect(unread.flatMap((page) => page.slice(1)).filter(([, line]) => line === long)).toEqual([]);
   });
 
   it('accepts commits of any size', async () => {

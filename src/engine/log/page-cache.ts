@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { fail } from '../../core/errors.ts';
+import { charsOf } from '../../core/lines.ts';
 import type { Batch, Store } from '../../core/store.ts';
-import { charsOf } from './batch.ts';
 
 /** Events that one read asks the store for. Each store ends its pages earlier where the events are long. */
 const eventsPerPage = 1000;
@@ -16,7 +16,7 @@ export class PageCache {
   readonly #store: Store;
   readonly #cached = new LRUCache<string, readonly Batch[]>({
     maxSize: maxCachedChars,
-    sizeCalculation: (page) => page.reduce((sum, batch) => sum + charsOf(batch), 1),
+    sizeCalculation: (page) => page.reduce((sum, { lines }) => sum + charsOf(lines), 1),
   });
   readonly #reading = new Map<string, Promise<readonly Batch[]>>();
 

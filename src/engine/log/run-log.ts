@@ -1,5 +1,6 @@
 import { append } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
+import { fullChars } from '../../core/lines.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
 import type { Batch, Extras, Outcome, RunRow, TargetsChanged, Write } from '../../core/store.ts';
 import { withTargets } from '../store-access.ts';
@@ -36,8 +37,6 @@ interface Waiter {
 type Callback = () => void;
 
 const noLines: string[] = [];
-/** A reader keeps one batch in memory while its client is slow, so a long burst is cut into several batches. */
-const maxBatchChars = 16 * 1024;
 
 /**
  * The log of one live run. The execution appends events; readers hold cursors and are woken when more is durable.
@@ -318,8 +317,8 @@ export class RunLog implements UncommittedLog, Source {
   // stays in one write with the next event, however long that is.
   #openWrite(chars = 0): PendingWrite {
     const current = this.#pending.at(-1);
-    if (current !== undefined && current.complete !== true && current.chars < maxBatchChars) {
-      const isApart = chars >= maxBatchChars && current.lines.length > 0 && !hasExtras(current);
+    if (current !== undefined && current.complete !== true && current.chars < fullChars) {
+      const isApart = chars >= fullChars && current.lines.length > 0 && !hasExtras(current);
       if (!isApart) return current;
     }
     this.#seal();

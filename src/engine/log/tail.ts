@@ -1,6 +1,7 @@
 import { append } from '../../core/collections.ts';
+import { charsOf } from '../../core/lines.ts';
 import type { Batch } from '../../core/store.ts';
-import { charsOf, lastIdOf } from './batch.ts';
+import { lastIdOf } from './batch.ts';
 
 /** A reader of a live log. */
 export interface Reader {
@@ -44,7 +45,7 @@ export class Tail {
 
   push(batch: Batch): void {
     this.#batches = append(this.#batches, batch);
-    this.#chars += charsOf(batch);
+    this.#chars += charsOf(batch.lines);
     // Keeps the newest batch, however long it is, for readers that keep up.
     if (this.#readers.length > 0) this.#trim(maxTailChars, 1);
     else this.#trim(maxUnreadChars, 0);
@@ -77,6 +78,6 @@ export class Tail {
   #drop(): void {
     const oldest = this.#batches.shift();
     // Most drops leave nothing to count.
-    if (oldest !== undefined) this.#chars = this.#batches.length === 0 ? 0 : this.#chars - charsOf(oldest);
+    if (oldest !== undefined) this.#chars = this.#batches.length === 0 ? 0 : this.#chars - charsOf(oldest.lines);
   }
 }

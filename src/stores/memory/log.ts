@@ -1,6 +1,7 @@
 import { append } from '../../core/collections.ts';
+import { charsOf, fullChars } from '../../core/lines.ts';
 import type { Batch, Write } from '../../core/store.ts';
-import { charsOf, packLines, unpackLines } from '../packed-lines.ts';
+import { packLines, unpackLines } from '../packed-lines.ts';
 import type { Arena, Slice } from './arena.ts';
 
 /**
@@ -9,8 +10,6 @@ import type { Arena, Slice } from './arena.ts';
  */
 const unpackedChars = 2 * 1024;
 const unpackedLines = 64;
-/** Characters of a batch for a reader. */
-const batchChars = 16 * 1024;
 
 /** Events that were packed together, one line of JSON each. */
 interface Packed {
@@ -33,18 +32,16 @@ export class MemoryLog {
 
   append({ lines }: Write): void {
     // Long events are packed apart from those before them: see `after`.
-    if (charsOf(lines) >= batchChars) this.pack();
-    for (const line of lines) {
-      this.#lines.push(line);
-      this.#chars += line.length;
-    }
+    const chars = charsOf(lines);
+    if (chars >= fullChars) this.pack();
+    for (const line of lines) this.#lines.push(line);
+    this.#chars += chars;
     this.#last += lines.length;
     if (this.#chars >= unpackedChars || this.#lines.length >= unpackedLines) this.pack();
   }
 
   /**
-   * Batches of the events after that id, at most `limit` events, and up to the next pack that is long: that one begins a
-   * page, which readers of all positions before it share.
+   * Batches of the events after that id, at most `limit` events, and up to the next pack that is long: see `Store`.
    */
   after(id: number, limit: number): Batch[] {
     const found: Batch[] = [];
@@ -63,7 +60,7 @@ export class MemoryLog {
       // Small packs are joined, because a reader writes each batch to its socket separately.
       const first = this.#packed[index]?.first ?? 0;
       const joined: string[] = [];
-      for (let chars = 0; chars < batchChars && index < this.#packed.length; index += 1) {
+      for (let chars = 0; chars < fullChars && index < this.#packed.length; index += 1) {
         if (chars > 0 && this.#isLong(index)) break;
         const lines = this.#unpacked(index);
         chars += charsOf(lines);
@@ -86,7 +83,7 @@ export class MemoryLog {
 
   #isLong(index: number): boolean {
     const slice = this.#packed[index]?.slice;
-    return slice !== undefined && slice.end - slice.start >= batchChars;
+    return slice !== undefined && slice.end - slice.start >= fullChars;
   }
 
   #unpacked(index: number): string[] {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { fullChars } from '../../core/lines.ts';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
 import type { RunInput } from '../../core/request.ts';
 import type {
@@ -49,8 +50,7 @@ const usualChars = 4 * 1024 * 1024;
 /** Milliseconds after that time-out at which the client takes the answer for lost. */
 const answerDelay = 2_000;
 
-/** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
-const pageBytes = 16 * 1024;
+/** Batches of a page. */
 const pageBatches = 64;
 
 /** Connections for all calls but commits. */
@@ -123,7 +123,7 @@ export class PostgresStore implements Store {
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
     const batches = Math.min(limit, pageBatches);
-    const found = await this.#all<{ first: number; body: string }>(this.#sql.events, run_id, after, batches, pageBytes);
+    const found = await this.#all<{ first: number; body: string }>(this.#sql.events, run_id, after, batches, fullChars);
     return found.map(({ first, body }) => ({ first, lines: body.split('\n') }));
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { fullChars } from '../../core/lines.ts';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
 import type { RunInput } from '../../core/request.ts';
 import type {
@@ -39,8 +40,7 @@ const sweepRows = 100;
 /** Sessions that one sweep examines; each has resources. */
 const sweepSessions = 10;
 
-/** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
-const pageBytes = 16 * 1024;
+/** Batches of a page. */
 const pageBatches = 64;
 
 /** Runs that one call examines for a filtered list: about 2 ms, during which Redis serves no other command. */
@@ -137,7 +137,7 @@ export class RedisStore implements Store {
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
     const batches = Math.min(limit, pageBatches);
-    const found = await this.#redis.rivuletPage(this.#prefix, run_id, after + 1, batches, pageBytes);
+    const found = await this.#redis.rivuletPage(this.#prefix, run_id, after + 1, batches, fullChars);
     return found.map(([id, body]) => {
       const lines = body.split('\n');
       return { first: Number.parseInt(id, 10) - lines.length + 1, lines };

@@ -5,8 +5,9 @@ import { claimDeliveries, finishDelivery, listDeliveries, replayDelivery } from 
 import { removeOwner, removeRun, removeSession, sweep } from './removal-scripts.ts';
 
 /**
- * Reads batches of a log. ARGV: the run, the first event, the largest number of batches, and the bytes after which the
- * page ends. The first reads are small, because one entry with long lines fills a page.
+ * Reads batches of a log. ARGV: the run, the first event, the largest number of batches, and the bytes with which the
+ * page ends; it ends before an entry that has as many by itself. The first reads are small, because one entry with long
+ * lines fills a page.
  */
 const readPage = `
 local log, found, chars, count = KEYS[1] .. 'log:' .. ARGV[1], {}, 0, 1
@@ -15,6 +16,7 @@ while true do
   local entries = redis.call('XRANGE', log, from, '+', 'COUNT', count)
   for _, entry in ipairs(entries) do
     local body = entry[2][2]
+    if #found > 0 and #body >= tonumber(ARGV[4]) then return found end
     found[#found + 1] = { entry[1], body }
     chars = chars + #body
     from = '(' .. entry[1]

@@ -1,10 +1,9 @@
 import { BoxedMap } from '../../core/collections.ts';
+import { charsOf, fullChars } from '../../core/lines.ts';
 import type { Batch, RunRow, Write } from '../../core/store.ts';
-import { charsOf, packLines, unpackLines } from '../packed-lines.ts';
+import { packLines, unpackLines } from '../packed-lines.ts';
 import type { Statements } from './statements.ts';
 
-/** Characters of a run's newest events up to which they have no row of their own; about as many as a page has. */
-export const rowChars = 16 * 1024;
 /**
  * Commits, and characters, above which the log moves events to rows of their own. A start after a crash reads as many.
  */
@@ -90,7 +89,7 @@ export class CommitLog {
     for (const run of this.#pending.values()) {
       const old = run.since <= this.#position - maxCommits || this.#chars > maxChars;
       if (!old) break;
-      this.#moveToRow(run);
+      this.moveToRow(run);
     }
     const [first] = this.#pending.values();
     const since = first?.since ?? this.#position + 1;
@@ -101,7 +100,7 @@ export class CommitLog {
 
   /** Moves all events to rows of their own. */
   empty(): void {
-    for (const run of this.#pending.values()) this.#moveToRow(run);
+    for (const run of this.#pending.values()) this.moveToRow(run);
     this.#sql.trimCommits(Number.MAX_SAFE_INTEGER);
     this.#position = 0;
     this.#oldest = 1;
@@ -179,10 +178,10 @@ export class CommitLog {
     // Checked here, where the error belongs to one write.
     if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
     this.#body += body;
-    // A long event has a row of its own, which readers of all positions before it share.
-    if (entry.chars >= rowChars && run.texts.length > 0) this.#moveToRow(run);
+    // A long event begins a row.
+    if (entry.chars >= fullChars) this.moveToRow(run);
     this.#add(run, entry);
-    if (run.chars >= rowChars) this.#moveToRow(run);
+    if (run.chars >= fullChars) this.moveToRow(run);
   }
 
   #add(run: ActiveRun, { count, text, chars, journal }: Entry): void {
@@ -198,8 +197,10 @@ export class CommitLog {
     this.#chars += chars;
   }
 
-  #moveToRow(run: ActiveRun): void {
+  /** Moves the events of a run that are only in this log to a row of their own. Does nothing where there are none. */
+  moveToRow(run: ActiveRun): void {
     const { run_id, lastStored, last, texts, journal } = run;
+    if (texts.length === 0) return;
     this.#pending.delete(run_id);
     this.#sql.insertEvents(run_id, lastStored + 1, last, texts.join('\n'));
     if (journal.length > 0) this.#sql.insertJournal(run_id, journal.join('\n'));

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { charsOf, fullChars } from '../../core/lines.ts';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
 import type { RunInput } from '../../core/request.ts';
 import type {
@@ -19,7 +20,7 @@ import type {
   Write,
 } from '../../core/store.ts';
 import { everyone, figuresOfCommit } from '../figures.ts';
-import { charsOf, unpackLines } from '../packed-lines.ts';
+import { unpackLines } from '../packed-lines.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { CommitLog } from './commit-log.ts';
 import { FileDeliveries } from './deliveries.ts';
@@ -33,9 +34,6 @@ import { Writes } from './writes.ts';
 
 /** SQLite's page cache: 16 MB (negative values are KiB). The default of 2 MB would evict pages during a burst. */
 const pageCacheSize = -16_000;
-
-/** A slow reader holds its page in memory, so a page of long lines ends early, after a batch. */
-const pageChars = 16 * 1024;
 
 /** Milliseconds of one sweep, and of the wait for another program's lock. Both block the event loop. */
 const sweepTime = 3;
@@ -143,13 +141,12 @@ export class SqliteStore implements Store {
     let count = 0;
     let chars = 0;
     for (const { first, body } of this.#sql.events.iterate(run_id, after)) {
-      // A long row begins a page, which readers of all positions before it share.
-      if (found.length > 0 && body.length >= pageChars) return found;
+      if (found.length > 0 && body.length >= fullChars) return found;
       const lines = unpackLines(body);
       found.push({ first, lines });
       count += lines.length;
       chars += charsOf(lines);
-      if (count >= limit || chars >= pageChars) return found;
+      if (count >= limit || chars >= fullChars) return found;
     }
     return newest === undefined ? found : [...found, newest];
   }

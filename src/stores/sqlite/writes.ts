@@ -1,8 +1,9 @@
+import { charsOf, fullChars } from '../../core/lines.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Outcome, TargetsChanged, Write } from '../../core/store.ts';
-import { charsOf, packLines } from '../packed-lines.ts';
+import { packLines } from '../packed-lines.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
-import { type ActiveRun, type CommitLog, rowChars } from './commit-log.ts';
+import type { ActiveRun, CommitLog } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
 import type { FileSessions } from './sessions.ts';
 import type { Statements } from './statements.ts';
@@ -58,6 +59,8 @@ export class Writes {
     const { run_id } = row;
     const active = this.#log.find(run_id);
     if (active !== undefined && (active.last !== expect || active.epoch !== from)) return 'fenced';
+    // A long event begins a row.
+    if (active !== undefined && charsOf(write.lines) >= fullChars) this.#log.moveToRow(active);
     const lastStored = active?.lastStored ?? expect;
     const fence = [run_id, from, lastStored, needsTargets(write) ? 1 : 0, row.targets];
     if (this.#sql.updateRun.run(...valuesOf(row, mutableColumns), ...fence).changes === 0)
@@ -89,12 +92,8 @@ export class Writes {
     const last = expect + lines.length;
     const texts = active?.texts ?? [];
     const entries = [...(active?.journal ?? []), ...journal];
-    // A long event has a row of its own: see `CommitLog`.
-    const isApart = texts.length > 0 && charsOf(lines) >= rowChars;
-    if (isApart) this.#sql.insertEvents(run_id, after + 1, expect, texts.join('\n'));
-    const first = isApart ? expect + 1 : after + 1;
-    const own = [...(isApart ? [] : texts), ...(lines.length > 0 ? [packLines(lines)] : [])];
-    if (last >= first) this.#sql.insertEvents(run_id, first, last, own.join('\n'));
+    const own = [...texts, ...(lines.length > 0 ? [packLines(lines)] : [])];
+    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, own.join('\n'));
     if (entries.length > 0) this.#sql.insertJournal(run_id, entries.join('\n'));
   }
 }
