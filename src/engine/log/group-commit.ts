@@ -159,20 +159,20 @@ export class GroupCommit {
     return groups;
   }
 
-  /** Cuts the groups of a round into commits. */
+  /** Cuts the groups of a round into commits; most rounds are one commit. */
   #cut(groups: readonly WriteGroup[]): readonly (readonly WriteGroup[])[] {
     const single = this.#rounds >= maxCombinedRounds;
-    const commits: WriteGroup[][] = [];
-    let [current, writes, chars]: [WriteGroup[], number, number] = [[], 0, 0];
+    const commits: (readonly WriteGroup[])[] = [];
+    let [begin, end, writes, chars] = [0, 0, 0, 0];
     for (const group of groups) {
-      current.push(group);
+      end += 1;
       writes += group.writes.length;
       chars += group.chars;
       if (!single && writes < maxCommitWrites && chars < maxCommitChars) continue;
-      commits.push(current);
-      [current, writes, chars] = [[], 0, 0];
+      commits.push(groups.slice(begin, end));
+      [begin, writes, chars] = [end, 0, 0];
     }
-    if (current.length > 0) commits.push(current);
+    if (begin < end) commits.push(begin === 0 ? groups : groups.slice(begin));
     return commits;
   }
 
@@ -232,9 +232,13 @@ export class GroupCommit {
   }
 }
 
+// With loops: `flatMap` takes three times as long, in each turn in which tokens are streamed.
 function writesOf(groups: readonly WriteGroup[]): readonly Write[] {
   const [first] = groups;
-  return groups.length === 1 && first !== undefined ? first.writes : groups.flatMap(({ writes }) => writes);
+  if (groups.length === 1 && first !== undefined) return first.writes;
+  const all: Write[] = [];
+  for (const { writes } of groups) for (const write of writes) all.push(write);
+  return all;
 }
 
 function groupOf(log: UncommittedLog): WriteGroup {
