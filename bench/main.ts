@@ -4,7 +4,8 @@
  * Prints progress to stderr and tables to stdout, and writes each finished table into RESULTS.md. With `--contestants`,
  * where rows are missing, and with `--dry` it only prints. With `--before ../other`, it compares Rivulet with itself: each
  * of its contestants takes turns with that of another checkout, which is built, and the tables have the ratios. `--pairs`
- * is how often both start anew for that; default 5.
+ * is how often both start anew for that; default 5. `--warm-up` is how long each contestant works before it is measured, in
+ * milliseconds; default 2000.
  */
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     before: { type: 'string' },
     pairs: { type: 'string', default: '5' },
+    'warm-up': { type: 'string', default: '2000' },
     out: { type: 'string', default: relative('.', fileURLToPath(new URL('RESULTS.md', import.meta.url))) },
     dry: { type: 'boolean', default: false },
   },
@@ -57,7 +59,8 @@ const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const rounds = Number(values.rounds);
 
 async function resultOf(work: Work): Promise<Result> {
-  if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, warmUp: 2_000, progress });
+  if ('measure' in work)
+    return compare(work, chosen, { rounds, pinned: true, warmUp: Number(values['warm-up']), progress });
   const found = await work.find(folder);
   return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), excluded: new Map() };
 }
