@@ -13,7 +13,7 @@ import type { Flaws } from '../simulate/world.ts';
  *   --trace                                   print every event of that seed
  *   --until NAME                              stop when an invariant of this name is broken; may be repeated
  *   --brief                                   print only the broken invariants and their seeds
- *   --mutations                               inject defects, and check that each is detected within 1,000 seeds
+ *   --mutations                               inject defects, and check that each is detected within 10,000 seeds
  *   --only TEXT                               only the defects with this text in their names
  */
 const { values, positionals } = parseArgs({
@@ -103,7 +103,7 @@ function exploreMutated(mutation: Mutation, from: number, count: number): number
 }
 
 if (values.mutations) {
-  if (!(await noticeAll(Number(positionals[0] ?? 1_000)))) process.exitCode = 1;
+  if (!(await noticeAll(Number(positionals[0] ?? 10_000)))) process.exitCode = 1;
 } else if (values.seed !== undefined) {
   const report = await simulate(planOf(Number(values.seed)), {}, values.trace ? say : undefined);
   if (report.violation === undefined) {
