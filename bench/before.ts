@@ -40,8 +40,8 @@ export interface BeforeOptions {
 
 /**
  * A row for each figure of each contestant, with how much better it is than before: above 1 for more a second, and for
- * less time, memory or CPU time. Each of `pairs` is the result of two processes that were started anew, because two
- * processes of one commit differ more than their rounds do. The ratio is the median of those of the pairs, each of which
+ * less time, memory or CPU time. Each of `pairs` is the result of two processes, because two processes of one commit differ
+ * more than their rounds do; works that start new ones in each round need one pair. The ratio is the median of those of the pairs, each of which
  * is the median of those of its rounds.
  */
 export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, rounds }: BeforeOptions): string {
@@ -54,11 +54,11 @@ export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, ro
     if (twins.length === 0) return [];
     return work.columns.filter(({ ofLoad }) => !ofLoad).map((column) => `| ${nameOf(id)} | ${cells(column, twins)} |`);
   });
-  const exclusions = pairs
-    .flatMap(({ excluded }) => [...excluded])
-    .map(([id, why]) => `Excluded from a pair: ${id} (${why.slice(0, 300)}).`);
+  const exclusions = pairs.flatMap(({ excluded }, index) =>
+    [...excluded].map(([id, why]) => `Excluded from pair ${index + 1}: ${id} (${why.slice(0, 300)}).`),
+  );
   const head = '| | figure | before | now | × before | pairs |\n| --- | --- | ---: | ---: | ---: | --- |';
-  const method = `Medians of ${pairs.length} pairs of processes, with ${rounds} rounds each.`;
+  const method = `Pairs of processes: ${pairs.length}, each with ${rounds} rounds.`;
   return [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, method].join('\n\n');
 }
 

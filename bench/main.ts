@@ -34,6 +34,14 @@ const { values } = parseArgs({
     dry: { type: 'boolean', default: false },
   },
 });
+/** The value of an option that is a whole number above zero. */
+function numberOf(option: 'rounds' | 'pairs' | 'warm-up'): number {
+  const value = Number(values[option]);
+  if (!Number.isInteger(value) || value < 1) {
+    throw new Error(`--${option}: expected a whole number above zero; got ${values[option]}`);
+  }
+  return value;
+}
 const isSelected = (list: string | undefined, word: string): boolean =>
   list === undefined || list.split(',').some((one) => word.toLowerCase().includes(one.trim().toLowerCase()));
 
@@ -56,11 +64,10 @@ if (chosen.length === 0 || wanted.length === 0) {
 build();
 if (before !== undefined) build(before);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-const rounds = Number(values.rounds);
+const rounds = numberOf('rounds');
 
 async function resultOf(work: Work): Promise<Result> {
-  if ('measure' in work)
-    return compare(work, chosen, { rounds, pinned: true, warmUp: Number(values['warm-up']), progress });
+  if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, warmUp: numberOf('warm-up'), progress });
   const found = await work.find(folder);
   return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), excluded: new Map() };
 }
@@ -74,7 +81,8 @@ const options = {
 for (const work of wanted) {
   if (before !== undefined) {
     const pairs: Result[] = [];
-    while (pairs.length < Number(values.pairs)) pairs.push(await resultOf(work));
+    const count = 'fresh' in work && work.fresh ? 1 : numberOf('pairs');
+    while (pairs.length < count) pairs.push(await resultOf(work));
     console.log(`\n${beforeSection(work, pairs, options)}`);
     continue;
   }

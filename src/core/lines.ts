@@ -1,11 +1,11 @@
 /**
- * Characters from which on a write, a batch for a reader, or a page of the store is full: a slow reader keeps its page in
- * memory. A single event with as many is long, and begins each of these: readers of all positions before it then share it,
- * instead of keeping it once more for each position.
+ * Characters from which on a write, or a batch for a reader, is full: a slow reader keeps its batch in memory. An event with
+ * as many is long, and begins a page of the store, so that readers of all positions before it share that page. Redis and
+ * PostgreSQL count bytes, which are never fewer.
  */
 export const fullChars = 16 * 1024;
 
-/** Characters of lines. */
+/** The number of characters of all lines. */
 export function charsOf(lines: readonly string[]): number {
   let chars = 0;
   for (const { length } of lines) chars += length;

@@ -215,8 +215,8 @@ export interface Store extends Outbox {
   /** The run's input. */
   input(run_id: string): Promise<RunInput | undefined>;
   /**
-   * Batches with events after an id, oldest first, about `limit` events. The first batch may begin before the id. A page
-   * ends early when it has `fullChars`, and before a batch that has as many by itself.
+   * Batches with events after an id, oldest first: about `limit` events, or fewer where they are long. The first batch may
+   * begin before the id. A page ends before an event of `fullChars` or more, unless that is its first.
    */
   events(run_id: string, after: number, limit: number): Promise<Batch[]>;
   /** The lines of a run's journal, in the order of the writes. */

@@ -12,7 +12,7 @@ describe('nodes that share a store, despite all faults', () => {
     }
   });
 
-  // The other flaws take hundreds of seeds: `npm run test:simulate -- --mutations`.
+  // The other flaws take up to thousands of seeds: `npm run test:simulate -- --mutations`.
   it.each(flaws.filter(({ quick }) => quick))('notice $name', async ({ flaws: put, noticed }) => {
     const broken: string[] = [];
     for (let seed = 1; seed <= 100 && !broken.some((invariant) => noticed.includes(invariant)); seed += 1)

@@ -232,7 +232,7 @@ export class GroupCommit {
   }
 }
 
-// With loops: `flatMap` takes three times as long, in each turn in which tokens are streamed.
+// With loops: `flatMap` takes 120 ns more for each group, in each turn in which tokens are streamed.
 function writesOf(groups: readonly WriteGroup[]): readonly Write[] {
   const [first] = groups;
   if (groups.length === 1 && first !== undefined) return first.writes;

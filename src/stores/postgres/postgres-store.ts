@@ -50,7 +50,7 @@ const usualChars = 4 * 1024 * 1024;
 /** Milliseconds after that time-out at which the client takes the answer for lost. */
 const answerDelay = 2_000;
 
-/** Batches of a page. */
+/** The most batches of a page. */
 const pageBatches = 64;
 
 /** Connections for all calls but commits. */

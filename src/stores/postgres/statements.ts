@@ -25,12 +25,12 @@ function writeAndRead(s: string) {
     notify: 'SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text',
     run: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1`,
     input: `SELECT input FROM ${s}.runs WHERE run_id = $1`,
-    // Up to $3 batches, until they have $4 bytes or before one that has as many.
+    // Up to $3 batches: until they have $4 bytes, or up to one that has as many by itself and is not the first.
     events: `SELECT first, body FROM (
-        SELECT first, last, body, max(octet_length(body)) OVER up AS longest,
+        SELECT first, last, body, max(octet_length(body)) OVER up AS longest_yet,
           sum(octet_length(body)) OVER up - octet_length(body) AS before
         FROM ${s}.events WHERE run_id = $1 AND last > $2 WINDOW up AS (ORDER BY last) ORDER BY last LIMIT $3
-      ) AS page WHERE before = 0 OR (before < $4 AND longest < $4) ORDER BY last`,
+      ) AS page WHERE before = 0 OR (before < $4 AND longest_yet < $4) ORDER BY last`,
     journal: `SELECT body FROM ${s}.journal WHERE run_id = $1 ORDER BY position`,
     // Planned with the values, so an unused filter costs nothing.
     runs: `SELECT ${columnList} FROM ${s}.runs

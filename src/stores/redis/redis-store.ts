@@ -40,7 +40,7 @@ const sweepRows = 100;
 /** Sessions that one sweep examines; each has resources. */
 const sweepSessions = 10;
 
-/** Batches of a page. */
+/** The most batches of a page. */
 const pageBatches = 64;
 
 /** Runs that one call examines for a filtered list: about 2 ms, during which Redis serves no other command. */

@@ -6,8 +6,8 @@ import { removeOwner, removeRun, removeSession, sweep } from './removal-scripts.
 
 /**
  * Reads batches of a log. ARGV: the run, the first event, the largest number of batches, and the bytes with which the
- * page ends; it ends before an entry that has as many by itself. The first reads are small, because one entry with long
- * lines fills a page.
+ * page is full. It also ends before an entry that would fill a page by itself, unless that is its first. The first reads are
+ * small, because one entry with long lines fills a page.
  */
 const readPage = `
 local log, found, chars, count = KEYS[1] .. 'log:' .. ARGV[1], {}, 0, 1
@@ -92,7 +92,7 @@ declare module 'ioredis' {
       writes: string,
       ...bodies: readonly string[]
     ): Result<string, Context>;
-    /** Batches from an event on: the id in the stream and the lines. Ends after `limit` batches or `bytes`. */
+    /** Batches from an event on: the id in the stream and the lines. Ends after `limit` batches or `bytes`, or before an entry with as many. */
     rivuletPage(
       prefix: string,
       run_id: string,

@@ -36,8 +36,8 @@ export interface ActiveRun {
  * The log of commits: all events of a commit, of whatever runs, are one row. With a row for each run, a commit would
  * write a page for each run, since the rows of a run lie together. That takes 35 µs, most of the cost of a token where
  * many runs stream at a model's pace.
- * A run's events move to rows of their own when there are enough of them, when another column of the run changes, or
- * when the log gets long. Until then they are in memory and in this log, which is read after a crash. The file belongs
+ * A run's events move to rows of their own when there are enough of them, before a long write, when another column of the
+ * run changes, or when the log gets long. Until then they are in memory and in this log, which is read after a crash. The file belongs
  * to one process, so the ends of runs' logs are known in memory.
  * Methods that write must be called in a transaction; after a failed one, `recover` reads the file again. Methods that
  * read write nothing, so that a full disk delays no reader.
@@ -89,7 +89,7 @@ export class CommitLog {
     for (const run of this.#pending.values()) {
       const old = run.since <= this.#position - maxCommits || this.#chars > maxChars;
       if (!old) break;
-      this.moveToRow(run);
+      this.#moveToRow(run);
     }
     const [first] = this.#pending.values();
     const since = first?.since ?? this.#position + 1;
@@ -100,7 +100,7 @@ export class CommitLog {
 
   /** Moves all events to rows of their own. */
   empty(): void {
-    for (const run of this.#pending.values()) this.moveToRow(run);
+    for (const run of this.#pending.values()) this.#moveToRow(run);
     this.#sql.trimCommits(Number.MAX_SAFE_INTEGER);
     this.#position = 0;
     this.#oldest = 1;
@@ -178,10 +178,10 @@ export class CommitLog {
     // Checked here, where the error belongs to one write.
     if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
     this.#body += body;
-    // A long event begins a row.
-    if (entry.chars >= fullChars) this.moveToRow(run);
+    // A long write begins a row: see `fullChars`.
+    if (entry.chars >= fullChars) this.#moveToRow(run);
     this.#add(run, entry);
-    if (run.chars >= fullChars) this.moveToRow(run);
+    if (run.chars >= fullChars) this.#moveToRow(run);
   }
 
   #add(run: ActiveRun, { count, text, chars, journal }: Entry): void {
@@ -197,8 +197,7 @@ export class CommitLog {
     this.#chars += chars;
   }
 
-  /** Moves the events of a run that are only in this log to a row of their own. Does nothing where there are none. */
-  moveToRow(run: ActiveRun): void {
+  #moveToRow(run: ActiveRun): void {
     const { run_id, lastStored, last, texts, journal } = run;
     if (texts.length === 0) return;
     this.#pending.delete(run_id);

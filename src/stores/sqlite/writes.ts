@@ -59,14 +59,17 @@ export class Writes {
     const { run_id } = row;
     const active = this.#log.find(run_id);
     if (active !== undefined && (active.last !== expect || active.epoch !== from)) return 'fenced';
-    // A long event begins a row.
-    if (active !== undefined && charsOf(write.lines) >= fullChars) this.#log.moveToRow(active);
     const lastStored = active?.lastStored ?? expect;
     const fence = [run_id, from, lastStored, needsTargets(write) ? 1 : 0, row.targets];
     if (this.#sql.updateRun.run(...valuesOf(row, mutableColumns), ...fence).changes === 0)
       return this.#refusal(write, lastStored);
     this.#log.release(run_id);
-    this.#insertLog(run_id, expect, write, active);
+    if (active === undefined || charsOf(write.lines) < fullChars) this.#insertLog(run_id, expect, write, active);
+    else {
+      // A long write begins a row: see `fullChars`.
+      this.#insertLog(run_id, expect, { lines: [] }, active);
+      this.#insertLog(run_id, expect, write);
+    }
     return active?.session ?? this.#sessionOf(run_id);
   }
 
