@@ -41,8 +41,8 @@ export interface BeforeOptions {
 /**
  * A row for each figure of each contestant, with how much better it is than before: above 1 for more a second, and for
  * less time, memory or CPU time. Each of `pairs` is the result of two processes, because two processes of one commit differ
- * more than their rounds do; works that start new ones in each round need one pair. The ratio is the median of those of the pairs, each of which
- * is the median of those of its rounds.
+ * more than their rounds do; works that start new ones in each round need one pair. The ratio is the median of those of
+ * the pairs, each of which is the median of those of its rounds.
  */
 export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, rounds }: BeforeOptions): string {
   const ids = new Set(pairs.flatMap(({ rows }) => [...rows.keys()]));

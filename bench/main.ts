@@ -34,6 +34,7 @@ const { values } = parseArgs({
     dry: { type: 'boolean', default: false },
   },
 });
+
 /** The value of an option that is a whole number above zero. */
 function numberOf(option: 'rounds' | 'pairs' | 'warm-up'): number {
   const value = Number(values[option]);
@@ -42,6 +43,7 @@ function numberOf(option: 'rounds' | 'pairs' | 'warm-up'): number {
   }
   return value;
 }
+
 const isSelected = (list: string | undefined, word: string): boolean =>
   list === undefined || list.split(',').some((one) => word.toLowerCase().includes(one.trim().toLowerCase()));
 

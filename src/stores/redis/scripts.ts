@@ -92,7 +92,7 @@ declare module 'ioredis' {
       writes: string,
       ...bodies: readonly string[]
     ): Result<string, Context>;
-    /** Batches from an event on: the id in the stream and the lines. Ends after `limit` batches or `bytes`, or before an entry with as many. */
+    /** Batches from an event on: the id in the stream and the lines, up to `limit` batches, or as `readPage` says. */
     rivuletPage(
       prefix: string,
       run_id: string,

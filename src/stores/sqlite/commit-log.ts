@@ -37,8 +37,8 @@ export interface ActiveRun {
  * write a page for each run, since the rows of a run lie together. That takes 35 µs, most of the cost of a token where
  * many runs stream at a model's pace.
  * A run's events move to rows of their own when there are enough of them, before a long write, when another column of the
- * run changes, or when the log gets long. Until then they are in memory and in this log, which is read after a crash. The file belongs
- * to one process, so the ends of runs' logs are known in memory.
+ * run changes, or when the log gets long. Until then they are in memory and in this log, which is read after a crash. The
+ * file belongs to one process, so the ends of runs' logs are known in memory.
  * Methods that write must be called in a transaction; after a failed one, `recover` reads the file again. Methods that
  * read write nothing, so that a full disk delays no reader.
  */

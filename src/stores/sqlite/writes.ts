@@ -93,10 +93,9 @@ export class Writes {
   #insertLog(run_id: string, expect: number, { lines, journal = [] }: Added, active?: ActiveRun): void {
     const after = active?.lastStored ?? expect;
     const last = expect + lines.length;
-    const texts = active?.texts ?? [];
+    const texts = [...(active?.texts ?? []), ...(lines.length > 0 ? [packLines(lines)] : [])];
     const entries = [...(active?.journal ?? []), ...journal];
-    const own = [...texts, ...(lines.length > 0 ? [packLines(lines)] : [])];
-    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, own.join('\n'));
+    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, texts.join('\n'));
     if (entries.length > 0) this.#sql.insertJournal(run_id, entries.join('\n'));
   }
 }
