@@ -19,7 +19,7 @@ export interface RunRow {
   /** The number of the execution that may write (a fencing token); a write with another epoch is fenced. */
   readonly epoch: number;
   readonly status: RunStatus;
-  /** When the run got this status. */
+  /** When the run got this status; for a final one, the same as `finished_at`. */
   readonly status_at: string;
   /** The beginning of the input's text, for lists. */
   readonly title: string;

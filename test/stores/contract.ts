@@ -280,11 +280,30 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await ids(at(1), 2)).toEqual([early.row.run_id, between.row.run_id]);
       expect(await ids(at(6), 10)).toEqual([]);
       const cancelled = end(open.row, 'cancelled');
-      await store.commit([{ ...cancelled, row: { ...cancelled.row, finished_at: at(4) } }]);
+      await store.commit([{ ...cancelled, row: { ...cancelled.row, status_at: at(4), finished_at: at(4) } }]);
       expect(await ids(at(4), 10)).toEqual([open.row.run_id, late.row.run_id]);
       expect(await store.remove(late.row.run_id)).toBe(true);
       expect(await ids(at(1), 10)).toEqual([early, between, open].map(({ row }) => row.run_id));
       for (const { row } of [early, between, open]) await store.remove(row.run_id);
+    });
+
+    it('finds the runs of all agents that ended, with each final status, in the order of their ends', async () => {
+      const at = (second: number): string => `2032-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
+      const statuses = ['failed', 'completed', 'cancelled'] as const;
+      // Each second another agent and status: no three in a row are of one agent.
+      const ends = Array.from({ length: 18 }, (_, n) => {
+        const status = statuses[Math.floor(n / 6)];
+        return append(fresh({ agent_name: `agent-${n % 6}`, status, finished_at: at(n) }), ['1']);
+      });
+      await store.commit(ends.toReversed());
+      const ids = ends.map(({ row }) => row.run_id);
+      const since = async (second: number, limit: number) =>
+        (await store.ended(at(second), limit)).map(({ run_id }) => run_id);
+      for (const second of [0, 5, 11]) expect(await since(second, 7)).toEqual(ids.slice(second, second + 7));
+      expect(await since(0, 100)).toEqual(ids);
+      while (await store.sweep({ runs: at(13), keys: '' })) await Promise.resolve();
+      expect(await since(0, 100)).toEqual(ids.slice(13));
+      for (const id of ids.slice(13)) await store.remove(id);
     });
 
     it('finds the runs that are due, and the unfinished runs of a session', async () => {

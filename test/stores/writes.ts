@@ -34,7 +34,9 @@ export const input = [{ role: 'user', parts: [{ content_type: 'text/plain', cont
 /** The write that appends lines to a run; the first one creates the run. */
 export function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
   const first = row.last === 0 ? { input } : {};
-  return { row: { ...row, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
+  // A run has one time for its final status and its end.
+  const status_at = row.finished_at ?? row.status_at;
+  return { row: { ...row, status_at, last: row.last + lines.length }, expect: row.last, lines, ...first, ...more };
 }
 
 export const numbered = (batches: Batch[]): [number, string][] =>

@@ -59,8 +59,7 @@ const schema = `
     WHERE finished_at IS NULL;
   CREATE INDEX runs_unfinished_of_owner ON runs (owner, run_id, agent_name, status, status_at, session, finished_at)
     WHERE owner IS NOT NULL AND finished_at IS NULL;
-  CREATE INDEX runs_ended ON runs (finished_at) WHERE finished_at IS NOT NULL;
-  -- Covering indexes of counts, by the time of the status.
+  -- Covering indexes of counts, by the time of the status. The runs that ended are ranges of the first.
   CREATE INDEX runs_by_status_time ON runs (agent_name, status, status_at, run_id, session) WHERE ${lasting};
   CREATE INDEX runs_of_owner_by_status_time ON runs (owner, agent_name, status, status_at, run_id, session)
     WHERE owner IS NOT NULL AND ${lasting};

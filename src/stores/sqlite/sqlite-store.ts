@@ -178,7 +178,7 @@ export class SqliteStore implements Store {
   }
 
   async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#current(this.#sql.ended.all(since, limit));
+    return this.#current(this.#statusLists.ended(since, limit));
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
@@ -274,8 +274,7 @@ export class SqliteStore implements Store {
    */
   async removeOwner(owner: string): Promise<void> {
     const before = { keys: '' };
-    while (this.#transaction(() => sweepFor(sweepTime, this.#sql, before) || removeOwned(this.#sql, owner)))
-      await nextTurn();
+    while (this.#transaction(() => this.#sweep(before) || removeOwned(this.#sql, owner))) await nextTurn();
     this.#transaction(() => this.#log.empty());
     const emptied = await this.#checkpoints.whenIdle(() => this.#sql.emptyWriteAheadLog.get());
     if (emptied?.busy !== 1) return;
@@ -283,7 +282,7 @@ export class SqliteStore implements Store {
   }
 
   async sweep(before: Retention): Promise<boolean> {
-    return this.#transaction(() => sweepFor(sweepTime, this.#sql, before));
+    return this.#transaction(() => this.#sweep(before));
   }
 
   async close(): Promise<void> {
@@ -298,6 +297,10 @@ export class SqliteStore implements Store {
       this.#db.close();
       this.#unlock();
     }
+  }
+
+  #sweep(before: Retention): boolean {
+    return sweepFor(sweepTime, this.#sql, this.#statusLists, before);
   }
 
   /** Runs `work` in a transaction. */

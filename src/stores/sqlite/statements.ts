@@ -110,9 +110,6 @@ function prepareReads(db: Database) {
        GROUP BY status`,
     ),
     otherUnfinished: { alone: other('<>'), first: other('<'), last: other('>') },
-    ended: db.prepare<[since: string, limit: number], RunRow>(
-      `SELECT ${columnList} FROM runs WHERE finished_at >= ? ORDER BY finished_at LIMIT ?`,
-    ),
     due: db.prepare<[string, number], RunRow>(`SELECT ${columnList} FROM runs WHERE due <= ? ORDER BY due LIMIT ?`),
     key: db.prepare<[string, string], Key>(
       'SELECT scope, key, hash, run_id, after, created_at FROM keys WHERE scope = ? AND key = ?',
@@ -196,7 +193,6 @@ function prepareRemoval(db: Database) {
     clearUrls: db.prepare<[number, number]>(
       'DELETE FROM history WHERE position IN (SELECT position FROM history WHERE session = ? LIMIT ?)',
     ),
-    oldRun: db.prepare<[string], Run>('SELECT run_id, session, finished_at FROM runs WHERE finished_at < ? LIMIT 1'),
     idleSession: db.prepare<[string], { session: number }>(
       'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
     ),

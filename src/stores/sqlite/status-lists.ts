@@ -1,7 +1,8 @@
+import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { columnList } from '../run-columns.ts';
-import { matchesStatus, newestStatuses, rangesOf, runStatuses } from '../status-times.ts';
+import { compareStatusTimes, matchesStatus, newestStatuses, rangesOf, runStatuses } from '../status-times.ts';
 import type { Database, Value } from './driver.ts';
 import { lasting } from './schema.ts';
 import { notRemoved, sessionNumber } from './statements.ts';
@@ -14,6 +15,7 @@ export class StatusLists {
   readonly #ofAll: Lists;
   readonly #ofOwner: Lists;
   readonly #ofSession: ReturnType<typeof prepareSession>;
+  readonly #ends: ReturnType<typeof prepareEnds>;
 
   constructor(db: Database) {
     this.#ofAll = {
@@ -25,6 +27,7 @@ export class StatusLists {
       running: prepareList(db, `runs_unfinished_of_owner WHERE owner = ? AND finished_at IS NULL AND ${several}`),
     };
     this.#ofSession = prepareSession(db);
+    this.#ends = prepareEnds(db);
   }
 
   page(filter: StatusFilter, after: StatusPosition | undefined, limit: number): RunRow[] {
@@ -39,6 +42,21 @@ export class StatusLists {
     const { session_id } = filter;
     if (session_id !== undefined) return this.#session(session_id, filter).length;
     return this.#ranges(filter).reduce((sum, { list, range }) => sum + (list.count.get(...range)?.count ?? 0), 0);
+  }
+
+  /** Runs that ended at or after a time, the first ones. Reads up to `limit` entries of each range. */
+  ended(since: string, limit: number): RunRow[] {
+    const { agents, since: range, rows } = this.#ends;
+    const agent_names = agents.all().map(({ agent_name }) => agent_name);
+    const ranges = rangesOf({ agent_names, statuses: finalStatuses });
+    const found = ranges.flatMap(([agent, status]) => range.all(agent, status, since, limit));
+    const first = found.sort(compareStatusTimes).slice(0, limit);
+    return rows.all(JSON.stringify(first.map(({ run_id }) => run_id)));
+  }
+
+  /** A run that ended before a time, if there is one. */
+  endedBefore(time: string): End | undefined {
+    return this.#ends.before.get(time);
   }
 
   /** The ranges of a filter, each with its list and the values that select it. */
@@ -66,6 +84,13 @@ export class StatusLists {
 
 const isRunning = (status: RunStatus): boolean => status === 'created' || status === 'in-progress';
 
+/** A run that has ended, as its index has it. The time of a final status is that of the end. */
+interface End extends StatusPosition {
+  readonly session: number;
+}
+
+const finalStatuses = runStatuses.filter(isFinal);
+
 /** The agents and statuses of a range. */
 const one = 'agent_name = ? AND status = ?';
 const several = 'agent_name IN (SELECT value FROM json_each(?)) AND status IN (SELECT value FROM json_each(?))';
@@ -88,3 +113,33 @@ const prepareSession = (db: Database) =>
   db.prepare<[session_id: string], RunRow>(
     `SELECT ${columnList} FROM runs INDEXED BY runs_of_session WHERE session = ${sessionNumber}`,
   );
+
+/**
+ * The runs that ended, without an index by time of their own, which would be one more page that each run changes. There
+ * is one descent into the index for each agent that has such runs, and one for each of its ranges.
+ */
+function prepareEnds(db: Database) {
+  const lastingRuns = 'runs INDEXED BY runs_by_status_time';
+  const agents = `WITH RECURSIVE agents (agent_name) AS (
+    SELECT min(agent_name) FROM ${lastingRuns} WHERE ${lasting} UNION ALL
+    SELECT (SELECT min(agent_name) FROM ${lastingRuns} WHERE ${lasting} AND agent_name > agents.agent_name)
+    FROM agents WHERE agent_name IS NOT NULL
+  )`;
+  const statuses = finalStatuses.map((status) => `'${status}'`).join(', ');
+  return {
+    agents: db.prepare<[], { agent_name: string }>(
+      `${agents} SELECT agent_name FROM agents WHERE agent_name IS NOT NULL`,
+    ),
+    since: db.prepare<[agent: string, status: string, since: string, limit: number], StatusPosition>(
+      `SELECT run_id, status_at FROM ${lastingRuns} WHERE ${lasting} AND ${one} AND status_at >= ?
+       ORDER BY status_at, run_id LIMIT ?`,
+    ),
+    before: db.prepare<[before: string], End>(
+      `${agents} SELECT run_id, session, status_at FROM agents CROSS JOIN ${lastingRuns}
+       WHERE runs.agent_name = agents.agent_name AND status IN (${statuses}) AND ${lasting} AND status_at < ? LIMIT 1`,
+    ),
+    rows: db.prepare<[run_ids: string], RunRow>(
+      `SELECT ${columnList} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY status_at, run_id`,
+    ),
+  };
+}

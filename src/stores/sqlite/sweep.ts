@@ -1,12 +1,13 @@
 import type { Retention } from '../../core/store.ts';
 import type { Statements } from './statements.ts';
+import type { StatusLists } from './status-lists.ts';
 
 /** The largest number of rows that one step deletes; a row of events has about 64 KiB at most. */
 const stepRows = 32;
 
 /** Deletes old data for the given time. Returns whether there may be more. */
-export function sweepFor(milliseconds: number, sql: Statements, before: Retention): boolean {
-  for (const until = performance.now() + milliseconds; sweepStep(sql, before); ) {
+export function sweepFor(milliseconds: number, sql: Statements, lists: StatusLists, before: Retention): boolean {
+  for (const until = performance.now() + milliseconds; sweepStep(sql, lists, before); ) {
     if (performance.now() >= until) return true;
   }
   return false;
@@ -36,14 +37,14 @@ export function removeOwned(sql: Statements, owner: string): boolean {
 }
 
 /** One step. Returns whether there was anything to delete. */
-function sweepStep(sql: Statements, { runs, keys, sessions, deliveries }: Retention): boolean {
+function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, deliveries }: Retention): boolean {
   const removedRun = sql.removedRun.get();
   if (removedRun !== undefined) return clearLog(sql, removedRun.run_id);
   const removedSession = sql.removedSession.get();
   if (removedSession !== undefined) return clearSession(sql, removedSession.session);
-  const old = runs === undefined ? undefined : sql.oldRun.get(runs);
+  const old = runs === undefined ? undefined : lists.endedBefore(runs);
   if (old !== undefined) {
-    deleteRun(sql, old.run_id, old.session, old.finished_at);
+    deleteRun(sql, old.run_id, old.session, old.status_at);
     return true;
   }
   const idle = sessions === undefined ? undefined : sql.idleSession.get(sessions);
