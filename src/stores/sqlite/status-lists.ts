@@ -2,13 +2,13 @@ import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { columnList } from '../run-columns.ts';
-import { compareStatusTimes, matchesStatus, newestStatuses, rangesOf, runStatuses } from '../status-times.ts';
+import { matchesStatus, newestStatuses, rangesOf, runStatuses } from '../status-times.ts';
 import type { Database, Value } from './driver.ts';
 import { lasting } from './schema.ts';
 import { notRemoved, sessionNumber } from './statements.ts';
 
 /**
- * Lists of runs by the time of their status. Each lasting status is a range of an index. Runs that run are read from the
+ * Lists of runs by the time of their status, and of the runs that ended. Each lasting status is a range of an index. Runs that run are read from the
  * index of those that are not final, all at once, and the runs of a session from all of them.
  */
 export class StatusLists {
@@ -44,19 +44,14 @@ export class StatusLists {
     return this.#ranges(filter).reduce((sum, { list, range }) => sum + (list.count.get(...range)?.count ?? 0), 0);
   }
 
-  /** Runs that ended at or after a time, the first ones. Reads up to `limit` entries of each range. */
+  /** The first runs that ended at or after a time. Costs up to two looks at `limit` entries of each range. */
   ended(since: string, limit: number): RunRow[] {
-    const { agents, since: range, rows } = this.#ends;
-    const agent_names = agents.all().map(({ agent_name }) => agent_name);
-    const ranges = rangesOf({ agent_names, statuses: finalStatuses });
-    const found = ranges.flatMap(([agent, status]) => range.all(agent, status, since, limit));
-    const first = found.sort(compareStatusTimes).slice(0, limit);
-    return rows.all(JSON.stringify(first.map(({ run_id }) => run_id)));
+    return this.#ends.rows.all(since, since, limit - 1, limit);
   }
 
-  /** A run that ended before a time, if there is one. */
-  endedBefore(time: string): End | undefined {
-    return this.#ends.before.get(time);
+  /** The first runs that ended, if before a time. Runs that were made together are next to each other in the file. */
+  endedBefore(time: string, limit: number): End[] {
+    return this.#ends.before.all('', '', limit - 1, limit, time);
   }
 
   /** The ranges of a filter, each with its list and the values that select it. */
@@ -89,8 +84,6 @@ interface End extends StatusPosition {
   readonly session: number;
 }
 
-const finalStatuses = runStatuses.filter(isFinal);
-
 /** The agents and statuses of a range. */
 const one = 'agent_name = ? AND status = ?';
 const several = 'agent_name IN (SELECT value FROM json_each(?)) AND status IN (SELECT value FROM json_each(?))';
@@ -115,31 +108,34 @@ const prepareSession = (db: Database) =>
   );
 
 /**
- * The runs that ended, without an index by time of their own, which would be one more page that each run changes. There
- * is one descent into the index for each agent that has such runs, and one for each of its ranges.
+ * The runs that ended, without an index by time of their own, which would be one more page that each run changes. They
+ * are ranges of an index, one for each agent and final status. The agents are found with one descent for each.
  */
 function prepareEnds(db: Database) {
-  const lastingRuns = 'runs INDEXED BY runs_by_status_time';
-  const agents = `WITH RECURSIVE agents (agent_name) AS (
-    SELECT min(agent_name) FROM ${lastingRuns} WHERE ${lasting} UNION ALL
-    SELECT (SELECT min(agent_name) FROM ${lastingRuns} WHERE ${lasting} AND agent_name > agents.agent_name)
-    FROM agents WHERE agent_name IS NOT NULL
-  )`;
-  const statuses = finalStatuses.map((status) => `'${status}'`).join(', ');
+  const index = 'runs INDEXED BY runs_by_status_time';
+  const statuses = runStatuses.filter(isFinal).map((status) => `('${status}')`);
+  const ranges = `WITH RECURSIVE agents (name) AS (
+      SELECT min(agent_name) FROM ${index} WHERE ${lasting} UNION ALL
+      SELECT (SELECT min(agent_name) FROM ${index} WHERE ${lasting} AND agent_name > name) FROM agents WHERE name IS NOT NULL
+    ),
+    ranges (agent, ending) AS (SELECT name, column1 FROM agents CROSS JOIN (VALUES ${statuses.join(', ')}) WHERE name IS NOT NULL)`;
+  const inRange = `${lasting} AND agent_name = agent AND status = ending`;
+  // Of each range, only what could be on the page: without that, each page would read all runs that ended since.
+  const page = `${ranges}, page (id, session_number, ended_at) AS (
+      SELECT run_id, session, status_at FROM ranges CROSS JOIN ${index}
+      WHERE ${inRange} AND status_at >= ? AND status_at <= coalesce(
+        (SELECT status_at FROM ${index} WHERE ${inRange} AND status_at >= ? ORDER BY status_at LIMIT 1 OFFSET ?), '~')
+      ORDER BY status_at, run_id LIMIT ?
+    )`;
   return {
-    agents: db.prepare<[], { agent_name: string }>(
-      `${agents} SELECT agent_name FROM agents WHERE agent_name IS NOT NULL`,
+    rows: db.prepare<[...Page], RunRow>(
+      `${page} SELECT ${columnList} FROM page CROSS JOIN runs ON run_id = id ORDER BY status_at, run_id`,
     ),
-    since: db.prepare<[agent: string, status: string, since: string, limit: number], StatusPosition>(
-      `SELECT run_id, status_at FROM ${lastingRuns} WHERE ${lasting} AND ${one} AND status_at >= ?
-       ORDER BY status_at, run_id LIMIT ?`,
-    ),
-    before: db.prepare<[before: string], End>(
-      `${agents} SELECT run_id, session, status_at FROM agents CROSS JOIN ${lastingRuns}
-       WHERE runs.agent_name = agents.agent_name AND status IN (${statuses}) AND ${lasting} AND status_at < ? LIMIT 1`,
-    ),
-    rows: db.prepare<[run_ids: string], RunRow>(
-      `SELECT ${columnList} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY status_at, run_id`,
+    before: db.prepare<[...Page, before: string], End>(
+      `${page} SELECT id AS run_id, session_number AS session, ended_at AS status_at FROM page WHERE ended_at < ?`,
     ),
   };
 }
+
+/** The time is given twice, and the limit once without the last run. */
+type Page = [since: string, since: string, skip: number, limit: number];

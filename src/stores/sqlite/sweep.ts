@@ -42,11 +42,9 @@ function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, 
   if (removedRun !== undefined) return clearLog(sql, removedRun.run_id);
   const removedSession = sql.removedSession.get();
   if (removedSession !== undefined) return clearSession(sql, removedSession.session);
-  const old = runs === undefined ? undefined : lists.endedBefore(runs);
-  if (old !== undefined) {
-    deleteRun(sql, old.run_id, old.session, old.status_at);
-    return true;
-  }
+  const old = runs === undefined ? [] : lists.endedBefore(runs, stepRows);
+  for (const { run_id, session, status_at } of old) deleteRun(sql, run_id, session, status_at);
+  if (old.length > 0) return true;
   const idle = sessions === undefined ? undefined : sql.idleSession.get(sessions);
   if (idle !== undefined) {
     sql.detachSession.run(idle.session);
