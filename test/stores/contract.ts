@@ -290,7 +290,7 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     it('finds the runs of all agents that ended, with each final status, in the order of their ends', async () => {
       const at = (second: number): string => `2032-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
       const statuses = ['failed', 'completed', 'cancelled'] as const;
-      // Each second another agent and status: no three in a row are of one agent.
+      // Each second another agent, and after six another status.
       const ends = Array.from({ length: 18 }, (_, n) => {
         const status = statuses[Math.floor(n / 6)];
         return append(fresh({ agent_name: `agent-${n % 6}`, status, finished_at: at(n) }), ['1']);

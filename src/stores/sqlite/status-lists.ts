@@ -8,8 +8,8 @@ import { lasting } from './schema.ts';
 import { notRemoved, sessionNumber } from './statements.ts';
 
 /**
- * Lists of runs by the time of their status, and of the runs that ended. Each lasting status is a range of an index. Runs that run are read from the
- * index of those that are not final, all at once, and the runs of a session from all of them.
+ * Lists of runs by the time of their status, and of the runs that ended. Each lasting status is a range of an index. Runs
+ * that run are read from the index of those that are not final, all at once, and the runs of a session from all of them.
  */
 export class StatusLists {
   readonly #ofAll: Lists;
@@ -46,12 +46,12 @@ export class StatusLists {
 
   /** The first runs that ended at or after a time. Costs up to two looks at `limit` entries of each range. */
   ended(since: string, limit: number): RunRow[] {
-    return this.#ends.rows.all(since, since, limit - 1, limit);
+    return this.#ends.rows.all(since, limit);
   }
 
   /** The first runs that ended, if before a time. Runs that were made together are next to each other in the file. */
   endedBefore(time: string, limit: number): End[] {
-    return this.#ends.before.all('', '', limit - 1, limit, time);
+    return this.#ends.before.all('', limit, time);
   }
 
   /** The ranges of a filter, each with its list and the values that select it. */
@@ -123,19 +123,16 @@ function prepareEnds(db: Database) {
   // Of each range, only what could be on the page: without that, each page would read all runs that ended since.
   const page = `${ranges}, page (id, session_number, ended_at) AS (
       SELECT run_id, session, status_at FROM ranges CROSS JOIN ${index}
-      WHERE ${inRange} AND status_at >= ? AND status_at <= coalesce(
-        (SELECT status_at FROM ${index} WHERE ${inRange} AND status_at >= ? ORDER BY status_at LIMIT 1 OFFSET ?), '~')
-      ORDER BY status_at, run_id LIMIT ?
+      WHERE ${inRange} AND status_at >= ?1 AND status_at <= coalesce(
+        (SELECT status_at FROM ${index} WHERE ${inRange} AND status_at >= ?1 ORDER BY status_at LIMIT 1 OFFSET ?2 - 1), '~')
+      ORDER BY status_at, run_id LIMIT ?2
     )`;
   return {
-    rows: db.prepare<[...Page], RunRow>(
+    rows: db.prepare<[since: string, limit: number], RunRow>(
       `${page} SELECT ${columnList} FROM page CROSS JOIN runs ON run_id = id ORDER BY status_at, run_id`,
     ),
-    before: db.prepare<[...Page, before: string], End>(
-      `${page} SELECT id AS run_id, session_number AS session, ended_at AS status_at FROM page WHERE ended_at < ?`,
+    before: db.prepare<[since: string, limit: number, before: string], End>(
+      `${page} SELECT id AS run_id, session_number AS session, ended_at AS status_at FROM page WHERE ended_at < ?3`,
     ),
   };
 }
-
-/** The time is given twice, and the limit once without the last run. */
-type Page = [since: string, since: string, skip: number, limit: number];
