@@ -142,5 +142,11 @@ export const expectModel = (store: string, numRuns: number): Promise<void> =>
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.array(action, { maxLength: 12 }), (steps, actions) =>
       playOut(steps, actions, store),
     ),
-    { numRuns: Number(process.env.FC_RUNS ?? numRuns) },
+    {
+      numRuns: Number(process.env.FC_RUNS ?? numRuns),
+      // A plan that hangs, or that takes long to shrink, is printed before the test ends at its own limit.
+      timeout: 30_000,
+      interruptAfterTimeLimit: 180_000,
+      markInterruptAsFailure: true,
+    },
   );
