@@ -12,8 +12,8 @@ export const rare = `status <> 'completed' AND ${lasting}`;
 export const open = '(finished_at IS NOT NULL) = 0';
 export const final = '(finished_at IS NOT NULL) = 1';
 
-/** Version of the files that this Rivulet writes. Versions 1 to 7 were never released. */
-export const fileVersion = 8;
+/** Version of the files that this Rivulet writes. Versions 1 to 8 were never released. */
+export const fileVersion = 9;
 
 /**
  * Each index adds to the cost of a run, because a commit costs about 7 µs for each page that it changes. So most indexes
@@ -97,20 +97,22 @@ const schema = `
     PRIMARY KEY (scope, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX keys_by_age ON keys (created_at);
-  -- Rows of a session refer to it by number. A deleted session loses its session_id, so that a new session may have it
-  -- while sweeps delete the rows of the old one.
+  -- Rows of a session refer to it by number.
   CREATE TABLE sessions (
-    session INTEGER PRIMARY KEY,
-    session_id TEXT UNIQUE,
+    session_id TEXT PRIMARY KEY,
+    session INTEGER NOT NULL,
     owner TEXT,
     state TEXT,
     -- When its newest run was created, or the last of its deleted runs ended; and whether it has no runs.
     used_at TEXT NOT NULL,
     idle INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX sessions_idle ON sessions (used_at) WHERE idle = 1 AND session_id IS NOT NULL;
-  CREATE INDEX sessions_of_owner ON sessions (owner) WHERE owner IS NOT NULL AND session_id IS NOT NULL;
-  CREATE INDEX sessions_removed ON sessions (session) WHERE session_id IS NULL;
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_idle ON sessions (used_at) WHERE idle = 1;
+  CREATE INDEX sessions_of_owner ON sessions (owner) WHERE owner IS NOT NULL;
+  -- The numbers of deleted sessions whose rows are still to be cleared. A new session may have the id of one meanwhile.
+  CREATE TABLE removed_sessions (session INTEGER PRIMARY KEY) STRICT;
+  -- All numbers up to this one may be in use: they are reserved many at a time.
+  CREATE TABLE session_numbers (one INTEGER PRIMARY KEY CHECK (one = 1), reserved INTEGER NOT NULL) STRICT;
   -- Messages, states and other resources. A history consists of its session's listed resources and of the URLs in
   -- the table below. Both tables take their positions from one counter, which gives a history its order.
   CREATE TABLE resources (

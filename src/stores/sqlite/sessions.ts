@@ -4,6 +4,9 @@ import type { Statements } from './statements.ts';
 
 const resourcePrefix = '/resources/';
 
+/** Numbers that are reserved at a time: their row is one more page that a commit changes. A restart skips the rest. */
+const block = 1024;
+
 /** A session by its number. `idle` is 1 where it has no runs, and undefined where the session has no row yet. */
 interface NumberedSession {
   readonly session: number;
@@ -17,8 +20,9 @@ interface NumberedSession {
  */
 export class FileSessions {
   readonly #sql: Statements;
-  /** The number of the newest session. */
+  /** The number of the newest session, and the last one that is reserved in the file. */
   #newest = 0;
+  #reserved = 0;
   /** The position of the newest resource or URL. */
   #position = 0;
 
@@ -27,7 +31,8 @@ export class FileSessions {
   }
 
   recover(): void {
-    this.#newest = this.#sql.newestSession.get()?.session ?? 0;
+    this.#reserved = this.#sql.reservedSessions.get()?.reserved ?? 0;
+    this.#newest = this.#reserved;
     this.#position = this.#sql.newestPosition.get()?.position ?? 0;
   }
 
@@ -39,9 +44,16 @@ export class FileSessions {
   /** Called after the run was inserted, so that a refused one leaves no session behind. */
   use({ session, idle }: NumberedSession, { session_id, owner, created_at }: RunRow): void {
     if (idle === undefined) {
-      this.#sql.insertSession(session, session_id, owner, created_at);
+      this.#reserve(session);
+      this.#sql.insertSession(session_id, session, owner, created_at);
       this.#newest = session;
-    } else if (idle === 1) this.#sql.useSession(session);
+    } else if (idle === 1) this.#sql.useSession(session_id);
+  }
+
+  #reserve(session: number): void {
+    if (session <= this.#reserved) return;
+    this.#reserved += block;
+    this.#sql.reserveSessions(this.#reserved);
   }
 
   /**
@@ -83,9 +95,9 @@ export class FileSessions {
 
   /** Deletes the previous state, but no resource of another session and no message, which a client may have named. */
   #setState(session: number, session_id: string, state: string): void {
-    const before = this.#sql.state.get(session)?.state ?? null;
+    const before = this.#sql.state.get(session_id, session)?.state ?? null;
     if (before === state) return;
-    this.#sql.setState(state, session);
+    this.#sql.setState(state, session_id, session);
     if (before?.startsWith(resourcePrefix))
       this.#sql.deleteState.run(before.slice(resourcePrefix.length), session, session_id);
   }

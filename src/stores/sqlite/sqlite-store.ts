@@ -29,7 +29,7 @@ import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';
 import { StatusLists } from './status-lists.ts';
-import { removeOwned, removeRun, sweepFor } from './sweep.ts';
+import { removeOwned, removeRun, removeSession, sweepFor } from './sweep.ts';
 import { Writes } from './writes.ts';
 
 /** SQLite's page cache: 16 MB (negative values are KiB). The default of 2 MB would evict pages during a burst. */
@@ -259,10 +259,8 @@ export class SqliteStore implements Store {
 
   async removeSession(session_id: string): Promise<boolean> {
     return this.#transaction(() => {
-      const known = this.#sql.session.get(session_id);
-      if (known === undefined) return true;
       if (this.#sql.otherUnfinished.alone.get(session_id, '') !== undefined) return false;
-      this.#sql.detachSession.run(known.session);
+      removeSession(this.#sql, session_id);
       return true;
     });
   }

@@ -21,12 +21,12 @@ type Command<Parameters extends readonly Value[]> = (...parameters: Parameters) 
 
 /** The number of a session, by its id. */
 export const sessionNumber = '(SELECT session FROM sessions WHERE session_id = ?)';
-export const notRemoved = 'session NOT IN (SELECT session FROM sessions WHERE session_id IS NULL)';
+export const notRemoved = 'session NOT IN (SELECT session FROM removed_sessions)';
 
 function prepareWrites(db: Database) {
   const command = <Parameters extends readonly Value[]>(sql: string): Command<Parameters> => {
     const statement = db.prepare<Parameters>(sql);
-    return (...parameters) => void statement.get(...parameters);
+    return statement.get.bind(statement);
   };
   return {
     begin: command<[]>('BEGIN IMMEDIATE'),
@@ -38,10 +38,11 @@ function prepareWrites(db: Database) {
       `INSERT INTO runs (${columnList}, input, session) VALUES (${runColumns.map(() => '?').join(', ')}, ?, ?)
        ON CONFLICT (run_id) DO NOTHING`,
     ),
-    insertSession: command<[number, string, string | null, string]>(
-      'INSERT INTO sessions (session, session_id, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)',
+    insertSession: command<[session_id: string, session: number, owner: string | null, used_at: string]>(
+      'INSERT INTO sessions (session_id, session, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)',
     ),
-    useSession: command<[number]>('UPDATE sessions SET idle = 0 WHERE session = ?'),
+    reserveSessions: command<[number]>('INSERT OR REPLACE INTO session_numbers (one, reserved) VALUES (1, ?)'),
+    useSession: command<[session_id: string]>('UPDATE sessions SET idle = 0 WHERE session_id = ?'),
     // The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
     updateRun: db.prepare<Value[]>(
       `UPDATE runs SET ${mutableColumns.map((column) => `${column} = ?`).join(', ')}
@@ -62,7 +63,9 @@ function prepareWrites(db: Database) {
     insertUrl: command<[position: number, session: number, url: string]>(
       'INSERT INTO history (position, session, url) VALUES (?, ?, ?)',
     ),
-    setState: command<[string, number]>('UPDATE sessions SET state = ? WHERE session = ?'),
+    setState: command<[state: string, session_id: string, session: number]>(
+      'UPDATE sessions SET state = ? WHERE session_id = ? AND session = ?',
+    ),
     insertResource: command<Value[]>(
       `INSERT INTO resources (position, resource_id, session_id, run_id, content_type, body, session, listed)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -117,12 +120,14 @@ function prepareReads(db: Database) {
     session: db.prepare<[string], { session: number; state: string | null; idle: number }>(
       'SELECT session, state, idle FROM sessions WHERE session_id = ?',
     ),
-    newestSession: db.prepare<[], { session: number | null }>('SELECT max(session) AS session FROM sessions'),
+    reservedSessions: db.prepare<[], { reserved: number }>('SELECT reserved FROM session_numbers'),
     newestPosition: db.prepare<[], { position: number }>(
       `SELECT max(coalesce((SELECT max(position) FROM resources), 0),
                   coalesce((SELECT max(position) FROM history), 0)) AS position`,
     ),
-    state: db.prepare<[number], { state: string | null }>('SELECT state FROM sessions WHERE session = ?'),
+    state: db.prepare<[session_id: string, session: number], { state: string | null }>(
+      'SELECT state FROM sessions WHERE session_id = ? AND session = ?',
+    ),
     history: db.prepare<[number], { url: string }>(
       `SELECT position, '/resources/' || resource_id AS url
        FROM resources INDEXED BY resources_listed WHERE session = ?1 AND listed = 1
@@ -136,7 +141,7 @@ function prepareReads(db: Database) {
       'SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ?',
     ),
     sessionsOf: db.prepare<[owner: string, limit: number], { session_id: string }>(
-      'SELECT session_id FROM sessions WHERE owner = ? AND session_id IS NOT NULL LIMIT ?',
+      'SELECT session_id FROM sessions WHERE owner = ? LIMIT ?',
     ),
     figures: db.prepare<[owner: string, agent_names: string], AgentFigures>(
       `SELECT agent_name, completed, failed, tokens, seconds FROM figures
@@ -146,7 +151,7 @@ function prepareReads(db: Database) {
 }
 
 function prepareRemoval(db: Database) {
-  const byId = (sql: string) => db.prepare<[run_id: string]>(sql);
+  const byId = <Row = unknown>(sql: string) => db.prepare<[id: string], Row>(sql);
   const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
   const ofRun = (listed: number) =>
     db.prepare<[session: number, run_id: string]>(
@@ -157,25 +162,27 @@ function prepareRemoval(db: Database) {
       `DELETE FROM resources WHERE position IN
        (SELECT position FROM resources WHERE session = ? AND listed = ${listed} LIMIT ?)`,
     );
-  type Run = { run_id: string; session: number; finished_at: string };
+  type Run = { run_id: string; finished_at: string };
   return {
     endOfRun: db.prepare<[string], { session: number; finished_at: string | null }>(
       'SELECT session, finished_at FROM runs WHERE run_id = ?',
     ),
     insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
-    deleteRun: byId('DELETE FROM runs WHERE run_id = ?'),
+    deleteRun: byId<{ session_id: string; session: number }>(
+      'DELETE FROM runs WHERE run_id = ? RETURNING session_id, session',
+    ),
     deleteListed: ofRun(1),
     deleteUnlisted: ofRun(0),
     deleteState: db.prepare<[string, number, string]>(
       'DELETE FROM resources WHERE resource_id = ? AND session = ? AND session_id = ? AND run_id IS NULL',
     ),
-    deleteSession: ofSession('DELETE FROM sessions WHERE session = ?'),
+    deleteSession: byId<{ session: number }>('DELETE FROM sessions WHERE session_id = ? RETURNING session'),
     /** After one of its runs was deleted. */
-    touchSession: db.prepare<[finished_at: string, session: number]>(
+    touchSession: db.prepare<[finished_at: string, session_id: string, session: number]>(
       `UPDATE sessions SET used_at = max(used_at, ?),
-       idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session = ?`,
+       idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session_id = ? AND session = ?`,
     ),
-    detachSession: ofSession('UPDATE sessions SET session_id = NULL WHERE session = ?'),
+    insertRemovedSession: ofSession('INSERT INTO removed_sessions (session) VALUES (?)'),
     removedRun: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
     clearEvents: db.prepare<[string, number]>(
       'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run_id = ? LIMIT ?)',
@@ -184,17 +191,16 @@ function prepareRemoval(db: Database) {
       'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE run_id = ? LIMIT ?)',
     ),
     clearRemoved: byId('DELETE FROM removed WHERE run_id = ?'),
-    removedSession: db.prepare<[], { session: number }>(
-      'SELECT session FROM sessions WHERE session_id IS NULL LIMIT 1',
-    ),
-    runOfSession: db.prepare<[number], Run>('SELECT run_id, session, finished_at FROM runs WHERE session = ? LIMIT 1'),
+    removedSession: db.prepare<[], { session: number }>('SELECT session FROM removed_sessions LIMIT 1'),
+    clearRemovedSession: ofSession('DELETE FROM removed_sessions WHERE session = ?'),
+    runOfSession: db.prepare<[number], Run>('SELECT run_id, finished_at FROM runs WHERE session = ? LIMIT 1'),
     clearListed: someResources(1),
     clearUnlisted: someResources(0),
     clearUrls: db.prepare<[number, number]>(
       'DELETE FROM history WHERE position IN (SELECT position FROM history WHERE session = ? LIMIT ?)',
     ),
-    idleSession: db.prepare<[string], { session: number }>(
-      'SELECT session FROM sessions WHERE idle = 1 AND session_id IS NOT NULL AND used_at < ? LIMIT 1',
+    idleSession: db.prepare<[string], { session_id: string }>(
+      'SELECT session_id FROM sessions WHERE idle = 1 AND used_at < ? LIMIT 1',
     ),
     emptyWriteAheadLog: db.prepare<[], { busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)'),
     clearFigures: db.prepare<[owner: string]>('DELETE FROM figures WHERE owner = ?'),

@@ -50,7 +50,7 @@ export class StatusLists {
   }
 
   /** The first runs that ended, if before a time. Runs that were made together are next to each other in the file. */
-  endedBefore(time: string, limit: number): End[] {
+  endedBefore(time: string, limit: number): StatusPosition[] {
     return this.#ends.before.all('', limit, time);
   }
 
@@ -78,11 +78,6 @@ export class StatusLists {
 }
 
 const isRunning = (status: RunStatus): boolean => status === 'created' || status === 'in-progress';
-
-/** A run that has ended, as its index has it. The time of a final status is that of the end. */
-interface End extends StatusPosition {
-  readonly session: number;
-}
 
 /** The agents and statuses of a range. */
 const one = 'agent_name = ? AND status = ?';
@@ -121,8 +116,8 @@ function prepareEnds(db: Database) {
     ranges (agent, ending) AS (SELECT name, column1 FROM agents CROSS JOIN (VALUES ${statuses.join(', ')}) WHERE name IS NOT NULL)`;
   const inRange = `${lasting} AND agent_name = agent AND status = ending`;
   // Of each range, only what could be on the page: without that, each page would read all runs that ended since.
-  const page = `${ranges}, page (id, session_number, ended_at) AS (
-      SELECT run_id, session, status_at FROM ranges CROSS JOIN ${index}
+  const page = `${ranges}, page (id, ended_at) AS (
+      SELECT run_id, status_at FROM ranges CROSS JOIN ${index}
       WHERE ${inRange} AND status_at >= ?1 AND status_at <= coalesce(
         (SELECT status_at FROM ${index} WHERE ${inRange} AND status_at >= ?1 ORDER BY status_at LIMIT 1 OFFSET ?2 - 1), '~')
       ORDER BY status_at, run_id LIMIT ?2
@@ -131,8 +126,8 @@ function prepareEnds(db: Database) {
     rows: db.prepare<[since: string, limit: number], RunRow>(
       `${page} SELECT ${columnList} FROM page CROSS JOIN runs ON run_id = id ORDER BY status_at, run_id`,
     ),
-    before: db.prepare<[since: string, limit: number, before: string], End>(
-      `${page} SELECT id AS run_id, session_number AS session, ended_at AS status_at FROM page WHERE ended_at < ?3`,
+    before: db.prepare<[since: string, limit: number, before: string], StatusPosition>(
+      `${page} SELECT id AS run_id, ended_at AS status_at FROM page WHERE ended_at < ?3`,
     ),
   };
 }

@@ -14,10 +14,10 @@ export function sweepFor(milliseconds: number, sql: Statements, lists: StatusLis
 }
 
 /** Deletes the row of a run. Later steps clear its events and journal; its messages stay in the session. */
-function deleteRun(sql: Statements, run_id: string, session: number, finished_at: string): void {
+function deleteRun(sql: Statements, run_id: string, finished_at: string): void {
   sql.insertRemoved.run(run_id);
-  sql.deleteRun.run(run_id);
-  sql.touchSession.run(finished_at, session);
+  const deleted = sql.deleteRun.get(run_id);
+  if (deleted !== undefined) sql.touchSession.run(finished_at, deleted.session_id, deleted.session);
 }
 
 /** Deletes a run with its messages and deliveries. */
@@ -25,7 +25,13 @@ export function removeRun(sql: Statements, run_id: string, session: number, fini
   sql.deleteListed.run(session, run_id);
   sql.deleteUnlisted.run(session, run_id);
   sql.deleteDeliveries.run(run_id);
-  deleteRun(sql, run_id, session, finished_at);
+  deleteRun(sql, run_id, finished_at);
+}
+
+/** Deletes a session. Later steps clear its runs and messages, while a new session may have its id. */
+export function removeSession(sql: Statements, session_id: string): void {
+  const deleted = sql.deleteSession.get(session_id);
+  if (deleted !== undefined) sql.insertRemovedSession.run(deleted.session);
 }
 
 /** Deletes some of what an owner has beside its sessions. Returns whether there may be more. */
@@ -43,11 +49,11 @@ function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, 
   const removedSession = sql.removedSession.get();
   if (removedSession !== undefined) return clearSession(sql, removedSession.session);
   const old = runs === undefined ? [] : lists.endedBefore(runs, stepRows);
-  for (const { run_id, session, status_at } of old) deleteRun(sql, run_id, session, status_at);
+  for (const { run_id, status_at } of old) deleteRun(sql, run_id, status_at);
   if (old.length > 0) return true;
   const idle = sessions === undefined ? undefined : sql.idleSession.get(sessions);
   if (idle !== undefined) {
-    sql.detachSession.run(idle.session);
+    removeSession(sql, idle.session_id);
     return true;
   }
   const ended = deliveries === undefined ? 0 : sql.clearDeliveries.run(deliveries, stepRows).changes;
@@ -62,16 +68,16 @@ function clearLog(sql: Statements, run_id: string): boolean {
   return true;
 }
 
-/** Clears a deleted session: its runs, then its messages, then its other resources, and at last its row. */
+/** Clears a deleted session: its runs, then its messages, then its other resources, and at last its number. */
 function clearSession(sql: Statements, session: number): boolean {
   const run = sql.runOfSession.get(session);
   if (run !== undefined) {
     sql.deleteDeliveries.run(run.run_id);
-    deleteRun(sql, run.run_id, session, run.finished_at);
+    deleteRun(sql, run.run_id, run.finished_at);
     return true;
   }
   for (const clear of [sql.clearListed, sql.clearUrls, sql.clearUnlisted])
     if (clear.run(session, stepRows).changes > 0) return true;
-  sql.deleteSession.run(session);
+  sql.clearRemovedSession.run(session);
   return true;
 }
