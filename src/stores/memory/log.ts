@@ -37,6 +37,11 @@ export class MemoryLog {
     for (const line of lines) this.#lines.push(line);
     this.#chars += chars;
     this.#last += lines.length;
+    if (this.#chars >= fullChars) this.pack();
+  }
+
+  /** Packs the lines that are still strings, if there are many. */
+  packMany(): void {
     if (this.#chars >= unpackedChars || this.#lines.length >= unpackedLines) this.pack();
   }
 
@@ -72,7 +77,7 @@ export class MemoryLog {
     return found;
   }
 
-  /** Moves the lines that are still strings to the arena, when the run is final or there are many. */
+  /** Moves the lines that are still strings to the arena. */
   pack(): void {
     if (this.#lines.length === 0) return;
     const slice = this.#arena.put(packLines(this.#lines));

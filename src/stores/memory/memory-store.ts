@@ -57,6 +57,8 @@ export class MemoryStore implements Store {
   readonly #owners = new Owners();
   readonly #deliveries = new MemoryDeliveries();
   readonly #arena = new Arena();
+  /** The final logs that are packed after this turn of the event loop. */
+  #toPack: MemoryLog[] = [];
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
     return writes.map((write) => this.#apply(write));
@@ -305,13 +307,25 @@ export class MemoryStore implements Store {
     if (write.grown === true) run.row = withTargets(row, run.row);
     else this.#changeRow(run, row);
     run.log.append(write);
-    if (run.row.finished_at !== null) run.log.pack();
+    if (run.row.finished_at === null) run.log.packMany();
+    else this.#packLater(run.log);
     for (const line of write.journal ?? []) run.journal = append(run.journal, line);
     if (write.history || write.resources || write.state !== undefined) this.#updateSession(run, write);
     if (write.deliveries) this.#deliveries.add(write.deliveries, row);
     if (write.ended) this.#addFigures(row, write.ended);
     return 'taken';
   }
+
+  /** Packs a final log once its readers have been told: for a short run, packing takes as long as the rest of the commit. */
+  #packLater(log: MemoryLog): void {
+    this.#toPack.push(log);
+    if (this.#toPack.length === 1) setImmediate(this.#pack);
+  }
+
+  readonly #pack = (): void => {
+    for (const log of this.#toPack) log.pack();
+    this.#toPack = [];
+  };
 
   #addFigures(row: RunRow, ended: NonNullable<Write['ended']>): void {
     const add = (figures: Map<string, AgentFigures>): void =>
