@@ -77,7 +77,7 @@ export class SqliteStore implements Store {
       );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
-      this.#sql = prepare(db);
+      this.#sql = prepare(db, this.#token);
       this.#statusLists = new StatusLists(db);
       this.#sql.setOwner(this.#token);
       db.exec('COMMIT');
@@ -307,7 +307,7 @@ export class SqliteStore implements Store {
     if (this.#db.isTransaction) this.#sql.rollback();
     this.#sql.begin();
     try {
-      if (this.#sql.owner.get()?.token !== this.#token) {
+      if (this.#sql.otherOwner.get() !== undefined) {
         throw new Error(`${this.#path} was opened by another process, so this one may not write to it any more`);
       }
       this.#failed = true;
