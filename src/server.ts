@@ -145,7 +145,8 @@ async function host(
   const { tickets, signatures } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   const overload = shedRuns(app, http);
-  limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
+  // Without authentication, no caller is an owner.
+  if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
@@ -262,10 +263,9 @@ function refuseWhile(
   traffic: TrafficObserver,
 ): void {
   app.addHook('onRequest', (request, reply, next) => {
-    const isStream = readsStream(request);
-    if (!isStopping() && !(isStream && monitor.full)) return next();
+    if (!isStopping() && !(monitor.full && readsStream(request))) return next();
     // An EventSource stops at a 503, but reconnects after a broken connection.
-    if (isStream) {
+    if (readsStream(request)) {
       traffic.onStreamDropped(isStopping() ? 'stopping' : 'limit');
       reply.hijack();
       request.raw.destroy();
@@ -292,7 +292,8 @@ export async function createServer({
     logger: logger === false ? false : safeLogger(logger === true ? {} : logger),
     // `recordRequests` has a line for each request.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    genReqId: newId,
+    // The id of a request is for its log lines. Without them, Fastify's own counter costs less.
+    ...(logger !== false && { genReqId: newId }),
     trustProxy: trustProxy.length > 0 && [...trustProxy],
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
     bodyLimit: httpLimits(options).bodyLimit,

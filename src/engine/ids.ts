@@ -2,11 +2,12 @@ import { createHash, randomFillSync } from 'node:crypto';
 import { isUuid } from '../schema/formats.ts';
 
 const perMillisecond = 0x1000;
-/** Where an id has digits that count, the variant, and pairs of random digits. */
+/** Where an id has its time in pairs of digits, the last pair first; digits that count, the variant, and random pairs. */
+const timeAt = [11, 9, 6, 4, 2, 0];
 const [countAt, variantAt] = [15, 19];
-const pairsAt = [21, 24, 26, 28, 30, 32, 34];
+const randomAt = [21, 24, 26, 28, 30, 32, 34];
 /** Random bytes that are made at once, for 512 ids. */
-const random = Buffer.alloc((1 + pairsAt.length) * 512);
+const random = Buffer.alloc((1 + randomAt.length) * 512);
 
 let time = 0;
 let count = 0;
@@ -31,8 +32,11 @@ export function newId(): string {
   if (now > time || count === perMillisecond) {
     time = Math.max(now, time + 1);
     count = 0;
-    const hex = time.toString(16).padStart(12, '0');
-    text.write(`${hex.slice(0, 8)}-${hex.slice(8)}`, 'latin1');
+    let rest = time;
+    for (const at of timeAt) {
+      putByte(at, rest % 0x100);
+      rest = Math.floor(rest / 0x100);
+    }
   }
   text[countAt] = digit(count >> 8);
   text[countAt + 1] = digit((count >> 4) & 0xf);
@@ -44,12 +48,14 @@ export function newId(): string {
   const byte = nextByte();
   text[variantAt] = digit(0x8 | (byte & 0x3));
   text[variantAt + 1] = digit(byte >> 4);
-  for (const at of pairsAt) {
-    const pair = 2 * nextByte();
-    text[at] = pairs[pair] ?? 0;
-    text[at + 1] = pairs[pair + 1] ?? 0;
-  }
+  for (const at of randomAt) putByte(at, nextByte());
   return text.toString('latin1');
+}
+
+/** Puts the two digits of a byte into the newest id. */
+function putByte(at: number, byte: number): void {
+  text[at] = pairs[2 * byte] ?? 0;
+  text[at + 1] = pairs[2 * byte + 1] ?? 0;
 }
 
 function nextByte(): number {
