@@ -25,6 +25,7 @@ import { Arena } from './arena.ts';
 import { ById } from './by-id.ts';
 import { MemoryDeliveries } from './deliveries.ts';
 import { MemoryKeys } from './keys.ts';
+import { LatePacking } from './late-packing.ts';
 import { MemoryLog } from './log.ts';
 import { Owners } from './owners.ts';
 import { byId, compareText, first, firstRows, type RunRecord, SessionRecord } from './records.ts';
@@ -57,8 +58,7 @@ export class MemoryStore implements Store {
   readonly #owners = new Owners();
   readonly #deliveries = new MemoryDeliveries();
   readonly #arena = new Arena();
-  /** The final logs that are packed after this turn of the event loop. */
-  #toPack: MemoryLog[] = [];
+  readonly #latePacking = new LatePacking();
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
     return writes.map((write) => this.#apply(write));
@@ -297,9 +297,7 @@ export class MemoryStore implements Store {
       if (write.grown !== true && write.lines.length > 0 && targets !== row.targets) return { targets };
     }
     const duplicate = write.resources?.find(({ resource_id }) => this.#resources.has(resource_id));
-    if (duplicate !== undefined) {
-      return { rejected: new Error(`the resource ${duplicate.resource_id} exists already`) };
-    }
+    if (duplicate !== undefined) return { rejected: new Error(`the resource ${duplicate.resource_id} exists already`) };
     const known = write.deliveries?.find(({ delivery_id }) => this.#deliveries.has(delivery_id));
     if (known !== undefined) return { rejected: new Error(`the delivery ${known.delivery_id} exists already`) };
     run ??= this.#createRun(write);
@@ -308,24 +306,13 @@ export class MemoryStore implements Store {
     else this.#changeRow(run, row);
     run.log.append(write);
     if (run.row.finished_at === null) run.log.packMany();
-    else this.#packLater(run.log);
+    else this.#latePacking.add(run.log);
     for (const line of write.journal ?? []) run.journal = append(run.journal, line);
     if (write.history || write.resources || write.state !== undefined) this.#updateSession(run, write);
     if (write.deliveries) this.#deliveries.add(write.deliveries, row);
     if (write.ended) this.#addFigures(row, write.ended);
     return 'taken';
   }
-
-  /** Packs a final log once its readers have been told: for a short run, packing takes as long as the rest of the commit. */
-  #packLater(log: MemoryLog): void {
-    this.#toPack.push(log);
-    if (this.#toPack.length === 1) setImmediate(this.#pack);
-  }
-
-  readonly #pack = (): void => {
-    for (const log of this.#toPack) log.pack();
-    this.#toPack = [];
-  };
 
   #addFigures(row: RunRow, ended: NonNullable<Write['ended']>): void {
     const add = (figures: Map<string, AgentFigures>): void =>
