@@ -27,7 +27,8 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
     const { bodyLimit } = request.routeOptions;
     const length = Number(request.headers['content-length']);
     if (length > bodyLimit) return done(fail('body_too_large'));
-    readText(payload, { length, maxBytes: bodyLimit }, new JsonSize(bodyValues)).then((text) => {
+    readText(payload, { length, maxBytes: bodyLimit }, new JsonSize(bodyValues), (refusal, text) => {
+      if (refusal !== undefined) return done(refusal);
       if (text.trim() === '') return done(null, undefined);
       parse(request, text, (error, value) => {
         if (error !== null) return done(refusalOf(text));
@@ -35,7 +36,7 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
         if (value === null) return done(fail('bad_request', 'The body is null; expected a JSON object.'));
         done(null, value);
       });
-    }, done);
+    });
   });
 }
 
@@ -49,35 +50,49 @@ function refusalOf(text: string): RivuletError {
   return fail('body_not_json', 'the key "__proto__", and "prototype" in "constructor", are not accepted');
 }
 
-/** Decodes and measures each chunk on arrival, so that even a large body blocks the event loop only briefly. */
+/**
+ * Decodes and measures each chunk on arrival, so that even a large body blocks the event loop only briefly. Calls back once.
+ * The request keeps its listeners, and what these refer to, until the response ends: a promise of the text would be kept as
+ * long as a stream is open.
+ */
 function readText(
   payload: NodeJS.ReadableStream,
   { length, maxBytes }: { readonly length: number; readonly maxBytes: number },
   size: JsonSize,
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // Most bodies are one chunk, for which a decoder would cost more than the rest of this function.
-    let decoder: StringDecoder | undefined;
-    let text = '';
-    let bytes = 0;
-    let refused: unknown;
-    payload.on('data', (data: Buffer | string) => {
-      const chunk = typeof data === 'string' ? Buffer.from(data) : data;
-      bytes += chunk.length;
-      if (bytes > maxBytes) reject(fail('body_too_large'));
-      if (refused !== undefined || bytes > maxBytes) return;
-      try {
-        size.add(chunk);
-        const whole = decoder === undefined && chunk.length === length;
-        if (!whole) decoder ??= new StringDecoder('utf8');
-        text += decoder?.write(chunk) ?? chunk.toString();
-      } catch (error) {
-        // The body is still read to its end: a client that is sending would not see the response.
-        refused = error;
-        text = '';
-      }
-    });
-    payload.on('end', () => (refused === undefined ? resolve(text + (decoder?.end() ?? '')) : reject(refused)));
-    payload.on('error', () => reject(fail('bad_request', 'The body was cut short.')));
+  done: (refusal: Error | undefined, text: string) => void,
+): void {
+  // Most bodies are one chunk, for which a decoder would cost more than the rest of this function.
+  let decoder: StringDecoder | undefined;
+  let text = '';
+  let bytes = 0;
+  let refused: Error | undefined;
+  let isDone = false;
+  const settle = (refusal?: Error): void => {
+    if (isDone) return;
+    isDone = true;
+    const whole = text;
+    text = '';
+    done(refusal, whole);
+  };
+  payload.on('data', (data: Buffer | string) => {
+    const chunk = typeof data === 'string' ? Buffer.from(data) : data;
+    bytes += chunk.length;
+    if (bytes > maxBytes) settle(fail('body_too_large'));
+    if (refused !== undefined || isDone) return;
+    try {
+      size.add(chunk);
+      const whole = decoder === undefined && chunk.length === length;
+      if (!whole) decoder ??= new StringDecoder('utf8');
+      text += decoder?.write(chunk) ?? chunk.toString();
+    } catch (error) {
+      // The body is still read to its end: a client that is sending would not see the response.
+      refused = error instanceof Error ? error : new Error(String(error));
+      text = '';
+    }
   });
+  payload.on('end', () => {
+    text += decoder?.end() ?? '';
+    settle(refused);
+  });
+  payload.on('error', () => settle(fail('bad_request', 'The body was cut short.')));
 }
