@@ -92,6 +92,9 @@ export async function sendProjected<State>(
     const source: Source<Batch> = {
       read: () => (isOpenEnded && isComplete(projector, until, cursor) ? 'end' : cursor.read()),
       onReady: (callback) => cursor.onReady(callback),
+      get ended() {
+        return cursor.ended;
+      },
       close: () => cursor.close(),
     };
     const paced = options.pace === undefined ? source : new Paced(source, options.pace);

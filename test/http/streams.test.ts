@@ -1,11 +1,24 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { interval, map, merge, NEVER, of, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, echo, never, Tap, tokens } from '../support/agents.ts';
 import { ask, finished, frames, framesUntil, serveApi, textOf, types } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
+
+/** Adds the text of each write of a socket; a socket makes one system call of each. */
+function recordWrites(socket: Socket, sent: string[]): void {
+  const { _write: write, _writev: writev } = socket;
+  socket._write = (chunk, encoding, callback) => {
+    sent.push(String(chunk));
+    write.call(socket, chunk, encoding, callback);
+  };
+  socket._writev = (chunks, callback) => {
+    sent.push(chunks.map(({ chunk }) => String(chunk)).join(''));
+    writev?.call(socket, chunks, callback);
+  };
+}
 
 describe('a stream', () => {
   it('begins with headers for proxies, the id of the run and a retry time, before any output of the agent', async () => {
@@ -45,6 +58,21 @@ describe('a stream', () => {
     tap.complete();
     expect(textOf(await finished(served, run_id))).toBe('first second');
     expect(tap.subscriptions).toBe(1);
+  });
+
+  it('sends the last events and the end of the response in one system call', async () => {
+    const tap = new Tap();
+    const served = await serveApi([tap.agent]);
+    const sent: string[] = [];
+    served.app.server.on('connection', (socket: Socket) => recordWrites(socket, sent));
+    const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
+    await tap.started();
+    tap.push('first');
+    tap.complete();
+    expect(await response.text()).toContain('run.completed');
+    const last = sent.at(-1);
+    expect(last).toContain('run.completed');
+    expect(last).toMatch(/\r\n0\r\n\r\n$/);
   });
 
   it('resumes after any event of a live or a final run', async () => {

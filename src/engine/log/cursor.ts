@@ -97,6 +97,11 @@ export class Cursor implements Reader {
     return this.#after >= this.#source.durable;
   }
 
+  /** Whether `read` returns `end` from now on. */
+  get ended(): boolean {
+    return this.#state === closed || this.#after >= this.#end || (this.#source.final && this.caughtUp);
+  }
+
   /** Sets the callback for when there may be more, after a read that returned `later`. */
   onReady(callback: () => void): void {
     this.#onReady = callback;
