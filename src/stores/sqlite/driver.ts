@@ -94,8 +94,10 @@ function withoutWarning<T>(load: () => T): T {
  * write a text with a NUL, and finds nothing for one. Costs about 50 ns a statement.
  */
 function refusingNul(Inner: DatabaseClass): DatabaseClass {
-  const hasNul = (parameters: readonly Value[]): boolean =>
-    parameters.some((value) => typeof value === 'string' && value.includes('\0'));
+  const hasNul = (parameters: readonly Value[]): boolean => {
+    for (const value of parameters) if (typeof value === 'string' && value.includes('\0')) return true;
+    return false;
+  };
   return class extends Inner {
     override prepare<Parameters extends readonly Value[], Row>(sql: string): Statement<Parameters, Row> {
       const statement = super.prepare<Parameters, Row>(sql);
