@@ -52,8 +52,7 @@ function refusalOf(text: string): RivuletError {
 
 /**
  * Decodes and measures each chunk on arrival, so that even a large body blocks the event loop only briefly. Calls back once.
- * The request keeps its listeners, and what these refer to, until the response ends: a promise of the text would be kept as
- * long as a stream is open.
+ * Its listeners are removed at the end: with them, a request would keep its body for as long as its stream is open.
  */
 function readText(
   payload: NodeJS.ReadableStream,
@@ -66,19 +65,16 @@ function readText(
   let text = '';
   let bytes = 0;
   let refused: Error | undefined;
-  let isDone = false;
+  let settled = false;
   const settle = (refusal?: Error): void => {
-    if (isDone) return;
-    isDone = true;
-    const whole = text;
-    text = '';
-    done(refusal, whole);
+    if (!settled) done(refusal, text);
+    settled = true;
   };
-  payload.on('data', (data: Buffer | string) => {
+  const onData = (data: Buffer | string): void => {
     const chunk = typeof data === 'string' ? Buffer.from(data) : data;
     bytes += chunk.length;
     if (bytes > maxBytes) settle(fail('body_too_large'));
-    if (refused !== undefined || isDone) return;
+    if (refused !== undefined || settled) return;
     try {
       size.add(chunk);
       const whole = decoder === undefined && chunk.length === length;
@@ -89,10 +85,16 @@ function readText(
       refused = error instanceof Error ? error : new Error(String(error));
       text = '';
     }
-  });
-  payload.on('end', () => {
+  };
+  const stop = (): void => void payload.off('data', onData).off('end', onEnd).off('error', onError);
+  const onEnd = (): void => {
+    stop();
     text += decoder?.end() ?? '';
     settle(refused);
-  });
-  payload.on('error', () => settle(fail('bad_request', 'The body was cut short.')));
+  };
+  const onError = (): void => {
+    stop();
+    settle(fail('bad_request', 'The body was cut short.'));
+  };
+  payload.on('data', onData).on('end', onEnd).on('error', onError);
 }
