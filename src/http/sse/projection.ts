@@ -57,32 +57,6 @@ interface Projected<State> extends Batch {
   };
 }
 
-/** The frames of a batch, and the state after it. */
-function framesOf<State>(projection: Projection<State>, before: State, { first, lines }: Batch) {
-  const frames: string[] = [];
-  let state = before;
-  let n = first;
-  for (const line of lines) {
-    state = projection.project(state, line, n, frames);
-    n += 1;
-  }
-  return { state, frames };
-}
-
-/**
- * The frames of a batch, in a projection that has no state: one function for all readers, because each object of a stream is
- * one more that a token finds in no cache of the processor.
- */
-export const statelessPieces = (projection: Projection<undefined>) => {
-  return (batch: Projected<undefined>): readonly Piece[] => {
-    const { projected } = batch;
-    if (projected?.projection === projection) return projected.pieces;
-    const pieces = toPieces(framesOf(projection, undefined, batch).frames);
-    if (projection.shared) batch.projected = { projection, before: undefined, after: undefined, pieces };
-    return pieces;
-  };
-};
-
 /** One reader of a log in the words of a protocol. */
 export class Projector<State> {
   readonly #projection: Projection<State>;
@@ -116,7 +90,12 @@ export class Projector<State> {
       this.#state = projected.after;
       return projected.pieces;
     }
-    const { state, frames } = framesOf(projection, before, batch);
+    const frames: string[] = [];
+    let [state, n] = [before, batch.first];
+    for (const line of batch.lines) {
+      state = projection.project(state, line, n, frames);
+      n += 1;
+    }
     this.#state = state;
     const pieces = toPieces(frames);
     if (projection.shared) batch.projected = { projection, before, after: state, pieces };

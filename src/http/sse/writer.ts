@@ -149,8 +149,8 @@ export function begin(raw: ServerResponse, text: string): void {
 }
 
 /**
- * Joins what is written to the socket until the end of this turn, or of the response, to one system call: each takes 10 µs.
- * Returns false where chunks do not go to the socket directly.
+ * Joins what is written to the socket until the end of this turn, or of the response, to one system call; each takes 10 µs
+ * on the processor. Returns false where chunks do not go to the socket directly.
  */
 function joinWrites(raw: ServerResponse): boolean {
   const socket = ownSocket(raw);
