@@ -67,8 +67,9 @@ function readText(
   let refused: Error | undefined;
   let settled = false;
   const settle = (refusal?: Error): void => {
-    if (!settled) done(refusal, text);
+    if (settled) return;
     settled = true;
+    done(refusal, text);
   };
   const onData = (data: Buffer | string): void => {
     const chunk = typeof data === 'string' ? Buffer.from(data) : data;
