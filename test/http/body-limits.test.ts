@@ -1,6 +1,9 @@
+import { PassThrough } from 'node:stream';
 import { Worker } from 'node:worker_threads';
-import { afterAll, describe, expect, it } from 'vitest';
+import Fastify from 'fastify';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { JsonSize } from '../../src/http/json-size.ts';
+import { rivulet } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { apiOnly, ask, type Served, serveApi, shared } from '../support/serve.ts';
@@ -171,5 +174,24 @@ describe('JSON text that is measured on arrival', () => {
   it('is left to the parser where it is invalid', () => {
     expect(fits(']}]}]', 1, 1)).toBe(true);
     expect(fits('"\\', 1, 1)).toBe(true);
+  });
+});
+
+describe('a body that a hook of the app has replaced', () => {
+  it('may fail after its end, when the run has its request', async () => {
+    const app = Fastify();
+    onTestFinished(() => app.close());
+    const failed = new Promise<void>((resolve) => {
+      app.addHook('preParsing', async (_request, _reply, payload) => {
+        const replaced = payload.pipe(new PassThrough({ autoDestroy: false }));
+        replaced.once('end', () => setImmediate(() => replaced.destroy(new Error('too late'))));
+        replaced.once('close', resolve);
+        return replaced;
+      });
+    });
+    await app.register(rivulet, { ...apiOnly, agents: [quiet] });
+    const payload = { agent_name: 'quiet', input: [{ parts: [{ content: 'a' }] }] };
+    expect((await app.inject({ method: 'POST', url: '/runs', payload })).statusCode).toBe(200);
+    await failed;
   });
 });
