@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { FastifyInstance } from 'fastify';
 import { errorOf, fail, type RivuletError } from '../core/errors.ts';
+import { ignored } from '../engine/unhandled.ts';
 import { JsonSize } from './json-size.ts';
 
 interface BodyLimits {
@@ -50,9 +51,6 @@ function refusalOf(text: string): RivuletError {
   return fail('body_not_json', 'the key "__proto__", and "prototype" in "constructor", are not accepted');
 }
 
-/** A payload that a hook of the app has replaced may fail after its end; without a listener, that would end the process. */
-const ignore = (): void => {};
-
 /**
  * Decodes and measures each chunk on arrival, so that even a large body blocks the event loop only briefly. Calls back once.
  * Its listeners are removed at the end: with them, a request would keep its body for as long as its stream is open.
@@ -90,7 +88,9 @@ function readText(
       text = '';
     }
   };
-  const stop = (): void => void payload.off('data', onData).off('end', onEnd).off('error', onError).on('error', ignore);
+  // A payload that a hook of the app has replaced may fail after its end; without a listener, that would end the process.
+  const stop = (): void =>
+    void payload.off('data', onData).off('end', onEnd).off('error', onError).on('error', ignored);
   const onEnd = (): void => {
     stop();
     text += decoder?.end() ?? '';
