@@ -1,13 +1,17 @@
 import { on, once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import Fastify from 'fastify';
 import { map, range } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { rivulet } from '../../src/index.ts';
 import { agent, never, tokens } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { RunFeed } from '../support/run-feed.ts';
-import { ask, type Served, serveApi } from '../support/serve.ts';
+import { apiOnly, ask, type Served, serveApi } from '../support/serve.ts';
 
 /** Emits as many kilobytes as its input says, at once. */
 const kilobytes = agent('kilobytes', (input) =>
@@ -83,6 +87,27 @@ describe('a reader', () => {
     expect(tail).toMatch(/\n0\r\n\r\n$/);
     expect(performance.now() - from).toBeGreaterThan(stalledAfter);
   });
+
+  it('that does not read over HTTP/2 costs its window and a piece, and gets the rest later', async () => {
+    const app = Fastify({ http2: true });
+    onTestFinished(() => app.close());
+    await app.register(rivulet, { ...apiOnly, agents: [kilobytes] });
+    const session = connectHttp2(await app.listen({ port: 0, host: '127.0.0.1' }));
+    onTestFinished(() => session.destroy());
+    const run = await app.inject({ method: 'POST', url: '/runs', payload: ask('kilobytes', '1000') });
+    const open = async () => {
+      const headers = { ':path': `/runs/${run.json().run_id}/events`, accept: 'text/event-stream' };
+      const client = session.request(headers).setEncoding('utf8');
+      const [[, { stream: server }]] = await Promise.all([once(app.server, 'request'), once(client, 'response')]);
+      return { client, server };
+    };
+    const stalled = await open();
+    const reading = await open();
+    const text = await bodyOf(reading.client);
+    expect(stalled.server.writableLength).toBeLessThan(100_000);
+    expect(await bodyOf(stalled.client)).toBe(text);
+    expect(text.length).toBeGreaterThan(2_000_000);
+  });
 });
 
 describe('fifty readers that never read a run of 5 MB', () => {
@@ -129,6 +154,12 @@ async function openWithBody({ url }: Served, size: number): Promise<void> {
   );
   client.write(body);
   await once(client, 'data');
+}
+
+async function bodyOf(response: Readable): Promise<string> {
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  return text;
 }
 
 /** Milliseconds on the processor for each of some streams of a thousand tokens, one after the other. */

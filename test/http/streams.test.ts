@@ -3,9 +3,21 @@ import { connect, type Socket } from 'node:net';
 import { interval, map, merge, NEVER, of, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, echo, never, Tap, tokens } from '../support/agents.ts';
-import { ask, finished, frames, framesUntil, serveApi, textOf, types } from '../support/serve.ts';
+import {
+  ask,
+  type Framed,
+  finished,
+  frames,
+  framesUntil,
+  parseFrames,
+  serveApi,
+  textOf,
+  types,
+} from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
+/** Emits one token with as many characters as its input says. */
+const long = agent('long', (input) => of('x'.repeat(Number(input[0]?.parts[0]?.content))));
 
 /** Adds the text of each write of a socket; a socket makes one system call of each. */
 function recordWrites(socket: Socket, sent: string[]): void {
@@ -234,5 +246,53 @@ describe('a server that closes', () => {
       type: 'run.failed',
       run: { error: { code: 'server_error', data: { reason: 'run_interrupted' } } },
     });
+  });
+});
+
+/** The text of a complete stream: its events have the numbers from 1 on, and the last one ends the run. */
+function wholeText(seen: readonly Framed[]): string {
+  expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
+  expect(seen.at(-1)?.event.type).toBe('run.completed');
+  return seen.map(({ event }) => (event.type === 'message.part' ? event.part.content : '')).join('');
+}
+
+/** For streams that would hang. */
+const timeout = 20_000;
+
+describe('a stream of an injected request', () => {
+  const many = Array.from({ length: 3_000 }, (_, n) => `t${n} `).join('');
+  const outputs: [what: string, name: string, input: string, text: string][] = [
+    ['3,000 tokens', 'tokens', '3000', many],
+    ['one token of 300 KB', 'long', '300000', 'x'.repeat(300_000)],
+  ];
+
+  it.each(outputs)(
+    'has every event in order, live and of a final run: %s',
+    { timeout },
+    async (_, name, input, text) => {
+      const { app } = await serveApi([tokens, long]);
+      const live = await app.inject({ method: 'POST', url: '/runs', payload: ask(name, input, { mode: 'stream' }) });
+      const seen = parseFrames(live.body);
+      expect(wholeText(seen)).toBe(text);
+      const replay = await app.inject({ url: `/runs/${live.headers['run-id']}/events`, headers: sse });
+      expect(parseFrames(replay.body)).toEqual(seen);
+    },
+  );
+
+  it.each(outputs)('waits for a reader that takes it as a stream: %s', { timeout }, async (_, name, input, text) => {
+    const served = await serveApi([tokens, long]);
+    const payload = ask(name, input, { mode: 'stream' });
+    const response = await served.app.inject({ method: 'POST', url: '/runs', payload, payloadAsStream: true });
+    const stream = response.stream().setEncoding('utf8');
+    // Another reader has all of it, and this one has read nothing.
+    await finished(served, String(response.headers['run-id']));
+    // The longest event, the buffer of the stream and one piece; the rest, at least as much, is in the log.
+    expect(stream.readableLength).toBeLessThan(text.length + 100_000);
+    let body = '';
+    for await (const chunk of stream) {
+      body += chunk;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(wholeText(parseFrames(body))).toBe(text);
   });
 });

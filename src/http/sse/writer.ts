@@ -160,13 +160,14 @@ function joinWrites(raw: ServerResponse): boolean {
   return true;
 }
 
-/** Writes a piece. Returns whether another one may follow before `drain`. */
+/**
+ * Writes a piece. Returns whether another one may follow before `drain`. For a response, only the result of its `write`
+ * tells: `writableNeedDrain` stays true without a `drain` for an injected request, and does not exist with HTTP/2.
+ */
 function write(raw: ServerResponse, piece: Piece): boolean {
   const socket = ownSocket(raw);
-  if (socket === undefined) {
-    raw.write(piece.text);
-    return !raw.writableNeedDrain;
-  }
+  // As with `pipe`, only `false` waits: a replaced `write` may return nothing.
+  if (socket === undefined) return raw.write(piece.text) !== false;
   socket.write(piece.chunk, piece.encoding);
   return !socket.writableNeedDrain;
 }
