@@ -63,42 +63,38 @@ function readText(
 ): void {
   // Most bodies are one chunk, for which a decoder would cost more than the rest of this function.
   let decoder: StringDecoder | undefined;
+  /** After a refusal, the rest is read and dropped: a client that is still sending would not see the response. */
+  let state: 'reading' | 'settled' | { readonly refusal: Error } = 'reading';
   let text = '';
   let bytes = 0;
-  let refused: Error | undefined;
-  let settled = false;
   const settle = (refusal?: Error): void => {
-    if (settled) return;
-    settled = true;
+    if (state === 'settled') return;
+    state = 'settled';
     done(refusal, text);
   };
   const onData = (data: Buffer | string): void => {
     const chunk = typeof data === 'string' ? Buffer.from(data) : data;
     bytes += chunk.length;
     if (bytes > maxBytes) settle(fail('body_too_large'));
-    if (refused !== undefined || settled) return;
+    if (state !== 'reading') return;
     try {
       size.add(chunk);
       const whole = decoder === undefined && chunk.length === length;
       if (!whole) decoder ??= new StringDecoder('utf8');
       text += decoder?.write(chunk) ?? chunk.toString();
     } catch (error) {
-      // The body is still read to its end: a client that is sending would not see the response.
-      refused = error instanceof Error ? error : new Error(String(error));
+      state = { refusal: error instanceof Error ? error : new Error(String(error)) };
       text = '';
     }
   };
-  // A payload that a hook of the app has replaced may fail after its end; without a listener, that would end the process.
-  const stop = (): void =>
-    void payload.off('data', onData).off('end', onEnd).off('error', onError).on('error', ignored);
-  const onEnd = (): void => {
-    stop();
+  // Called with an error where the payload fails instead of ending.
+  const onEnd = (failure?: Error): void => {
+    payload.off('data', onData).off('end', onEnd).off('error', onEnd);
+    // A payload that a hook of the app has replaced may fail after its end, which would end the process.
+    payload.on('error', ignored);
     text += decoder?.end() ?? '';
-    settle(refused);
+    if (failure !== undefined) settle(fail('bad_request', 'The body was cut short.'));
+    else settle(typeof state === 'object' ? state.refusal : undefined);
   };
-  const onError = (): void => {
-    stop();
-    settle(fail('bad_request', 'The body was cut short.'));
-  };
-  payload.on('data', onData).on('end', onEnd).on('error', onError);
+  payload.on('data', onData).on('end', onEnd).on('error', onEnd);
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { Worker } from 'node:worker_threads';
-import Fastify from 'fastify';
+import Fastify, { type FastifyInstance, type RequestPayload } from 'fastify';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { JsonSize } from '../../src/http/json-size.ts';
 import { rivulet } from '../../src/index.ts';
@@ -178,20 +178,34 @@ describe('JSON text that is measured on arrival', () => {
 });
 
 describe('a body that a hook of the app has replaced', () => {
-  it('may fail after its end, when the run has its request', async () => {
+  const payload = { agent_name: 'quiet', input: [{ parts: [{ content: 'a' }] }] };
+  const serveWith = async (replace: (payload: RequestPayload) => RequestPayload): Promise<FastifyInstance> => {
     const app = Fastify();
     onTestFinished(() => app.close());
-    const failed = new Promise<void>((resolve) => {
-      app.addHook('preParsing', async (_request, _reply, payload) => {
-        const replaced = payload.pipe(new PassThrough({ autoDestroy: false }));
-        replaced.once('end', () => setImmediate(() => replaced.destroy(new Error('too late'))));
-        replaced.once('close', resolve);
-        return replaced;
-      });
-    });
+    app.addHook('preParsing', async (_request, _reply, original) => replace(original));
     await app.register(rivulet, { ...apiOnly, agents: [quiet] });
-    const payload = { agent_name: 'quiet', input: [{ parts: [{ content: 'a' }] }] };
+    return app;
+  };
+
+  it('may fail after its end, when the run has its request', async () => {
+    const failing = new PassThrough({ autoDestroy: false });
+    const failed = new Promise<void>((resolve) => {
+      failing.once('end', () => setImmediate(() => failing.destroy(new Error('too late'))));
+      failing.once('close', resolve);
+    });
+    const app = await serveWith((original) => original.pipe(failing));
     expect((await app.inject({ method: 'POST', url: '/runs', payload })).statusCode).toBe(200);
     await failed;
+  });
+
+  it('is answered 400 where it fails before its end', async () => {
+    const app = await serveWith(() => {
+      const failing = new PassThrough();
+      failing.write('{"agent_name":');
+      failing.once('data', () => failing.destroy(new Error('too early')));
+      return failing;
+    });
+    const response = await app.inject({ method: 'POST', url: '/runs', payload });
+    expect([response.statusCode, response.json().message]).toEqual([400, 'The body was cut short.']);
   });
 });
