@@ -20,6 +20,9 @@ function paced() {
         first += 1;
         return { first: first - 1, lines: [line] };
       },
+      get ended() {
+        return ended && lines.length === 0;
+      },
       onReady: () => {},
       close: () => {},
     },
@@ -69,6 +72,17 @@ describe('a paced source', () => {
     end();
     expect(source.read()).toMatchObject({ lines: { length: 499 } });
     expect(source.read()).toBe('end');
+  });
+
+  it('has ended when its source has, and it holds nothing', () => {
+    const { source, lines, end } = paced();
+    lines.push(token);
+    expect([source.read(), source.ended]).toEqual([{ first: 1, lines: [token] }, false]);
+    lines.push(token);
+    expect([source.read(), source.ended]).toEqual(['later', false]);
+    end();
+    expect(source.ended).toBe(false);
+    expect([source.read(), source.ended]).toEqual([{ first: 2, lines: [token] }, true]);
   });
 
   it('gives nothing more, and has no timer, once it is closed', () => {

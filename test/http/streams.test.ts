@@ -32,6 +32,14 @@ function recordWrites(socket: Socket, sent: string[]): void {
   };
 }
 
+/** A call of a tool in MCP of 2025-11-25, from a client that wants its progress, which makes the answer a stream. */
+const callWithProgress = (name: string): object => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name, arguments: { input: 'a' }, _meta: { progressToken: 1 } },
+});
+
 describe('a stream', () => {
   it('begins with headers for proxies, the id of the run and a retry time, before any output of the agent', async () => {
     const served = await serveApi([never]);
@@ -72,19 +80,21 @@ describe('a stream', () => {
     expect(tap.subscriptions).toBe(1);
   });
 
-  it('sends the last events and the end of the response in one system call', async () => {
+  it.each<[protocol: string, path: string, body: object, last: string]>([
+    ['ACP', '/runs', ask('tap', 'a', { mode: 'stream' }), 'run.completed'],
+    ['MCP, which sends progress at intervals', '/mcp', callWithProgress('tap'), '"result":'],
+  ])('sends its last events and its end in one system call: %s', async (_, path, body, last) => {
     const tap = new Tap();
-    const served = await serveApi([tap.agent]);
+    const served = await serveApi([tap.agent], { protocols: ['mcp'] });
     const sent: string[] = [];
     served.app.server.on('connection', (socket: Socket) => recordWrites(socket, sent));
-    const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
+    const response = await served.post(path, body, { accept: 'application/json, text/event-stream' });
     await tap.started();
     tap.push('first');
     tap.complete();
-    expect(await response.text()).toContain('run.completed');
-    const last = sent.at(-1);
-    expect(last).toContain('run.completed');
-    expect(last).toMatch(/\r\n0\r\n\r\n$/);
+    expect(await response.text()).toContain(last);
+    expect(sent.at(-1)).toContain(last);
+    expect(sent.at(-1)).toMatch(/\r\n0\r\n\r\n$/);
   });
 
   it('resumes after any event of a live or a final run', async () => {

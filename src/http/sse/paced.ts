@@ -13,7 +13,7 @@ export class Paced implements Source<Batch> {
   readonly #source: Source<Batch>;
   readonly #interval: number;
   #held: { readonly first: number; readonly lines: string[] } | undefined;
-  #ended = false;
+  #sourceEnded = false;
   #timer: NodeJS.Timeout | undefined;
   #onReady = (): void => {};
 
@@ -25,13 +25,17 @@ export class Paced implements Source<Batch> {
   read(): Batch | 'later' | 'end' {
     for (;;) {
       if (this.#held !== undefined && this.#isDue(this.#held)) return this.#take(this.#held);
-      if (this.#ended) return 'end';
+      if (this.#sourceEnded) return 'end';
       const batch = this.#source.read();
       if (batch === 'later') return batch;
-      if (batch === 'end') this.#ended = true;
+      if (batch === 'end') this.#sourceEnded = true;
       else if (this.#held === undefined) this.#held = { first: batch.first, lines: [...batch.lines] };
       else this.#held.lines.push(...batch.lines);
     }
+  }
+
+  get ended(): boolean {
+    return this.#held === undefined && (this.#sourceEnded || this.#source.ended);
   }
 
   onReady(callback: () => void): void {
@@ -41,13 +45,13 @@ export class Paced implements Source<Batch> {
 
   close(): void {
     this.#held = undefined;
-    this.#ended = true;
+    this.#sourceEnded = true;
     clearTimeout(this.#timer);
     this.#source.close();
   }
 
   #isDue({ lines }: Batch): boolean {
-    if (this.#timer === undefined || this.#ended || lines.length > maxHeld) return true;
+    if (this.#timer === undefined || this.#sourceEnded || lines.length > maxHeld) return true;
     return lines.at(-1)?.startsWith(tokenHead) !== true;
   }
 

@@ -1,12 +1,16 @@
 import type { Source } from './writer.ts';
 
+/** `pulled`: the next batch is here. Each pull ends in `pulled`, `ended` or `failed`. */
+type State<Batch> =
+  | { readonly kind: 'idle' | 'pulling' | 'ended' }
+  | { readonly kind: 'pulled'; readonly batch: Batch }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
 /** A source that pulls from an async iterable: one batch at a time, and the next one when that was read. */
 export class Pulled<Batch> implements Source<Batch> {
   readonly #batches: AsyncIterator<Batch, unknown>;
   readonly #close: () => void;
-  #state: 'idle' | 'pulling' | 'ended' = 'idle';
-  #next: { readonly batch: Batch } | undefined;
-  #failure: { readonly error: unknown } | undefined;
+  #state: State<Batch> = { kind: 'idle' };
   #onReady = (): void => {};
 
   /** `close` ends the iteration, also while a batch is awaited. */
@@ -16,13 +20,23 @@ export class Pulled<Batch> implements Source<Batch> {
   }
 
   read(): Batch | 'later' | 'end' {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    const next = this.#next;
-    this.#next = undefined;
-    if (next !== undefined) return next.batch;
-    if (this.#state === 'ended') return 'end';
-    if (this.#state === 'idle') this.#pull();
+    const state = this.#state;
+    if (state.kind === 'failed') throw state.error;
+    if (state.kind === 'ended') return 'end';
+    if (state.kind === 'pulled') {
+      this.#state = { kind: 'idle' };
+      return state.batch;
+    }
+    if (state.kind === 'idle') this.#pull();
     return 'later';
+  }
+
+  /**
+   * An iterator says that a batch was the last one only when it is asked for the next. To know it earlier, each batch would
+   * have to wait for the one after it. So the end is a system call of its own here.
+   */
+  get ended(): boolean {
+    return this.#state.kind === 'ended';
   }
 
   onReady(callback: () => void): void {
@@ -34,16 +48,15 @@ export class Pulled<Batch> implements Source<Batch> {
   }
 
   #pull(): void {
-    this.#state = 'pulling';
+    this.#state = { kind: 'pulling' };
     this.#batches
       .next()
       .then(
         ({ done, value }) => {
-          this.#state = done === true ? 'ended' : 'idle';
-          if (done !== true) this.#next = { batch: value };
+          this.#state = done === true ? { kind: 'ended' } : { kind: 'pulled', batch: value };
         },
         (error: unknown) => {
-          this.#failure = { error };
+          this.#state = { kind: 'failed', error };
         },
       )
       .finally(() => this.#onReady());

@@ -16,8 +16,8 @@ export interface Source<Batch> {
   read(): Batch | 'later' | 'end';
   /** Sets the callback for when there may be more, after a read that returned `later`. */
   onReady(callback: () => void): void;
-  /** Whether `read` returns `end` from now on, where the source can tell. The last batch is then sent with the end. */
-  readonly ended?: boolean;
+  /** Whether `read` is known to return `end` from now on. A last batch after which it is known is sent with the end. */
+  readonly ended: boolean;
   close(): void;
 }
 
@@ -100,7 +100,7 @@ class Pump<Batch> {
     }
     this.#pieces = this.#piecesOf(batch);
     this.#next = 0;
-    if (this.#source.ended === true) joinWrites(this.#reply.raw);
+    if (this.#source.ended) joinWrites(this.#reply.raw);
     return true;
   }
 
