@@ -173,7 +173,7 @@ export class Cursor implements Reader {
 
   #read(): Batch | 'later' | 'end' {
     for (;;) {
-      if (this.#state === closed || this.#after >= this.#end) return 'end';
+      if (this.ended) return 'end';
       if (this.#state.kind === 'failed') throw this.#state.error;
       const batch = this.#nextOfPage();
       if (batch !== undefined) return batch;
@@ -183,8 +183,6 @@ export class Cursor implements Reader {
         const batches = source.eventsInMemory(this.#after);
         if (batches === undefined) this.#fetchPage();
         else this.#usePage(batches);
-      } else if (source.final) {
-        return 'end';
       } else if (source.readers !== undefined) {
         return 'later';
       } else {
