@@ -1,24 +1,4 @@
-import type { AgentFigures, Outcome, RunRow, Write } from '../core/store.ts';
-
-/** A sum that stays finite, whatever figures an agent reports. */
-const sum = (before: number, more: number): number =>
-  Number.isFinite(more) ? Math.min(before + more, Number.MAX_VALUE) : before;
-
-/** An agent's figures after one more run has ended. */
-export function addEndedRun(
-  before: AgentFigures | undefined,
-  { agent_name, status }: RunRow,
-  { tokens, seconds }: NonNullable<Write['ended']>,
-): AgentFigures {
-  const known = before ?? { agent_name, completed: 0, failed: 0, tokens: 0, seconds: 0 };
-  return {
-    agent_name,
-    completed: known.completed + (status === 'completed' ? 1 : 0),
-    failed: known.failed + (status === 'failed' ? 1 : 0),
-    tokens: sum(known.tokens, tokens),
-    seconds: sum(known.seconds, seconds),
-  };
-}
+import type { AgentFigures, RunRow, Write } from '../core/store.ts';
 
 /** Figures over the runs of one owner, or over all runs, with the owner `everyone`. */
 export interface OwnedFigures extends AgentFigures {
@@ -28,15 +8,29 @@ export interface OwnedFigures extends AgentFigures {
 /** Stands for all owners. No owner is the empty text. */
 export const everyone = '';
 
-/** The figures that the applied writes add to their agents, and to those of each owner: those of the runs that they end. */
-export function figuresOfCommit(writes: readonly Write[], outcomes: readonly Outcome[]): Iterable<OwnedFigures> {
-  const sums = new Map<string, OwnedFigures>();
-  writes.forEach(({ row, ended }, index) => {
-    if (ended === undefined || outcomes[index] !== 'taken') return;
-    for (const owner of row.owner === null ? [everyone] : [everyone, row.owner]) {
-      const name = `${owner} ${row.agent_name}`;
-      sums.set(name, { owner, ...addEndedRun(sums.get(name), row, ended) });
-    }
-  });
-  return sums.values();
+/** The columns of a run's row that say where its figures count. */
+export type EndedRun = Pick<RunRow, 'agent_name' | 'owner' | 'status'>;
+
+/** What a run adds to its agent's figures: a sum over it alone, finite whatever the agent reports. */
+export function figuresOf({ agent_name, status }: EndedRun, ended: NonNullable<Write['ended']>): AgentFigures {
+  const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
+  return {
+    agent_name,
+    completed: status === 'completed' ? 1 : 0,
+    failed: status === 'failed' ? 1 : 0,
+    tokens: finite(ended.tokens),
+    seconds: finite(ended.seconds),
+  };
+}
+
+/** The sum of an agent's figures, at most the largest finite number. */
+export function sumOf(before: AgentFigures | undefined, more: AgentFigures): AgentFigures {
+  if (before === undefined) return more;
+  return {
+    agent_name: more.agent_name,
+    completed: before.completed + more.completed,
+    failed: before.failed + more.failed,
+    tokens: Math.min(before.tokens + more.tokens, Number.MAX_VALUE),
+    seconds: Math.min(before.seconds + more.seconds, Number.MAX_VALUE),
+  };
 }

@@ -21,7 +21,9 @@ damageContract(
     db.prepare<[string]>("UPDATE runs SET input = '{', status = 'unheard', agent_name = '' WHERE run_id = ?").run(
       run_id,
     );
-    db.prepare<[string]>("UPDATE events SET body = '{\"type' WHERE run_id = ?").run(run_id);
+    db.prepare<[string]>(
+      "UPDATE events SET body = '{\"type' WHERE run = (SELECT number FROM runs WHERE run_id = ?)",
+    ).run(run_id);
     db.close();
   },
 );

@@ -113,6 +113,17 @@ it('keeps a program from ending amid an erasure', () => {
   expect(runProgram("await store.removeOwner('key:x'); await store.close();")).toEqual(ended);
 });
 
+it.runIf(process.platform === 'linux')('gives its thread the lowest priority, and no other thread', () => {
+  const rest = `
+    import { readdirSync, readFileSync } from 'node:fs';
+    const niceOf = (task) => readFileSync('/proc/self/task/' + task + '/stat', 'utf8').split(') ')[1].split(' ')[16];
+    const all = () => readdirSync('/proc/self/task').map(niceOf);
+    while (!all().includes('19')) await new Promise(setImmediate);
+    await store.close();
+    process.stdout.write(niceOf(process.pid) + ' ' + all().filter((nice) => nice === '19').length + ' ');`;
+  expect(runProgram(rest)).toEqual({ ...ended, stdout: '0 0 done' });
+});
+
 it('closes, although a preloaded module keeps its thread busy', () => {
   const preload = join(folder, 'preload.cjs');
   writeFileSync(preload, "if (!require('node:worker_threads').isMainThread) setInterval(() => {}, 1000);");

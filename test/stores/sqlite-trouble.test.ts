@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Write } from '../../src/core/store.ts';
-import { type Database, openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { type Database, openDatabase, type Statement, type Value } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { append, end, fresh, linesOf, messageOf } from './writes.ts';
 
@@ -61,6 +61,52 @@ describe('a file that temporarily cannot be written', () => {
     for (const row of after) expect(await store.run(row.run_id)).toEqual(row);
     expect(await linesOf(store, first.row.run_id)).toHaveLength(3);
     expect(await store.commit(writes)).toEqual(['fenced', 'fenced', 'fenced']);
+    await store.close();
+  });
+
+  it('reads nothing of a failed commit, also where its rollback fails as well', async () => {
+    const failing = new Set<string>();
+    const store = new SqliteStore(join(folder, `${++files}.db`), 5_000, (file) => {
+      const connection = openDatabase(file);
+      const prepare = <Parameters extends readonly Value[], Row>(sql: string): Statement<Parameters, Row> => {
+        const statement = connection.prepare<Parameters, Row>(sql);
+        return {
+          run: (...parameters) => statement.run(...parameters),
+          get: (...parameters) => {
+            if (failing.delete(sql)) throw Object.assign(new Error('disk I/O error'), { errcode: 10 });
+            return statement.get(...parameters);
+          },
+          all: (...parameters) => statement.all(...parameters),
+          iterate: (...parameters) => statement.iterate(...parameters),
+        };
+      };
+      return {
+        get isTransaction() {
+          return connection.isTransaction;
+        },
+        prepare,
+        exec: (sql) => connection.exec(sql),
+        close: () => connection.close(),
+      };
+    });
+    const first = append(fresh(), ['"1"']);
+    await store.commit([first]);
+    const { session_id } = first.row;
+    const reads = {
+      runs: () => store.runs({ session_id }, undefined, 10),
+      unfinished: () => store.unfinished(undefined, '', 10),
+      session: () => store.session(session_id),
+      open: () => store.openRuns(),
+      events: () => linesOf(store, first.row.run_id),
+    };
+    for (const read of Object.values(reads)) {
+      const before = await read();
+      failing.add('COMMIT').add('ROLLBACK');
+      const more = append(fresh({ session_id }), ['"more"'], { history: ['/made'] });
+      await expect(store.commit([append(first.row, ['"2"'], { grown: true }), more])).rejects.toThrow('I/O');
+      expect(await read()).toEqual(before);
+    }
+    expect(await store.commit([append(first.row, ['"2"'], { grown: true })])).toEqual(['taken']);
     await store.close();
   });
 

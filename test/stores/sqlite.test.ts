@@ -229,6 +229,22 @@ describe('a file', () => {
     await Promise.all([store.close(), again.close()]);
   });
 
+  it('continues its sessions after a start, in whatever script their ids are', async () => {
+    const path = newPath();
+    // In UTF-8 the second comes last, and in UTF-16 the first.
+    const sessions = ['of \ufffd', 'of \u{1f600}', 'of a'];
+    for (const turn of [1, 2, 3]) {
+      const store = new SqliteStore(path);
+      for (const session_id of sessions) {
+        const row = { ...newRow(`${turn} ${session_id}`), session_id };
+        const history = [`https://${turn}/`];
+        expect(await store.commit([grow(row, ['1'], { history })])).toEqual(['taken']);
+        expect((await store.session(session_id))?.history).toHaveLength(turn);
+      }
+      await store.close();
+    }
+  });
+
   it('returns the same as a store in memory, whatever is written and whenever it is killed', async () => {
     const ids = ['a', 'b', 'c'];
     const run = fc.constantFrom(...ids);

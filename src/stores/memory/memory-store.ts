@@ -20,7 +20,7 @@ import type {
   Write,
 } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
-import { addEndedRun } from '../figures.ts';
+import { figuresOf, sumOf } from '../figures.ts';
 import { Arena } from './arena.ts';
 import { ById } from './by-id.ts';
 import { MemoryDeliveries } from './deliveries.ts';
@@ -315,8 +315,9 @@ export class MemoryStore implements Store {
   }
 
   #addFigures(row: RunRow, ended: NonNullable<Write['ended']>): void {
+    const more = figuresOf(row, ended);
     const add = (figures: Map<string, AgentFigures>): void =>
-      void figures.set(row.agent_name, addEndedRun(figures.get(row.agent_name), row, ended));
+      void figures.set(row.agent_name, sumOf(figures.get(row.agent_name), more));
     add(this.#figures);
     this.#owners.add(row.owner, ({ figures }) => add(figures));
   }

@@ -2,7 +2,7 @@ import { BoxedMap } from '../../core/collections.ts';
 import { charsOf, fullChars } from '../../core/lines.ts';
 import type { Batch, RunRow, Write } from '../../core/store.ts';
 import { packLines, unpackLines } from '../packed-lines.ts';
-import type { Statements } from './statements.ts';
+import type { Statements, StoredRun } from './statements.ts';
 
 /**
  * Commits, and characters, above which the log moves events to rows of their own. A start after a crash reads as many.
@@ -13,11 +13,8 @@ const maxChars = 4 * 1024 * 1024;
 const trimBatch = 256;
 
 /** A run that is being written. Its newest events and their journal entries are in the commit log only. */
-export interface ActiveRun {
-  readonly run_id: string;
-  readonly epoch: number;
-  /** The number of its session. */
-  readonly session: number;
+interface ActiveRun extends StoredRun {
+  targets: string | null;
   /** Id of its last event, and of the last one with a row of its own. */
   last: number;
   lastStored: number;
@@ -71,12 +68,13 @@ export class CommitLog {
     }
   }
 
-  /** Appends at least one event, and changes nothing else. Returns false where the write is fenced. */
-  append({ row: { run_id, epoch }, expect, lines, journal = [] }: Write): boolean {
-    const run = this.#findOrRead(run_id);
-    if (run === undefined || run.last !== expect || run.epoch !== epoch) return false;
-    this.#write(run, lines, journal);
-    return true;
+  /**
+   * The run of a write that may be applied. Undefined for one that is fenced: the run is unknown or final, or has another
+   * epoch or another last event. The file belongs to one process, so what was read once stays true.
+   */
+  fenced({ row, expect, from = row.epoch }: Write): ActiveRun | undefined {
+    const run = this.#findOrRead(row.run_id);
+    return run?.last === expect && run.epoch === from ? run : undefined;
   }
 
   /** Called at the end of a transaction: writes its events as one row, and moves old events to rows of their own. */
@@ -106,21 +104,41 @@ export class CommitLog {
     this.#oldest = 1;
   }
 
-  /** Adds a new run with its first events. Its row must have been inserted without any. */
-  begin({ run_id, epoch }: RunRow, session: number, lines: readonly string[], journal: readonly string[] = []): void {
-    this.#write(this.#track(run_id, { epoch, last: 0, session }), lines, journal);
+  /** Adds a run whose row has the event `last`. */
+  track(row: StoredRun): ActiveRun {
+    const run: ActiveRun = { ...row, lastStored: row.last, since: 0, texts: [], journal: [], chars: 0 };
+    this.#active.set(row.run_id, run);
+    return run;
   }
 
-  /** A run that is being written, as far as the log knows it. */
-  find(run_id: string): ActiveRun | undefined {
-    return this.#active.get(run_id);
+  /** Appends the events of a write, at least one, and its journal entries. */
+  write(run: ActiveRun, { lines, journal = [] }: Added): void {
+    const entry = entryOf(run, lines, journal);
+    const body = format(entry);
+    // Checked here, where the error belongs to one write.
+    if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
+    this.#body += body;
+    // A long write begins a row: see `fullChars`.
+    if (entry.chars >= fullChars) this.#moveToRow(run);
+    this.#add(run, entry);
+    if (run.chars >= fullChars) this.#moveToRow(run);
   }
 
-  /** Removes a run from the log, with a write that changes more than its events and stores its newest events as well. */
-  release(run_id: string): void {
-    this.#pending.delete(run_id);
-    this.#chars -= this.#active.get(run_id)?.chars ?? 0;
-    this.#active.delete(run_id);
+  /**
+   * Stores the events and journal entries of a run in rows: those that are only in this log, and those of a write that
+   * changes more. Removes the run from the log.
+   */
+  settle(run: ActiveRun, { lines, journal = [] }: Added): void {
+    if (charsOf(lines) >= fullChars) this.#insertRows(run);
+    this.#extend(run, entryOf(run, lines, journal));
+    this.#insertRows(run);
+    this.#active.delete(run.run_id);
+  }
+
+  /** The run has new targets. */
+  retarget(run_id: string, targets: string | null): void {
+    const run = this.#active.get(run_id);
+    if (run !== undefined) run.targets = targets;
   }
 
   /** The row with the last event that is in the log. */
@@ -146,50 +164,20 @@ export class CommitLog {
     const known = this.#active.get(run_id);
     if (known !== undefined) return known;
     const stored = this.#sql.unfinishedRun.get(run_id);
-    return stored && this.#track(run_id, stored);
+    return stored && this.track(stored);
   }
 
-  #track(run_id: string, { epoch, last, session }: Pick<ActiveRun, 'epoch' | 'last' | 'session'>): ActiveRun {
-    const run: ActiveRun = {
-      run_id,
-      epoch,
-      session,
-      last,
-      lastStored: last,
-      since: 0,
-      texts: [],
-      journal: [],
-      chars: 0,
-    };
-    this.#active.set(run_id, run);
-    return run;
-  }
-
-  #write(run: ActiveRun, lines: readonly string[], journal: readonly string[]): void {
-    const entry = {
-      run_id: run.run_id,
-      first: run.last + 1,
-      count: lines.length,
-      text: packLines(lines),
-      chars: charsOf(lines),
-      journal,
-    };
-    const body = format(entry);
-    // Checked here, where the error belongs to one write.
-    if (body.includes('\0')) throw new TypeError('an event must not contain a NUL character');
-    this.#body += body;
-    // A long write begins a row: see `fullChars`.
-    if (entry.chars >= fullChars) this.#moveToRow(run);
-    this.#add(run, entry);
-    if (run.chars >= fullChars) this.#moveToRow(run);
-  }
-
-  #add(run: ActiveRun, { count, text, chars, journal }: Entry): void {
+  /** Adds at least one event. */
+  #add(run: ActiveRun, entry: Entry): void {
     if (run.texts.length === 0) {
       run.since = this.#position + 1;
       this.#pending.set(run.run_id, run);
     }
-    run.texts.push(text);
+    this.#extend(run, entry);
+  }
+
+  #extend(run: ActiveRun, { count, text, chars, journal }: Entry): void {
+    if (count > 0) run.texts.push(text);
     // One by one: thousands of arguments of a call would overflow the stack.
     for (const line of journal) run.journal.push(line);
     run.last += count;
@@ -198,12 +186,17 @@ export class CommitLog {
   }
 
   #moveToRow(run: ActiveRun): void {
-    const { run_id, lastStored, last, texts, journal } = run;
-    if (texts.length === 0) return;
+    if (run.texts.length === 0) return;
+    this.#insertRows(run);
+    this.#sql.setLast(run.last, run.run_id);
+  }
+
+  /** Inserts rows for what is only in this log. The row of the run does not have its last event yet. */
+  #insertRows(run: ActiveRun): void {
+    const { run_id, number, lastStored, last, texts, journal } = run;
     this.#pending.delete(run_id);
-    this.#sql.insertEvents(run_id, lastStored + 1, last, texts.join('\n'));
-    if (journal.length > 0) this.#sql.insertJournal(run_id, journal.join('\n'));
-    this.#sql.setLast(last, run_id);
+    if (last > lastStored) this.#sql.insertEvents(number, lastStored + 1, last, texts.join('\n'));
+    if (journal.length > 0) this.#sql.insertJournal(number, journal.join('\n'));
     this.#chars -= run.chars;
     run.lastStored = last;
     run.texts = [];
@@ -217,6 +210,17 @@ export class CommitLog {
     if (run !== undefined && entry.first === run.last + 1) this.#add(run, entry);
   }
 }
+
+type Added = Pick<Write, 'lines' | 'journal'>;
+
+const entryOf = ({ run_id, last }: ActiveRun, lines: readonly string[], journal: readonly string[]): Entry => ({
+  run_id,
+  first: last + 1,
+  count: lines.length,
+  text: packLines(lines),
+  chars: charsOf(lines),
+  journal,
+});
 
 /** The part of a commit that one write added. Its header line has the run and the numbers of the lines that follow. */
 interface Entry {

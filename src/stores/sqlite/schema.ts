@@ -12,8 +12,8 @@ export const rare = `status <> 'completed' AND ${lasting}`;
 export const open = '(finished_at IS NOT NULL) = 0';
 export const final = '(finished_at IS NOT NULL) = 1';
 
-/** Version of the files that this Rivulet writes. Versions 1 to 8 were never released. */
-export const fileVersion = 9;
+/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released. */
+export const fileVersion = 10;
 
 /**
  * Each index adds to the cost of a run, because a commit costs about 7 µs for each page that it changes. So most indexes
@@ -41,6 +41,11 @@ const schema = `
     on_disconnect TEXT NOT NULL,
     last INTEGER NOT NULL,
     snapshot INTEGER NOT NULL,
+    -- What the run adds to the figures of its agent, once it has ended.
+    tokens REAL,
+    seconds REAL,
+    -- The rows of its log refer to it by number, as those of its session do.
+    number INTEGER NOT NULL,
     session INTEGER NOT NULL,
     input TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
@@ -68,20 +73,21 @@ const schema = `
   -- own, and one between others would split their page.
   CREATE TABLE journal (
     position INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL,
+    run INTEGER NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX journal_of_run ON journal (run_id);
+  CREATE INDEX journal_of_run ON journal (run);
   -- A row is a batch: the events first..last, one line of JSON each. The index has the last event, so that the batch
-  -- after any cursor is found with one descent.
+  -- after any cursor is found with one descent. Rows in the order of the index would save a page of a short run, but runs
+  -- that overlap would write half as many more, and moved rows leave copies in the file.
   CREATE TABLE events (
     position INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL,
+    run INTEGER NOT NULL,
     last INTEGER NOT NULL,
     first INTEGER NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  CREATE UNIQUE INDEX events_of_run ON events (run_id, last);
+  CREATE UNIQUE INDEX events_of_run ON events (run, last);
   -- The newest events of all runs; see commit-log.ts.
   CREATE TABLE commits (
     position INTEGER PRIMARY KEY,
@@ -111,8 +117,8 @@ const schema = `
   CREATE INDEX sessions_of_owner ON sessions (owner) WHERE owner IS NOT NULL;
   -- The numbers of deleted sessions whose rows are still to be cleared. A new session may have the id of one meanwhile.
   CREATE TABLE removed_sessions (session INTEGER PRIMARY KEY) STRICT;
-  -- All numbers up to this one may be in use: they are reserved many at a time.
-  CREATE TABLE session_numbers (one INTEGER PRIMARY KEY CHECK (one = 1), reserved INTEGER NOT NULL) STRICT;
+  -- All numbers of runs and sessions up to this one may be in use: they are reserved many at a time.
+  CREATE TABLE numbers (one INTEGER PRIMARY KEY CHECK (one = 1), reserved INTEGER NOT NULL) STRICT;
   -- Messages, states and other resources. A history consists of its session's listed resources and of the URLs in
   -- the table below. Both tables take their positions from one counter, which gives a history its order.
   CREATE TABLE resources (
@@ -146,8 +152,10 @@ const schema = `
     seconds REAL NOT NULL,
     PRIMARY KEY (owner, agent_name)
   ) STRICT, WITHOUT ROWID;
-  -- Deleted runs whose events and journal are still to be cleared.
-  CREATE TABLE removed (run_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  -- Runs that ended up to this time are in the figures; see figures.ts.
+  CREATE TABLE counted_until (one INTEGER PRIMARY KEY CHECK (one = 1), time TEXT NOT NULL) STRICT;
+  -- The numbers of deleted runs whose events and journal are still to be cleared.
+  CREATE TABLE removed (run INTEGER PRIMARY KEY) STRICT;
   -- The token of the process that has opened the file last. Only that process may write.
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL) STRICT;
 `;

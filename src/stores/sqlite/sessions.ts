@@ -1,11 +1,11 @@
 import type { Resource, RunRow, Write } from '../../core/store.ts';
 import { replaceNul } from './driver.ts';
+import type { Numbers } from './numbers.ts';
 import type { Statements } from './statements.ts';
 
 const resourcePrefix = '/resources/';
-
-/** Numbers that are reserved at a time: their row is one more page that a commit changes. A restart skips the rest. */
-const block = 1024;
+/** Beside such a text, SQLite's order of texts, by bytes, is that of JavaScript, by units of UTF-16. */
+const ascii = /^[ -~]*$/;
 
 /** A session by its number. `idle` is 1 where it has no runs, and undefined where the session has no row yet. */
 interface NumberedSession {
@@ -14,46 +14,41 @@ interface NumberedSession {
 }
 
 /**
- * The sessions of a file, with their resources and histories. The file belongs to one process, so the next number and
- * the next position are known in memory. Methods that write must be called in a transaction; after a failed one,
+ * The sessions of a file, with their resources and histories. The file belongs to one process, so the newest session
+ * and the next position are known in memory. Methods that write must be called in a transaction; after a failed one,
  * `recover` reads the file again.
  */
 export class FileSessions {
   readonly #sql: Statements;
-  /** The number of the newest session, and the last one that is reserved in the file. */
-  #newest = 0;
-  #reserved = 0;
+  readonly #numbers: Numbers;
+  /** The session whose id comes after those of all others: the ids that this server makes are in their order. */
+  #newest = '';
   /** The position of the newest resource or URL. */
   #position = 0;
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, numbers: Numbers) {
     this.#sql = sql;
+    this.#numbers = numbers;
   }
 
   recover(): void {
-    this.#reserved = this.#sql.reservedSessions.get()?.reserved ?? 0;
-    this.#newest = this.#reserved;
+    this.#newest = this.#sql.newestSession.get()?.session_id ?? '';
     this.#position = this.#sql.newestPosition.get()?.position ?? 0;
   }
 
   /** A new session has the next number, and gets its row with `use`. */
   find(session_id: string): NumberedSession {
-    return this.#sql.session.get(session_id) ?? { session: this.#newest + 1 };
+    const isLast = session_id > this.#newest && ascii.test(session_id);
+    const found = isLast ? undefined : this.#sql.session.get(session_id);
+    return found ?? { session: this.#numbers.next() };
   }
 
   /** Called after the run was inserted, so that a refused one leaves no session behind. */
   use({ session, idle }: NumberedSession, { session_id, owner, created_at }: RunRow): void {
     if (idle === undefined) {
-      this.#reserve(session);
       this.#sql.insertSession(session_id, session, owner, created_at);
-      this.#newest = session;
+      if (session_id > this.#newest) this.#newest = session_id;
     } else if (idle === 1) this.#sql.useSession(session_id);
-  }
-
-  #reserve(session: number): void {
-    if (session <= this.#reserved) return;
-    this.#reserved += block;
-    this.#sql.reserveSessions(this.#reserved);
   }
 
   /**

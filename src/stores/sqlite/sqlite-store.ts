@@ -19,12 +19,13 @@ import type {
   Store,
   Write,
 } from '../../core/store.ts';
-import { everyone, figuresOfCommit } from '../figures.ts';
 import { unpackLines } from '../packed-lines.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { CommitLog } from './commit-log.ts';
 import { FileDeliveries } from './deliveries.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
+import { FileFigures } from './figures.ts';
+import { Numbers } from './numbers.ts';
 import { prepareFile } from './schema.ts';
 import { FileSessions } from './sessions.ts';
 import { prepare, type Statements } from './statements.ts';
@@ -52,8 +53,10 @@ export class SqliteStore implements Store {
   readonly #statusLists: StatusLists;
   readonly #unlock: () => void;
   readonly #log: CommitLog;
+  readonly #numbers: Numbers;
   readonly #sessions: FileSessions;
   readonly #deliveries: FileDeliveries;
+  readonly #figures: FileFigures;
   readonly #writes: Writes;
   readonly #checkpoints: Checkpoints;
   /** Written into the file when it is opened. A process that finds another token there must not write any more. */
@@ -84,9 +87,17 @@ export class SqliteStore implements Store {
       db.exec(`PRAGMA busy_timeout = ${lockTime}`);
       this.#db = db;
       this.#log = new CommitLog(this.#sql);
-      this.#sessions = new FileSessions(this.#sql);
+      this.#numbers = new Numbers(this.#sql);
+      this.#sessions = new FileSessions(this.#sql, this.#numbers);
       this.#deliveries = new FileDeliveries(db);
-      this.#writes = new Writes(this.#sql, this.#log, this.#sessions, this.#deliveries);
+      this.#figures = new FileFigures(this.#sql, this.#statusLists);
+      this.#writes = new Writes(this.#sql, {
+        log: this.#log,
+        sessions: this.#sessions,
+        deliveries: this.#deliveries,
+        figures: this.#figures,
+        numbers: this.#numbers,
+      });
       this.#checkpoints = new Checkpoints(this.#path, (pages) => this.#db.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
       this.#recover();
     } catch (error) {
@@ -99,48 +110,45 @@ export class SqliteStore implements Store {
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
     const rejected = new Map<number, unknown>();
-    let at = 0;
     for (;;) {
+      /** The write that is being applied. */
+      let at: number | undefined;
       try {
         return this.#transaction(() => {
           const outcomes = writes.map((write, index): Outcome => {
             at = index;
             return rejected.has(index) ? { rejected: rejected.get(index) } : this.#writes.apply(write);
           });
-          at = writes.length;
+          at = undefined;
           this.#log.flush();
-          for (const { owner, agent_name, completed, failed, tokens, seconds } of figuresOfCommit(writes, outcomes)) {
-            this.#sql.addFigures(owner, agent_name, completed, failed, tokens, seconds);
-          }
           return outcomes;
         });
       } catch (error) {
         // The transaction was rolled back. It is repeated without the write that SQLite rejects.
-        if (!this.#failed || at >= writes.length || !isValueError(error)) throw error;
+        if (at === undefined || !isValueError(error)) throw error;
         rejected.set(at, error);
       }
     }
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    this.#recover();
-    const row = this.#sql.run.get(run_id);
-    return row && this.#log.current(row);
+    const [row] = this.#runs(({ run }) => run.all(run_id));
+    return row;
   }
 
   async input(run_id: string): Promise<RunInput | undefined> {
-    const row = this.#sql.input.get(run_id);
+    const row = this.#reads.input.get(run_id);
     return row === undefined ? undefined : JSON.parse(row.input);
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
-    this.#recover();
+    const sql = this.#reads;
     const newest = this.#log.events(run_id, after, limit);
     if (newest !== undefined && newest.first === after + 1) return [newest];
     const found: Batch[] = [];
     let count = 0;
     let chars = 0;
-    for (const { first, body } of this.#sql.events.iterate(run_id, after)) {
+    for (const { first, body } of sql.events.iterate(run_id, after)) {
       if (found.length > 0 && body.length >= fullChars) return found;
       const lines = unpackLines(body);
       found.push({ first, lines });
@@ -152,71 +160,77 @@ export class SqliteStore implements Store {
   }
 
   async journal(run_id: string): Promise<string[]> {
-    this.#recover();
-    const stored = this.#sql.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
+    const stored = this.#reads.journal.all(run_id).flatMap(({ body }) => body.split('\n'));
     return [...stored, ...this.#log.journal(run_id)];
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    return this.#current(this.#sql.runs(filter, before ?? '~', limit));
+    return this.#runs(({ runs }) => runs(filter, before ?? '~', limit));
   }
 
   async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
-    return this.#current(this.#statusLists.page(filter, after, limit));
+    return this.#runs(() => this.#statusLists.page(filter, after, limit));
   }
 
   async countRuns(filter: StatusFilter): Promise<number> {
+    this.#recover();
     return this.#statusLists.count(filter);
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    return this.#current(
-      session_id === undefined
-        ? this.#sql.unfinished.all(after, limit)
-        : this.#sql.unfinishedOfSession.all(session_id, after, limit),
+    return this.#runs(({ unfinished, unfinishedOfSession }) =>
+      session_id === undefined ? unfinished.all(after, limit) : unfinishedOfSession.all(session_id, after, limit),
     );
   }
 
   async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#current(this.#statusLists.ended(since, limit));
+    return this.#runs(() => this.#statusLists.ended(since, limit));
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
-    return this.#current(this.#sql.due.all(now, limit));
+    return this.#runs(({ due }) => due.all(now, limit));
   }
 
   async count(session_id: string): Promise<number> {
-    return this.#sql.count.get(session_id)?.count ?? 0;
+    return this.#reads.count.get(session_id)?.count ?? 0;
   }
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
-    return owner === undefined ? this.#sql.openRuns.all() : this.#sql.openRunsOf.all(owner);
+    const { openRuns, openRunsOf } = this.#reads;
+    return owner === undefined ? openRuns.all() : openRunsOf.all(owner);
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    return this.#sql.key.get(scope, key);
+    return this.#reads.key.get(scope, key);
   }
 
   async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
-    return this.#transaction(() => this.#sql.setTargets.run(targets, run_id, before).changes > 0);
+    return this.#transaction(() => {
+      const isSet = this.#sql.setTargets.run(targets, run_id, before).changes > 0;
+      if (isSet) this.#log.retarget(run_id, targets);
+      return isSet;
+    });
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
-    const row = this.#sql.session.get(session_id);
+    const { session, history } = this.#reads;
+    const row = session.get(session_id);
     if (row === undefined) return undefined;
-    return { session_id, state: row.state, history: this.#sql.history.all(row.session).map(({ url }) => url) };
+    return { session_id, state: row.state, history: history.all(row.session).map(({ url }) => url) };
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
-    return resource_ids.map((id) => this.#sql.resource.get(id));
+    const { resource } = this.#reads;
+    return resource_ids.map((id) => resource.get(id));
   }
 
-  async figures(agent_names: readonly string[], owner = everyone): Promise<AgentFigures[]> {
-    return this.#sql.figures.all(owner, JSON.stringify(agent_names));
+  async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
+    this.#recover();
+    return this.#figures.of(agent_names, owner);
   }
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
-    return this.#sql.sessionsOf.all(owner, limit).map(({ session_id }) => session_id);
+    return this.#reads.sessionsOf.all(owner, limit).map(({ session_id }) => session_id);
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
@@ -228,18 +242,22 @@ export class SqliteStore implements Store {
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    this.#recover();
     return this.#deliveries.find(delivery_id);
   }
 
   async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    this.#recover();
     return this.#deliveries.list(filter, before ?? '~', limit);
   }
 
   async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    this.#recover();
     return this.#deliveries.pending(limit);
   }
 
   async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    this.#recover();
     return this.#deliveries.failures(owner, url);
   }
 
@@ -252,6 +270,7 @@ export class SqliteStore implements Store {
       const run = this.#sql.endOfRun.get(run_id);
       if (run === undefined) return true;
       if (run.finished_at === null) return false;
+      this.#figures.flush();
       removeRun(this.#sql, run_id, run.session, run.finished_at);
       return true;
     });
@@ -298,26 +317,26 @@ export class SqliteStore implements Store {
   }
 
   #sweep(before: Retention): boolean {
+    this.#figures.flush();
     return sweepFor(sweepTime, this.#sql, this.#statusLists, before);
   }
 
   /** Runs `work` in a transaction. */
   #transaction<T>(work: () => T): T {
     this.#recover();
-    if (this.#db.isTransaction) this.#sql.rollback();
     this.#sql.begin();
+    this.#failed = true;
     try {
       if (this.#sql.otherOwner.get() !== undefined) {
         throw new Error(`${this.#path} was opened by another process, so this one may not write to it any more`);
       }
-      this.#failed = true;
       const result = work();
       this.#sql.commit();
       this.#failed = false;
       this.#checkpoints.committed();
       return result;
     } catch (error) {
-      // Some errors have rolled back already. Where this fails, the next transaction rolls back first.
+      // Some errors have rolled back already. Where this fails, `recover` rolls back.
       if (this.#db.isTransaction) this.#sql.rollback();
       throw error;
     }
@@ -326,13 +345,22 @@ export class SqliteStore implements Store {
   /** After a failed transaction, reads the file again. */
   #recover(): void {
     if (!this.#failed) return;
+    if (this.#db.isTransaction) this.#sql.rollback();
     this.#log.recover();
+    this.#numbers.recover();
     this.#sessions.recover();
+    this.#figures.recover();
     this.#failed = false;
   }
 
-  #current(rows: RunRow[]): RunRow[] {
+  /** The statements, for reading: what memory has of the file is up to date. */
+  get #reads(): Statements {
     this.#recover();
-    return rows.map((row) => this.#log.current(row));
+    return this.#sql;
+  }
+
+  /** Rows of runs, each with the last event that is in the log. */
+  #runs(read: (sql: Statements) => RunRow[]): RunRow[] {
+    return read(this.#reads).map((row) => this.#log.current(row));
   }
 }

@@ -23,6 +23,20 @@ type Command<Parameters extends readonly Value[]> = (...parameters: Parameters) 
 export const sessionNumber = '(SELECT session FROM sessions WHERE session_id = ?)';
 export const notRemoved = 'session NOT IN (SELECT session FROM removed_sessions)';
 
+/** The number of a run, and that of its session. */
+export interface RunNumbers {
+  readonly number: number;
+  readonly session: number;
+}
+
+/** A run that is not final, as its row is. */
+export interface StoredRun extends RunNumbers {
+  readonly run_id: string;
+  readonly epoch: number;
+  readonly targets: string | null;
+  readonly last: number;
+}
+
 function prepareWrites(db: Database, token: string) {
   const command = <Parameters extends readonly Value[]>(sql: string): Command<Parameters> => {
     const statement = db.prepare<Parameters>(sql);
@@ -35,29 +49,29 @@ function prepareWrites(db: Database, token: string) {
     // The token is part of the text: each transaction asks, and a row or a parameter would double the time of the answer.
     otherOwner: db.prepare<[]>(`SELECT 1 FROM owner WHERE token <> '${token}'`),
     setOwner: command<[string]>('INSERT OR REPLACE INTO owner (one, token) VALUES (1, ?)'),
-    insertRun: db.prepare<Value[]>(
-      `INSERT INTO runs (${columnList}, input, session) VALUES (${runColumns.map(() => '?').join(', ')}, ?, ?)
-       ON CONFLICT (run_id) DO NOTHING`,
+    insertRun: command<Value[]>(
+      `INSERT INTO runs (${columnList}, tokens, seconds, input, number, session)
+       VALUES (${runColumns.map(() => '?').join(', ')}, ?, ?, ?, ?, ?)`,
     ),
     insertSession: command<[session_id: string, session: number, owner: string | null, used_at: string]>(
       'INSERT INTO sessions (session_id, session, owner, used_at, idle) VALUES (?, ?, ?, ?, 0)',
     ),
-    reserveSessions: command<[number]>('INSERT OR REPLACE INTO session_numbers (one, reserved) VALUES (1, ?)'),
+    reserveNumbers: command<[number]>('INSERT OR REPLACE INTO numbers (one, reserved) VALUES (1, ?)'),
     useSession: command<[session_id: string]>('UPDATE sessions SET idle = 0 WHERE session_id = ?'),
-    // The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
-    updateRun: db.prepare<Value[]>(
-      `UPDATE runs SET ${mutableColumns.map((column) => `${column} = ?`).join(', ')}
-       WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL AND (NOT ? OR targets IS ?)`,
+    // Needs no fence, because the commit log was asked.
+    updateRun: command<Value[]>(
+      `UPDATE runs SET ${mutableColumns.map((column) => `${column} = ?`).join(', ')}, tokens = ?, seconds = ?
+       WHERE run_id = ?`,
     ),
     setTargets: db.prepare<Value[]>('UPDATE runs SET targets = ? WHERE run_id = ? AND targets IS ?'),
     insertCommit: command<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: command<[number]>('DELETE FROM commits WHERE position < ?'),
-    // Needs no fence, because the commit log was fenced, and changes no indexed column.
+    // Changes no indexed column.
     setLast: command<[number, string]>('UPDATE runs SET last = ? WHERE run_id = ?'),
-    insertEvents: command<[run_id: string, first: number, last: number, body: string]>(
-      'INSERT INTO events (run_id, first, last, body) VALUES (?, ?, ?, ?)',
+    insertEvents: command<[run: number, first: number, last: number, body: string]>(
+      'INSERT INTO events (run, first, last, body) VALUES (?, ?, ?, ?)',
     ),
-    insertJournal: command<[string, string]>('INSERT INTO journal (run_id, body) VALUES (?, ?)'),
+    insertJournal: command<[run: number, body: string]>('INSERT INTO journal (run, body) VALUES (?, ?)'),
     insertKey: command<[string, string, string, string, number, string]>(
       'INSERT OR REPLACE INTO keys (scope, key, hash, run_id, after, created_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
@@ -77,6 +91,7 @@ function prepareWrites(db: Database, token: string) {
        failed = failed + excluded.failed, tokens = min(tokens + excluded.tokens, ${Number.MAX_VALUE}),
        seconds = min(seconds + excluded.seconds, ${Number.MAX_VALUE})`,
     ),
+    setCountedUntil: command<[time: string]>('INSERT OR REPLACE INTO counted_until (one, time) VALUES (1, ?)'),
   };
 }
 
@@ -88,17 +103,16 @@ function prepareReads(db: Database) {
   return {
     commits: db.prepare<[], { position: number; body: string }>('SELECT position, body FROM commits ORDER BY position'),
     run: db.prepare<[string], RunRow>(`SELECT ${columnList} FROM runs WHERE run_id = ? AND ${notRemoved}`),
-    unfinishedRun: db.prepare<[string], { epoch: number; last: number; session: number }>(
-      'SELECT epoch, last, session FROM runs WHERE run_id = ? AND finished_at IS NULL',
-    ),
-    targets: db.prepare<[run_id: string, epoch: number, last: number], Pick<RunRow, 'targets'>>(
-      'SELECT targets FROM runs WHERE run_id = ? AND epoch = ? AND last = ? AND finished_at IS NULL',
+    unfinishedRun: db.prepare<[string], StoredRun>(
+      'SELECT run_id, epoch, targets, last, number, session FROM runs WHERE run_id = ? AND finished_at IS NULL',
     ),
     input: db.prepare<[string], { input: string }>('SELECT input FROM runs WHERE run_id = ?'),
-    events: db.prepare<[string, number], { first: number; body: string }>(
-      'SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last',
+    events: db.prepare<[run_id: string, after: number], { first: number; body: string }>(
+      'SELECT first, body FROM events WHERE run = (SELECT number FROM runs WHERE run_id = ?) AND last > ? ORDER BY last',
     ),
-    journal: db.prepare<[string], { body: string }>('SELECT body FROM journal WHERE run_id = ? ORDER BY position'),
+    journal: db.prepare<[string], { body: string }>(
+      'SELECT body FROM journal WHERE run = (SELECT number FROM runs WHERE run_id = ?) ORDER BY position',
+    ),
     unfinished: db.prepare<[after: string, limit: number], RunRow>(
       `SELECT ${columnList} ${unfinished('runs_unfinished WHERE run_id > ?')} ORDER BY run_id LIMIT ?`,
     ),
@@ -121,7 +135,8 @@ function prepareReads(db: Database) {
     session: db.prepare<[string], { session: number; state: string | null; idle: number }>(
       'SELECT session, state, idle FROM sessions WHERE session_id = ?',
     ),
-    reservedSessions: db.prepare<[], { reserved: number }>('SELECT reserved FROM session_numbers'),
+    newestSession: db.prepare<[], { session_id: string | null }>('SELECT max(session_id) AS session_id FROM sessions'),
+    reservedNumbers: db.prepare<[], { reserved: number }>('SELECT reserved FROM numbers'),
     newestPosition: db.prepare<[], { position: number }>(
       `SELECT max(coalesce((SELECT max(position) FROM resources), 0),
                   coalesce((SELECT max(position) FROM history), 0)) AS position`,
@@ -148,13 +163,15 @@ function prepareReads(db: Database) {
       `SELECT agent_name, completed, failed, tokens, seconds FROM figures
        WHERE owner = ? AND agent_name IN (SELECT value FROM json_each(?))`,
     ),
+    countedUntil: db.prepare<[], { time: string }>('SELECT time FROM counted_until'),
   };
 }
 
 function prepareRemoval(db: Database) {
   const byId = <Row = unknown>(sql: string) => db.prepare<[id: string], Row>(sql);
   const ofSession = (sql: string) => db.prepare<[session: number]>(sql);
-  const ofRun = (listed: number) =>
+  const ofRun = (sql: string) => db.prepare<[run: number]>(sql);
+  const resourcesOfRun = (listed: number) =>
     db.prepare<[session: number, run_id: string]>(
       `DELETE FROM resources WHERE session = ? AND run_id = ? AND listed = ${listed}`,
     );
@@ -168,12 +185,12 @@ function prepareRemoval(db: Database) {
     endOfRun: db.prepare<[string], { session: number; finished_at: string | null }>(
       'SELECT session, finished_at FROM runs WHERE run_id = ?',
     ),
-    insertRemoved: byId('INSERT OR IGNORE INTO removed (run_id) VALUES (?)'),
-    deleteRun: byId<{ session_id: string; session: number }>(
-      'DELETE FROM runs WHERE run_id = ? RETURNING session_id, session',
+    insertRemoved: ofRun('INSERT INTO removed (run) VALUES (?)'),
+    deleteRun: byId<{ session_id: string } & RunNumbers>(
+      'DELETE FROM runs WHERE run_id = ? RETURNING session_id, number, session',
     ),
-    deleteListed: ofRun(1),
-    deleteUnlisted: ofRun(0),
+    deleteListed: resourcesOfRun(1),
+    deleteUnlisted: resourcesOfRun(0),
     deleteState: db.prepare<[string, number, string]>(
       'DELETE FROM resources WHERE resource_id = ? AND session = ? AND session_id = ? AND run_id IS NULL',
     ),
@@ -184,14 +201,14 @@ function prepareRemoval(db: Database) {
        idle = NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.session) WHERE session_id = ? AND session = ?`,
     ),
     insertRemovedSession: ofSession('INSERT INTO removed_sessions (session) VALUES (?)'),
-    removedRun: db.prepare<[], { run_id: string }>('SELECT run_id FROM removed LIMIT 1'),
-    clearEvents: db.prepare<[string, number]>(
-      'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run_id = ? LIMIT ?)',
+    removedRun: db.prepare<[], { run: number }>('SELECT run FROM removed LIMIT 1'),
+    clearEvents: db.prepare<[run: number, limit: number]>(
+      'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run = ? LIMIT ?)',
     ),
-    clearJournal: db.prepare<[string, number]>(
-      'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE run_id = ? LIMIT ?)',
+    clearJournal: db.prepare<[run: number, limit: number]>(
+      'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE run = ? LIMIT ?)',
     ),
-    clearRemoved: byId('DELETE FROM removed WHERE run_id = ?'),
+    clearRemoved: ofRun('DELETE FROM removed WHERE run = ?'),
     removedSession: db.prepare<[], { session: number }>('SELECT session FROM removed_sessions LIMIT 1'),
     clearRemovedSession: ofSession('DELETE FROM removed_sessions WHERE session = ?'),
     runOfSession: db.prepare<[number], Run>('SELECT run_id, finished_at FROM runs WHERE session = ? LIMIT 1'),

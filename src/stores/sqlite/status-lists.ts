@@ -1,6 +1,7 @@
 import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
+import type { EndedRun } from '../figures.ts';
 import { columnList } from '../run-columns.ts';
 import { matchesStatus, newestStatuses, rangesOf, runStatuses } from '../status-times.ts';
 import type { Database, Value } from './driver.ts';
@@ -54,6 +55,11 @@ export class StatusLists {
     return this.#ends.before.all('', limit, time);
   }
 
+  /** The runs that ended after a time, with what they add to the figures of their agents. */
+  endedAfter(time: string): CountedRun[] {
+    return this.#ends.after.all(time);
+  }
+
   /** The ranges of a filter, each with its list and the values that select it. */
   #ranges(filter: StatusFilter): { list: List; range: Value[] }[] {
     const { agent_names, owner, since = '', statuses = runStatuses } = filter;
@@ -76,6 +82,9 @@ export class StatusLists {
     return this.#ofSession.all(session_id).filter((row) => matchesStatus(row, filter));
   }
 }
+
+/** A run that has ended, and what it adds to the figures of its agent; null for nothing. */
+type CountedRun = EndedRun & Pick<RunRow, 'status_at'> & Record<'tokens' | 'seconds', number | null>;
 
 const isRunning = (status: RunStatus): boolean => status === 'created' || status === 'in-progress';
 
@@ -125,6 +134,10 @@ function prepareEnds(db: Database) {
   return {
     rows: db.prepare<[since: string, limit: number], RunRow>(
       `${page} SELECT ${columnList} FROM page CROSS JOIN runs ON run_id = id ORDER BY status_at, run_id`,
+    ),
+    after: db.prepare<[time: string], CountedRun>(
+      `${ranges} SELECT agent_name, owner, status, status_at, tokens, seconds FROM ranges CROSS JOIN ${index}
+       WHERE ${inRange} AND status_at > ?`,
     ),
     before: db.prepare<[since: string, limit: number, before: string], StatusPosition>(
       `${page} SELECT id AS run_id, ended_at AS status_at FROM page WHERE ended_at < ?3`,

@@ -15,9 +15,10 @@ export function sweepFor(milliseconds: number, sql: Statements, lists: StatusLis
 
 /** Deletes the row of a run. Later steps clear its events and journal; its messages stay in the session. */
 function deleteRun(sql: Statements, run_id: string, finished_at: string): void {
-  sql.insertRemoved.run(run_id);
   const deleted = sql.deleteRun.get(run_id);
-  if (deleted !== undefined) sql.touchSession.run(finished_at, deleted.session_id, deleted.session);
+  if (deleted === undefined) return;
+  sql.insertRemoved.run(deleted.number);
+  sql.touchSession.run(finished_at, deleted.session_id, deleted.session);
 }
 
 /** Deletes a run with its messages and deliveries. */
@@ -45,7 +46,7 @@ export function removeOwned(sql: Statements, owner: string): boolean {
 /** One step. Returns whether there was anything to delete. */
 function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, deliveries }: Retention): boolean {
   const removedRun = sql.removedRun.get();
-  if (removedRun !== undefined) return clearLog(sql, removedRun.run_id);
+  if (removedRun !== undefined) return clearLog(sql, removedRun.run);
   const removedSession = sql.removedSession.get();
   if (removedSession !== undefined) return clearSession(sql, removedSession.session);
   const old = runs === undefined ? [] : lists.endedBefore(runs, stepRows);
@@ -61,10 +62,10 @@ function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, 
   return ended + failing + sql.clearKeys.run(keys, stepRows).changes > 0;
 }
 
-function clearLog(sql: Statements, run_id: string): boolean {
-  const events = sql.clearEvents.run(run_id, stepRows).changes;
-  const lines = sql.clearJournal.run(run_id, stepRows).changes;
-  if (events < stepRows && lines < stepRows) sql.clearRemoved.run(run_id);
+function clearLog(sql: Statements, run: number): boolean {
+  const events = sql.clearEvents.run(run, stepRows).changes;
+  const lines = sql.clearJournal.run(run, stepRows).changes;
+  if (events < stepRows && lines < stepRows) sql.clearRemoved.run(run);
   return true;
 }
 

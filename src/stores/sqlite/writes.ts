@@ -1,12 +1,23 @@
-import { charsOf, fullChars } from '../../core/lines.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Outcome, TargetsChanged, Write } from '../../core/store.ts';
-import { packLines } from '../packed-lines.ts';
+import { figuresOf } from '../figures.ts';
 import { mutableColumns, runColumns, valuesOf } from '../run-columns.ts';
-import type { ActiveRun, CommitLog } from './commit-log.ts';
+import type { CommitLog } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
+import { isKnownKey } from './driver.ts';
+import type { FileFigures } from './figures.ts';
+import type { Numbers } from './numbers.ts';
 import type { FileSessions } from './sessions.ts';
-import type { Statements } from './statements.ts';
+import type { RunNumbers, Statements } from './statements.ts';
+
+/** The parts of a file that its writes change. */
+export interface FileParts {
+  readonly log: CommitLog;
+  readonly sessions: FileSessions;
+  readonly deliveries: FileDeliveries;
+  readonly figures: FileFigures;
+  readonly numbers: Numbers;
+}
 
 /** Applies writes to the file. Must be called in a transaction. */
 export class Writes {
@@ -14,16 +25,20 @@ export class Writes {
   readonly #log: CommitLog;
   readonly #sessions: FileSessions;
   readonly #deliveries: FileDeliveries;
+  readonly #figures: FileFigures;
+  readonly #numbers: Numbers;
 
-  constructor(sql: Statements, log: CommitLog, sessions: FileSessions, deliveries: FileDeliveries) {
+  constructor(sql: Statements, parts: FileParts) {
     this.#sql = sql;
-    this.#log = log;
-    this.#sessions = sessions;
-    this.#deliveries = deliveries;
+    this.#log = parts.log;
+    this.#sessions = parts.sessions;
+    this.#deliveries = parts.deliveries;
+    this.#figures = parts.figures;
+    this.#numbers = parts.numbers;
   }
 
   apply(write: Write): Outcome {
-    if (appendsOnly(write)) return this.#log.append(write) ? 'taken' : 'fenced';
+    if (appendsOnly(write)) return this.#append(write);
     const { row, expect, key, when } = write;
     const sql = this.#sql;
     const storedKey = key && sql.key.get(key.scope, key.key);
@@ -32,81 +47,68 @@ export class Writes {
     if (when !== undefined && sql.otherUnfinished[when].get(row.session_id, row.run_id) !== undefined)
       return 'session_busy';
     const isFirst = expect === 0 && write.input !== undefined;
-    const session = isFirst ? this.#insertRun(write) : this.#updateRun(write);
-    if (typeof session !== 'number') return session;
+    const applied = isFirst ? this.#insertRun(write) : this.#updateRun(write);
+    if (typeof applied !== 'object' || 'targets' in applied) return applied;
     if (key !== undefined) sql.insertKey(key.scope, key.key, key.hash, key.run_id, key.after, key.created_at);
-    if (write.resources || write.history || write.state !== undefined) this.#sessions.update(write, session);
+    if (write.resources || write.history || write.state !== undefined) this.#sessions.update(write, applied.session);
     if (write.deliveries) this.#deliveries.add(write.deliveries, row);
+    if (isFinal(row.status)) this.#figures.add(row, write.ended);
     return 'taken';
   }
 
-  /** Returns the number of the run's session. */
-  #insertRun({ row, lines, journal, input }: Write): number | 'fenced' {
+  /** The events go to the commit log, and nothing else changes. */
+  #append(write: Write): 'taken' | 'fenced' {
+    const run = this.#log.fenced(write);
+    if (run === undefined) return 'fenced';
+    this.#log.write(run, write);
+    return 'taken';
+  }
+
+  #insertRun(write: Write): InSession | 'fenced' {
+    const { row, lines, input } = write;
     const isActive = !isFinal(row.status) && lines.length > 0;
     const found = this.#sessions.find(row.session_id);
-    const { session } = found;
-    const values = valuesOf(isActive ? { ...row, last: 0 } : row, runColumns);
-    if (this.#sql.insertRun.run(...values, JSON.stringify(input), session).changes === 0) return 'fenced';
-    this.#sessions.use(found, row);
-    if (isActive) this.#log.begin(row, session, lines, journal);
-    else this.#insertLog(row.run_id, 0, { lines, journal });
-    return session;
-  }
-
-  /** Stores events that are only in the commit log as well. Returns the number of the run's session. */
-  #updateRun(write: Write): number | 'fenced' | TargetsChanged {
-    const { row, expect, from = row.epoch } = write;
-    const { run_id } = row;
-    const active = this.#log.find(run_id);
-    if (active !== undefined && (active.last !== expect || active.epoch !== from)) return 'fenced';
-    const lastStored = active?.lastStored ?? expect;
-    const fence = [run_id, from, lastStored, needsTargets(write) ? 1 : 0, row.targets];
-    if (this.#sql.updateRun.run(...valuesOf(row, mutableColumns), ...fence).changes === 0)
-      return this.#refusal(write, lastStored);
-    this.#log.release(run_id);
-    if (active === undefined || charsOf(write.lines) < fullChars) this.#insertLog(run_id, expect, write, active);
-    else {
-      // A long write begins a row: see `fullChars`.
-      this.#insertLog(run_id, expect, { lines: [] }, active);
-      this.#insertLog(run_id, expect, write);
+    const numbers = { number: this.#numbers.next(), session: found.session };
+    const values = [...valuesOf(isActive ? { ...row, last: 0 } : row, runColumns), ...addedBy(write)];
+    try {
+      this.#sql.insertRun(...values, JSON.stringify(input), numbers.number, numbers.session);
+    } catch (error) {
+      if (isKnownKey(error)) return 'fenced';
+      throw error;
     }
-    return active?.session ?? this.#sessionOf(run_id);
+    this.#sessions.use(found, row);
+    const run = this.#log.track({ ...numbers, run_id: row.run_id, epoch: row.epoch, targets: row.targets, last: 0 });
+    if (isActive) this.#log.write(run, write);
+    else this.#log.settle(run, write);
+    return numbers;
   }
 
-  /** Why the row of a run was not updated. */
-  #refusal(write: Write, lastStored: number): 'fenced' | TargetsChanged {
-    const { row, expect, from = row.epoch } = write;
-    // Its epoch and end match, so its targets do not.
-    const stored = this.#sql.targets.get(row.run_id, from, lastStored);
-    if (stored !== undefined) return { targets: stored.targets };
-    if (lastStored === expect) return 'fenced';
-    throw new Error(`the row of run ${row.run_id} does not match the commit log`);
-  }
-
-  #sessionOf(run_id: string): number {
-    const run = this.#sql.endOfRun.get(run_id);
-    if (run === undefined) throw new Error(`run ${run_id} has no row`);
-    return run.session;
-  }
-
-  /** Inserts the events and journal entries of a write, after those that were only in the commit log. */
-  #insertLog(run_id: string, expect: number, { lines, journal = [] }: Added, active?: ActiveRun): void {
-    const after = active?.lastStored ?? expect;
-    const last = expect + lines.length;
-    const texts = [...(active?.texts ?? []), ...(lines.length > 0 ? [packLines(lines)] : [])];
-    const entries = [...(active?.journal ?? []), ...journal];
-    if (last > after) this.#sql.insertEvents(run_id, after + 1, last, texts.join('\n'));
-    if (entries.length > 0) this.#sql.insertJournal(run_id, entries.join('\n'));
+  /** Stores events that are only in the commit log as well. */
+  #updateRun(write: Write): InSession | 'fenced' | TargetsChanged {
+    const { row } = write;
+    const run = this.#log.fenced(write);
+    if (run === undefined) return 'fenced';
+    if (needsTargets(write) && run.targets !== row.targets) return { targets: run.targets };
+    this.#log.settle(run, write);
+    this.#sql.updateRun(...valuesOf(row, mutableColumns), ...addedBy(write), row.run_id);
+    return { session: run.session };
   }
 }
 
-type Added = Pick<Write, 'lines' | 'journal'>;
+type InSession = Pick<RunNumbers, 'session'>;
+
+/** What a write adds to the figures of the run's agent, as values of the run's row. */
+function addedBy({ row, ended }: Write): (number | null)[] {
+  if (ended === undefined) return [null, null];
+  const { tokens, seconds } = figuresOf(row, ended);
+  return [tokens, seconds];
+}
 
 /** Whether the row of a write has to have the run's newest targets: its events may change the status. */
 const needsTargets = ({ grown, lines }: Write): boolean => grown !== true && lines.length > 0;
 
 /** Whether a write only appends to the log, as most writes do. */
-const appendsOnly = ({ grown, lines, when, resources, history, state, ended, key, deliveries }: Write): boolean =>
+const appendsOnly = ({ grown, from, lines, when, resources, history, state, ended, key, deliveries }: Write): boolean =>
   grown === true &&
   lines.length > 0 &&
-  !(when || resources || history || state !== undefined || ended || key || deliveries);
+  !(from !== undefined || when || resources || history || state !== undefined || ended || key || deliveries);
