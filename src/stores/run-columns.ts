@@ -38,9 +38,5 @@ export const mutableColumns = [
   'snapshot',
 ] as const satisfies readonly (keyof RunRow)[];
 
-/** The values of some columns of a row. */
-export const valuesOf = (row: RunRow, columns: readonly (keyof RunRow)[]): RunRow[keyof RunRow][] =>
-  columns.map((column) => row[column]);
-
 /** All columns, as an SQL list. */
 export const columnList = runColumns.join(', ');

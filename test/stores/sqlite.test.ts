@@ -229,6 +229,35 @@ describe('a file', () => {
     await Promise.all([store.close(), again.close()]);
   });
 
+  it('has each column of a row in its place, when a run is made and when it changes', async () => {
+    const store = new SqliteStore(newPath());
+    const texts = (suffix: string): RunRow => ({
+      ...newRow('columns'),
+      agent_name: `agent ${suffix}`,
+      session_id: `session ${suffix}`,
+      owner: `owner ${suffix}`,
+      principal: `principal ${suffix}`,
+      targets: `targets ${suffix}`,
+      trace: `trace ${suffix}`,
+      status: 'awaiting',
+      status_at: `status at ${suffix}`,
+      created_at: `created ${suffix}`,
+      title: `title ${suffix}`,
+      queued_at: `queued ${suffix}`,
+      due: `due ${suffix}`,
+      on_disconnect: `on disconnect ${suffix}`,
+    });
+    const made = { ...texts('made'), epoch: 3, attempts: 4, last: 1, snapshot: 5 };
+    expect(await store.commit([{ row: made, expect: 0, lines: ['1'], input: [] }])).toEqual(['taken']);
+    expect(await store.run('columns')).toEqual(made);
+    const { trace, status_at, queued_at, due } = texts('changed');
+    const more = { epoch: 6, attempts: 7, last: 2, snapshot: 8, status: 'failed', finished_at: 'finished' } as const;
+    const changed = { ...made, trace, status_at, queued_at, due, ...more };
+    expect(await store.commit([{ row: changed, expect: 1, from: 3, lines: ['2'] }])).toEqual(['taken']);
+    expect(await store.run('columns')).toEqual(changed);
+    await store.close();
+  });
+
   it('continues its sessions after a start, in whatever script their ids are', async () => {
     const path = newPath();
     // In UTF-8 the second comes last, and in UTF-16 the first.
