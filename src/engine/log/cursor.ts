@@ -99,7 +99,7 @@ export class Cursor implements Reader {
 
   /** Whether `read` returns `end` from now on. */
   get ended(): boolean {
-    return this.#state === closed || this.#after >= this.#end || (this.#source.final && this.caughtUp);
+    return this.#state === closed || this.#after >= this.#end || (this.caughtUp && this.#source.final);
   }
 
   /** Sets the callback for when there may be more, after a read that returned `later`. */

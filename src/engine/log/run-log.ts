@@ -322,7 +322,8 @@ export class RunLog implements UncommittedLog, Source {
       if (!isApart) return current;
     }
     this.#seal();
-    const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: noLines, chars: 0 };
+    // With all fields that most writes have: V8 would allocate room for a later one apart.
+    const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: noLines, grown: false, chars: 0 };
     this.#pending = append(this.#pending, draft);
     if (this.#pending.length === 1 && this.#toRecommit.length === 0) this.#commits.schedule(this);
     return draft;

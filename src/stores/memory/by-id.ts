@@ -71,15 +71,26 @@ export class ById<V extends object> {
     else this.#chunks.push({ first: place, values: new Map([[id, value]]) });
   }
 
-  /** Index of the chunk that has the ids of a place, if one has them. */
+  /**
+   * Index of the chunk that has the ids of a place, if one has them. Begins at the last one, where nearly all lookups end:
+   * runs that are written are new.
+   */
   #indexOf(place: string): number {
-    let low = 0;
     let high = this.#chunks.length;
+    let low = high - 1;
+    for (let step = 1; low > 0 && this.#beginsAfter(low, place); step *= 2) {
+      high = low;
+      low = Math.max(0, low - step);
+    }
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
-      if ((this.#chunks[middle]?.first ?? '') <= place) low = middle;
-      else high = middle;
+      if (this.#beginsAfter(middle, place)) high = middle;
+      else low = middle;
     }
     return low;
+  }
+
+  #beginsAfter(index: number, place: string): boolean {
+    return (this.#chunks[index]?.first ?? '') > place;
   }
 }
