@@ -42,7 +42,8 @@ export interface BeforeOptions {
  * A row for each figure of each contestant, with how much better it is than before: above 1 for more a second, and for
  * less time, memory or CPU time. Each of `pairs` is the result of two processes, because two processes of one commit differ
  * more than their rounds do; works that start new ones in each round need one pair. The ratio is the median of those of
- * the pairs, each of which is the median of those of its rounds.
+ * the pairs, each of which is that of the sums over its rounds: a round of one process may cost half as much as the next,
+ * and the median of such ratios says less.
  */
 export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, rounds }: BeforeOptions): string {
   const ids = new Set(pairs.flatMap(({ rows }) => [...rows.keys()]));
@@ -62,6 +63,8 @@ export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, ro
   return [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, method].join('\n\n');
 }
 
+const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
+
 /** The figures of two processes, round by round. */
 interface Twins {
   readonly now: readonly Figures[];
@@ -72,11 +75,9 @@ function cells({ name, digits }: Column, pairs: readonly Twins[]): string {
   const valuesOf = (figures: readonly Figures[]): number[] => figures.map((one) => one[name] ?? Number.NaN);
   const ratio = (one: number, other: number): number => (name.endsWith('/s') ? one / other : other / one);
   const ratios = pairs.flatMap(({ now, before }) => {
-    const others = valuesOf(before);
-    const ofRounds = valuesOf(now).map((one, round) => ratio(one, others[round] ?? Number.NaN));
+    const ofPair = ratio(sumOf(valuesOf(now)), sumOf(valuesOf(before)));
     // Two figures of zero have no ratio.
-    const finite = ofRounds.filter(Number.isFinite);
-    return finite.length === 0 ? [] : [median(finite)];
+    return Number.isFinite(ofPair) ? [ofPair] : [];
   });
   const [before, now] = [pairs.flatMap((pair) => valuesOf(pair.before)), pairs.flatMap((pair) => valuesOf(pair.now))];
   const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
