@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { interval, map, merge, NEVER, of, take } from 'rxjs';
+import { interval, map, merge, NEVER, Observable, of, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, echo, never, Tap, tokens } from '../support/agents.ts';
 import {
@@ -95,6 +95,28 @@ describe('a stream', () => {
     expect(await response.text()).toContain(last);
     expect(sent.at(-1)).toContain(last);
     expect(sent.at(-1)).toMatch(/\r\n0\r\n\r\n$/);
+  });
+
+  it('sends its head and the output of an agent that answers at once in one system call', async () => {
+    const inTurn = agent(
+      'in-turn',
+      () =>
+        new Observable<string>((subscriber) => {
+          setImmediate(() => {
+            subscriber.next('later');
+            subscriber.complete();
+          });
+        }),
+    );
+    const served = await serveApi([tokens, inTurn]);
+    const sent: string[] = [];
+    served.app.server.on('connection', (socket: Socket) => recordWrites(socket, sent));
+    for (const name of ['tokens', 'in-turn']) {
+      sent.length = 0;
+      const response = await served.post('/runs', ask(name, '3', { mode: 'stream' }));
+      expect(await response.text()).toContain('run.completed');
+      expect(sent).toEqual([expect.stringMatching(/^HTTP\/1\.1 200 .*run\.created.*run\.completed.*\r\n0\r\n\r\n$/s)]);
+    }
   });
 
   it('resumes after any event of a live or a final run', async () => {

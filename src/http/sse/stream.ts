@@ -63,10 +63,13 @@ export function sendStream<Batch>(
   // Before the library writes the headers: it would send another `Cache-Control`, and pipe an extra stream.
   raw.writeHead(200, headersOf(reply));
   // In the block of the first event: httpx-sse would take a block of its own for an event without data.
-  begin(raw, `retry: ${retry}\n${lead}`);
+  const flush = begin(raw, `retry: ${retry}\n${lead}`);
   // The client disconnected while the run was being read.
   if (raw.destroyed) return;
-  pump(reply, source, piecesOf, (error) => {
+  // An agent that answers at once has its first output committed in the turn after the next: it goes out with the head.
+  if (mode === 'run') setImmediate(() => setImmediate(flush));
+  else process.nextTick(flush);
+  const end = (error?: unknown): void => {
     closeSource();
     // A run may be removed while it is read, which is no failure.
     const isFailure = error !== undefined && answerTo(error, reply.request).status >= 500;
@@ -75,7 +78,8 @@ export function sendStream<Batch>(
     if (ending !== undefined) finish(raw, ending(error));
     else if (error === undefined) raw.end();
     else reply.sse(errorEvent(error, reply));
-  });
+  };
+  pump(reply, source, piecesOf, end, flush);
 }
 
 function finish(raw: ServerResponse, ending: Ending): void {

@@ -21,22 +21,29 @@ export interface Source<Batch> {
   close(): void;
 }
 
+/** Sends what was written to a corked socket. Does nothing when it is called again. */
+export type Flush = () => void;
+
+const nothing: Flush = () => {};
+
 /**
  * Writes the batches of a source to the client. Calls `onEnd` once, at the end of the source or when the client has
- * disconnected; with the error, where reading failed.
+ * disconnected; with the error, where reading failed. Calls `flush` after the first batch that it had to wait for.
  */
 export const pump = <Batch>(
   reply: FastifyReply,
   source: Source<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
   onEnd: (error?: unknown) => void,
-): void => new Pump(reply, source, piecesOf, onEnd).run();
+  flush: Flush,
+): void => new Pump(reply, source, piecesOf, onEnd, flush).run();
 
 class Pump<Batch> {
   readonly #reply: FastifyReply;
   readonly #source: Source<Batch>;
   readonly #piecesOf: (batch: Batch) => readonly Piece[];
   readonly #onEnd: (error?: unknown) => void;
+  #flush: Flush;
   #done = false;
   #pieces: readonly Piece[] = none;
   #next = 0;
@@ -50,15 +57,19 @@ class Pump<Batch> {
     source: Source<Batch>,
     piecesOf: (batch: Batch) => readonly Piece[],
     onEnd: (error?: unknown) => void,
+    flush: Flush,
   ) {
     this.#reply = reply;
     this.#source = source;
     this.#piecesOf = piecesOf;
     this.#onEnd = onEnd;
+    this.#flush = flush;
     source.onReady(() => {
       // The reader has caught up if it had to wait for this batch.
       if (this.#emptyTurn !== scheduler.turn) [this.#sent, this.#waitAt] = [0, charsPerTurn];
       this.run();
+      this.#flush();
+      this.#flush = nothing;
     });
   }
 
@@ -100,7 +111,7 @@ class Pump<Batch> {
     }
     this.#pieces = this.#piecesOf(batch);
     this.#next = 0;
-    if (this.#source.ended) joinWrites(this.#reply.raw);
+    if (this.#source.ended) process.nextTick(cork(this.#reply.raw));
     return true;
   }
 
@@ -139,25 +150,30 @@ function ownSocket(raw: ServerResponse): Socket | undefined {
 }
 
 /**
- * Sends the head, which must be set, and the first text of the body; in one packet with what follows in this turn. Not
- * with `raw.write` where the next chunks go to the socket: Node 26 keeps such a text until the next tick, and they would
- * overtake it.
+ * Writes the head, which must be set, and the first text of the body. The returned function sends them, in one system call
+ * with what was written after them. Not with `raw.write` where the next chunks go to the socket: Node 26 keeps such a text
+ * until the next tick, and they would overtake it.
  */
-export function begin(raw: ServerResponse, text: string): void {
-  if (joinWrites(raw)) raw.flushHeaders();
+export function begin(raw: ServerResponse, text: string): Flush {
+  const flush = cork(raw);
+  if (flush !== nothing) raw.flushHeaders();
   write(raw, new Piece(text));
+  return flush;
 }
 
 /**
- * Joins what is written to the socket until the end of this turn, or of the response, to one system call; each takes 10 µs
- * on the processor. Returns false where chunks do not go to the socket directly.
+ * Joins what is written to the socket, until the returned function is called or the response ends, to one system call;
+ * each takes 10 µs on the processor. Does nothing where chunks do not go to the socket directly.
  */
-function joinWrites(raw: ServerResponse): boolean {
+function cork(raw: ServerResponse): Flush {
   const socket = ownSocket(raw);
-  if (socket === undefined) return false;
+  if (socket === undefined) return nothing;
   socket.cork();
-  process.nextTick(() => socket.uncork());
-  return true;
+  let isCorked = true;
+  return () => {
+    if (isCorked) socket.uncork();
+    isCorked = false;
+  };
 }
 
 /**
