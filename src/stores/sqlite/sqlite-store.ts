@@ -285,8 +285,9 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * Also clears what was removed before, and the copies of it in the commit log and the write-ahead log. So the files
-   * have nothing more of it: SQLite overwrites what it deletes (`secure_delete`).
+   * Also clears what was removed before, and the copies of it in the commit log and the write-ahead log. SQLite overwrites
+   * what it deletes (`secure_delete`). Where it moved rows of a page before, unused parts of pages may keep copies until
+   * they are written again; only `VACUUM` removes these, and would block the server for as long as it copies the file.
    * @throws Error where another program reads the file, so that the write-ahead log cannot be emptied
    */
   async removeOwner(owner: string): Promise<void> {
