@@ -4,6 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
 import { httpLimits } from '../../src/http/limits.ts';
 import { Responder } from '../../src/http/respond.ts';
+import { Piece } from '../../src/http/sse/frames.ts';
+import { sendStream } from '../../src/http/sse/stream.ts';
 import { StreamMonitor } from '../../src/http/sse/stream-monitor.ts';
 import { unobserved } from '../../src/http/traffic.ts';
 
@@ -32,6 +34,40 @@ it('a stream that fails is an error in the log, without a word of it for the cli
   expect(logged).toMatchObject([{ level: 50, msg: 'a stream ended early', err: { message: 'the disk is full' } }]);
   expect(text).toContain('data: first\n\ndata: {"type":"error","error":{"code":"server_error"');
   expect(text).not.toContain('disk');
+});
+
+it('a stream that breaks off has what was written before, also where that waits to be sent', async () => {
+  const app = Fastify();
+  onTestFinished(() => app.close());
+  const limits = httpLimits({});
+  const streams = { monitor: new StreamMonitor({ ...limits, traffic: unobserved }), retry: 1 };
+  const source = {
+    batches: ['data: first\n\n'],
+    ended: false,
+    read(): string {
+      const batch = this.batches.pop();
+      if (batch === undefined) throw new Error('the disk is full');
+      return batch;
+    },
+    onReady: () => {},
+    close: () => {},
+  };
+  app.get('/', (_, reply) => {
+    sendStream(reply, source, (text) => [new Piece(text)], {
+      streams,
+      mode: 'run',
+      onClose: () => {},
+      ending: () => 'break',
+    });
+  });
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const response = await fetch(url);
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  await expect(async () => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value;
+  }).rejects.toThrow('terminated');
+  expect([response.status, text]).toEqual([200, 'retry: 1\ndata: first\n\n']);
 });
 
 it('a stream of a run that is removed while it is read is no failure, and tells the client', async () => {

@@ -7,7 +7,7 @@ import { onceClosed } from '../once-closed.ts';
 import type { StreamMode } from '../traffic.ts';
 import type { Piece } from './frames.ts';
 import type { StreamMonitor } from './stream-monitor.ts';
-import { begin, pump, type Source } from './writer.ts';
+import { begin, breakOff, pump, type Source } from './writer.ts';
 
 export interface StreamOptions {
   readonly monitor: StreamMonitor;
@@ -83,7 +83,7 @@ export function sendStream<Batch>(
 }
 
 function finish(raw: ServerResponse, ending: Ending): void {
-  if (ending === 'break') raw.destroy();
+  if (ending === 'break') breakOff(raw);
   else raw.end(ending.text);
 }
 

@@ -176,6 +176,13 @@ function cork(raw: ServerResponse): Flush {
   };
 }
 
+/** Breaks the connection of a response, after what was written to it. */
+export function breakOff(raw: ServerResponse): void {
+  const socket = ownSocket(raw);
+  while (socket !== undefined && socket.writableCorked > 0) socket.uncork();
+  raw.destroy();
+}
+
 /**
  * Writes a piece. Returns whether another one may follow before `drain`. For a response, only the result of its `write`
  * tells: `writableNeedDrain` stays true without a `drain` for an injected request, and does not exist with HTTP/2.
