@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -7,19 +7,12 @@ import type { AgentFigures, Store } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
-import { append, fresh } from './writes.ts';
+import { append, copyAfterKill, fresh } from './writes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-figures-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
-
-/** A copy of the files at this moment, as after a kill. */
-function copyAfterKill(path: string): string {
-  const copy = newPath();
-  for (const end of ['', '-wal']) if (existsSync(path + end)) cpSync(path + end, copy + end);
-  return copy;
-}
 
 const agents = ['one', 'two'];
 const owners = ['key:a', 'key:b'];
@@ -84,7 +77,7 @@ describe('the figures in a SQLite file', () => {
           } else if (one.do === 'erase') {
             for (const each of [store, model]) await each.removeOwner('key:a');
           } else {
-            const killed = one.do === 'kill' ? copyAfterKill(path) : path;
+            const killed = one.do === 'kill' ? copyAfterKill(path, newPath()) : path;
             await store.close();
             path = killed;
             store = new SqliteStore(path);
@@ -130,7 +123,7 @@ describe('the figures in a SQLite file', () => {
     await store.commit(writesOf([Number.NaN, Number.POSITIVE_INFINITY, 5].map((tokens) => ({ ...run, tokens }))));
     const sums = [{ agent_name: 'one', completed: 3, failed: 0, tokens: 5, seconds: 6 }];
     expect(await store.figures(['one'])).toEqual(sums);
-    const killed = new SqliteStore(copyAfterKill(path));
+    const killed = new SqliteStore(copyAfterKill(path, newPath()));
     expect(await killed.figures(['one'])).toEqual(sums);
     await Promise.all([store.close(), killed.close()]);
   });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -9,18 +9,12 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { fileVersion } from '../../src/stores/sqlite/schema.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { copyAfterKill } from './writes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
-
-/** A copy of the files at this moment, as after a kill. */
-function copyAfterKill(path: string): string {
-  const copy = newPath();
-  for (const end of ['', '-wal']) if (existsSync(path + end)) cpSync(path + end, copy + end);
-  return copy;
-}
 
 const newRow = (run_id: string): RunRow => ({
   run_id,
@@ -155,7 +149,7 @@ describe('a file', () => {
       { row: { last: 5 }, lines: ['1', '2', '3', '4', '5'], journal: ['j'] },
       { lines: ['1'] },
     ]);
-    const copy = new SqliteStore(copyAfterKill(path));
+    const copy = new SqliteStore(copyAfterKill(path, newPath()));
     expect(await stateOf(copy, ['a', 'b'])).toEqual(after);
     await Promise.all([store.close(), copy.close()]);
   });
@@ -167,7 +161,7 @@ describe('a file', () => {
     await store.commit(rows.map((row) => grow(row, ['1'])));
     for (let last = 1; last < 4; last += 1)
       await store.commit(rows.map((row) => grow({ ...row, last }, [`${last + 1}`])));
-    const copy = copyAfterKill(path);
+    const copy = copyAfterKill(path, newPath());
     await store.close();
     const other = openDatabase(copy);
     // The header of the second run of the third commit.
@@ -219,7 +213,7 @@ describe('a file', () => {
     });
     const first = ['https://a/1', '/resources/one', 'https://a/2'];
     await store.commit([grow(newRow('r'), ['1'], { resources: [message('one')], history: first })]);
-    const again = new SqliteStore(copyAfterKill(path));
+    const again = new SqliteStore(copyAfterKill(path, newPath()));
     const more = ['/resources/two', 'https://a/3', '/resources/one', 'https://a/1'];
     const second = grow({ ...newRow('r'), last: 1 }, ['2'], { resources: [message('two')], history: more });
     expect(await again.commit([second])).toEqual(['taken']);
@@ -298,7 +292,7 @@ describe('a file', () => {
           const text = `${one.do} ${row.last}`;
           const write = writeOf(one.do, row, 'count' in one ? one.count : 1, text);
           if (one.do === 'kill' || one.do === 'reopen') {
-            if (one.do === 'kill') path = copyAfterKill(path);
+            if (one.do === 'kill') path = copyAfterKill(path, newPath());
             await store.close();
             store = new SqliteStore(path);
           } else if (one.do === 'fail') {

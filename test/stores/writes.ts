@@ -1,3 +1,4 @@
+import { cpSync, existsSync } from 'node:fs';
 import type { Batch, RunRow, Store, Write } from '../../src/core/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 
@@ -55,6 +56,12 @@ export async function linesOf(store: Store, run_id: string): Promise<string[]> {
 /** The write that ends a run. */
 export const end = (row: RunRow, status: RunRow['status'], more: Partial<Write> = {}): Write =>
   append({ ...row, status, finished_at: '2026-01-01T00:00:01.000Z' }, ['"end"'], more);
+
+/** Copies the files of a store in SQLite at this moment, as a kill of its process leaves them. Returns the copy's path. */
+export function copyAfterKill(path: string, copy: string): string {
+  for (const end of ['', '-wal']) if (existsSync(path + end)) cpSync(path + end, copy + end);
+  return copy;
+}
 
 /** A message of a run: a resource, and its URL in the history of the session. */
 export const messageOf = ({ run_id, session_id }: RunRow, text: string): Pick<Write, 'resources' | 'history'> => {

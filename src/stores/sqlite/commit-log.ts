@@ -69,10 +69,10 @@ export class CommitLog {
   }
 
   /**
-   * The run of a write that may be applied. Undefined for one that is fenced: the run is unknown or final, or has another
-   * epoch or another last event. The file belongs to one process, so what was read once stays true.
+   * The run that a write may change. Undefined where the write is fenced: the run is unknown or final, or has another epoch
+   * or another last event. The file belongs to one process, so what was read once stays true.
    */
-  fenced({ row, expect, from = row.epoch }: Write): ActiveRun | undefined {
+  writable({ row, expect, from = row.epoch }: Write): ActiveRun | undefined {
     const run = this.#findOrRead(row.run_id);
     return run?.last === expect && run.epoch === from ? run : undefined;
   }

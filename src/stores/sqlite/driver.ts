@@ -130,9 +130,12 @@ export function isValueError(error: unknown): boolean {
   return code === undefined || valueErrors.has(code & 0xff);
 }
 
+/** SQLite's extended code for a primary key that exists already. */
+const knownKey = 1555;
+
 /** Whether a statement was refused because a row has its primary key already. */
 export const isKnownKey = (error: unknown): boolean =>
-  error instanceof Error && 'errcode' in error && error.errcode === 1555;
+  error instanceof Error && 'errcode' in error && error.errcode === knownKey;
 
 /** These URLs come from clients, and SQLite cannot store a NUL character. */
 export const replaceNul = (url: string): string => (url.includes('\0') ? url.replaceAll('\0', '\ufffd') : url);

@@ -57,7 +57,7 @@ export class Writes {
 
   /** The events go to the commit log, and nothing else changes. */
   #append(write: Write): 'taken' | 'fenced' {
-    const run = this.#log.fenced(write);
+    const run = this.#log.writable(write);
     if (run === undefined) return 'fenced';
     this.#log.write(run, write);
     return 'taken';
@@ -85,7 +85,7 @@ export class Writes {
   /** Stores events that are only in the commit log as well. */
   #updateRun(write: Write): InSession | 'fenced' | TargetsChanged {
     const { row } = write;
-    const run = this.#log.fenced(write);
+    const run = this.#log.writable(write);
     if (run === undefined) return 'fenced';
     if (needsTargets(write) && run.targets !== row.targets) return { targets: run.targets };
     this.#log.settle(run, write);
