@@ -68,6 +68,7 @@ export type {
   TargetsChanged,
   When,
   Write,
+  WrittenRow,
 } from './core/store.ts';
 export type { Limits, RunTtlByOwner } from './engine/limits.ts';
 export type { Hosted } from './engine/registry.ts';

@@ -8,6 +8,13 @@ export function append<T>(list: T[], one: T): T[] {
   return list;
 }
 
+/** An empty list with room for one entry, where most lists get one: see `append`. */
+export function roomForOne(): string[] {
+  const list = [''];
+  list.pop();
+  return list;
+}
+
 /** Unordered set with O(1) removal. Unlike `Set`, it does not retain old backing tables; see `BoxedMap`. */
 export class UnorderedSet<T> {
   readonly #members: { readonly one: T; at: number }[] = [];

@@ -100,10 +100,13 @@ export type Outcome = 'taken' | 'fenced' | 'key_used' | 'session_busy' | Targets
 
 export type When = 'alone' | 'first' | 'last';
 
+/** The row after a write, without its `last`: see `lastAfter`. */
+export type WrittenRow = Omit<RunRow, 'last'>;
+
 /** One atomic change of one run: the store takes all of it, or nothing. */
 export interface Write {
-  /** The row after the write. */
-  readonly row: RunRow;
+  /** Writes share it while nothing in it changes: a copy for each token would be a tenth of what the token allocates. */
+  readonly row: WrittenRow;
   /** The id of the log's last event before the write; 0 creates the run. Otherwise the outcome is `fenced`. */
   readonly expect: number;
   /** The run's epoch before the write, if the write raises it. Default: the row's. */
@@ -134,6 +137,12 @@ export interface Write {
   /** In the write that ends the run: what the run adds to its agent's figures. */
   readonly ended?: { readonly tokens: number; readonly seconds: number };
 }
+
+/** The id of the log's last event after a write. */
+export const lastAfter = ({ expect, lines }: Pick<Write, 'expect' | 'lines'>): number => expect + lines.length;
+
+/** The row after a write. */
+export const rowAfter = (write: Write): RunRow => ({ ...write.row, last: lastAfter(write) });
 
 /** The data that a write may carry beside events. */
 export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key' | 'deliveries'>;

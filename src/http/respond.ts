@@ -15,7 +15,7 @@ import type { RunMode } from '../schema/run.ts';
 import { onceClosed } from './once-closed.ts';
 import { connectReader, countReader, type ProjectedStream, type Streams, sendProjected } from './projected-stream.ts';
 import { changeFramesOf, frame, toPieces } from './sse/frames.ts';
-import { after, type Projection, Projector } from './sse/projection.ts';
+import { after, type Projection, Projector, piecesIn } from './sse/projection.ts';
 import { Pulled } from './sse/pulled.ts';
 import { sendStream } from './sse/stream.ts';
 import type { StreamMode } from './traffic.ts';
@@ -34,6 +34,8 @@ export const eventFrames: Projection<undefined> = {
     return undefined;
   },
 };
+
+const eventPieces = piecesIn(eventFrames);
 
 /**
  * The three modes of an answer: sync collects the run stream, async detaches from it, stream pipes it to the client.
@@ -110,7 +112,7 @@ export class Responder {
     }
     if (mode === 'events' && cursor.seen > 0) this.#streams.traffic.onStreamResumed(cursor.behind);
     const onClose = await connectReader(reply, access, run_id);
-    sendStream(reply, cursor, new Projector(eventFrames).piecesOf, { streams: this.#streams, mode, onClose });
+    sendStream(reply, cursor, eventPieces, { streams: this.#streams, mode, onClose });
     return reply;
   }
 

@@ -89,7 +89,7 @@ describe('a reader of changed runs', () => {
     let row = fresh();
     for (const status of ['created', 'in-progress', 'awaiting', 'in-progress', 'completed'] as const) {
       row = await write(row, status, status === 'completed');
-      changes.onCommitted([{ row, expect: 0, lines: [] }], ['taken']);
+      changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
     }
     const reading = new Reading(reader);
     await settled();
@@ -102,7 +102,7 @@ describe('a reader of changed runs', () => {
     const reader = await changes.open({}, { limit: 2 });
     for (let n = 0; n < 1_001; n += 1) {
       const row = await write(fresh(), 'created');
-      changes.onCommitted([{ row, expect: 0, lines: [] }], ['taken']);
+      changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
     }
     const reading = new Reading(reader);
     await settled();
@@ -114,8 +114,8 @@ describe('a reader of changed runs', () => {
     const changes = changesOf();
     const reading = new Reading(await changes.open({}, { limit: 20 }));
     const row = await write(fresh(), 'in-progress');
-    changes.onCommitted([{ row, expect: 0, lines: [], grown: true }], ['taken']);
-    changes.onCommitted([{ row, expect: 0, lines: [] }], ['fenced']);
+    changes.onCommitted([{ row, expect: row.last, lines: [], grown: true }], ['taken']);
+    changes.onCommitted([{ row, expect: row.last, lines: [] }], ['fenced']);
     await settled();
     expect(reading.statuses).toEqual(['ready']);
     await changes.stop();

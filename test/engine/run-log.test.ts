@@ -130,9 +130,7 @@ describe('a reply whose key is used meanwhile', () => {
       fresh: '2025-01-01T00:00:00.000Z',
     };
     const other = newRow();
-    await store.commit([
-      { row: { ...other, last: 1 }, expect: 0, input: [], lines: ['{}'], key: { ...key, run_id: other.run_id } },
-    ]);
+    await store.commit([{ row: other, expect: 0, input: [], lines: ['{}'], key: { ...key, run_id: other.run_id } }]);
     log.attach({ key: { ...key, run_id: log.run_id } });
     log.append('{"n":2}');
     const kept = log.flushed();

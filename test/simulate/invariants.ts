@@ -1,7 +1,7 @@
 import { runEventOf } from '../../src/core/encode.ts';
 import { messagesOf } from '../../src/core/request.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
+import { lastAfter, type Outcome, type RunRow, type Write } from '../../src/core/store.ts';
 import type { Life, Watch } from './agents.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
@@ -63,11 +63,9 @@ export class Invariants implements Audit, Watch {
   taken(node: Owner, write: Write, before: RunRow | undefined): void {
     this.lastWrite = this.#clock.now;
     const { row, lines } = write;
+    const last = lastAfter(write);
     const kinds = lines.map((line) => runEventOf(line) ?? 'output');
-    this.#ledger.record(
-      row.run_id,
-      `${node} writes ${row.status}, epoch ${row.epoch}, to ${row.last}: ${kinds.join(' ')}`,
-    );
+    this.#ledger.record(row.run_id, `${node} writes ${row.status}, epoch ${row.epoch}, to ${last}: ${kinds.join(' ')}`);
     this.#checkRow(write, before);
     this.#checkWriter(node, write, kinds);
     if (write.from !== undefined) this.#taken.set(`${node} ${row.run_id}`, row.epoch);
@@ -78,11 +76,11 @@ export class Invariants implements Audit, Watch {
 
   #checkRow({ row, lines, expect, from }: Write, before: RunRow | undefined): void {
     const { run_id } = row;
+    const last = lastAfter({ expect, lines });
     const log = this.#server.logs.get(run_id) ?? [];
     const wrong = (what: string): void => this.#ledger.violate('the log is whole', `${run_id}: ${what}`);
     if (expect !== (before?.last ?? 0)) wrong(`event ${expect + 1} follows event ${before?.last ?? 0}`);
-    if (row.last !== expect + lines.length || log.length !== row.last)
-      wrong(`the row says ${row.last} events, the log has ${log.length}`);
+    if (log.length !== last) wrong(`the write ends with event ${last}, the log has ${log.length}`);
     if (before !== undefined && isFinal(before.status)) wrong(`something follows the final event, ${before.status}`);
     if (before !== undefined && (from ?? row.epoch) !== before.epoch)
       this.#ledger.violate(

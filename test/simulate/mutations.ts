@@ -21,11 +21,11 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: 'const outcome = await commitOne(end, () => onStoredRunEnded(services, end.row));',
+        find: 'const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end)));',
         replace: `const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
           const [outcome] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
           if (outcome === 'taken') await store.commit([endingWrite(seized, run, executions.now())]);
-          onStoredRunEnded(services, end.row);`,
+          onStoredRunEnded(services, rowAfter(end));`,
       },
       {
         file: 'src/engine/runs/resume.ts',

@@ -1,5 +1,12 @@
 import { isFinal } from '../../src/core/run-state.ts';
-import type { Outcome, RunNotification, RunRow, Store, Write } from '../../src/core/store.ts';
+import {
+  type Outcome,
+  type RunNotification,
+  type RunRow,
+  rowAfter,
+  type Store,
+  type Write,
+} from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
@@ -188,8 +195,9 @@ export class StoreServer {
       const outcome = await this.#commitOne(write);
       outcomes.push(outcome);
       if (outcome !== 'taken') continue;
-      const { run_id, epoch, last, status } = write.row;
-      this.rows.set(run_id, write.row);
+      const row = rowAfter(write);
+      const { run_id, epoch, last, status } = row;
+      this.rows.set(run_id, row);
       const log = this.logs.get(run_id) ?? [];
       this.logs.set(run_id, log);
       log.push(...write.lines);

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome, RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, input, messageOf, numbered } from './writes.ts';
+import { append, end, fresh, input, messageOf, numbered, type TestWrite } from './writes.ts';
 
 const times = { created_at: '2026-01-02', fresh: '2026-01-01' };
 
 /** A write with an Idempotency-Key of that scope. */
-const keyed = (row: RunRow, scope: string): Write => ({
+const keyed = (row: RunRow, scope: string): TestWrite => ({
   ...append(row, ['1'], { ...messageOf(row, 'question'), journal: ['{}'] }),
   key: { scope, key: 'k', hash: 'h', run_id: row.run_id, after: 0, ...times },
 });
 
 /** Values that some stores can keep and others cannot. */
-const odd: readonly [name: string, write: () => Write][] = [
+const odd: readonly [name: string, write: () => TestWrite][] = [
   ['a NUL character in the agent’s name', () => append(fresh({ agent_name: 'a\0b' }), ['1'])],
   ['an agent’s name of 10,000 characters', () => append(fresh({ agent_name: unlike(10_000) }), ['1'])],
   ['a session’s id of 10,000 characters', () => append(fresh({ session_id: unlike(10_000) }), ['1'], { history: [] })],
@@ -109,7 +109,7 @@ export function outcomesContract(store: () => Store): void {
     it('keep the sums of an agent finite, whatever figures its runs report', async () => {
       const agent_name = `sums-${fresh().run_id}`;
       const other = `${agent_name}-too`;
-      const huge = (): Write[] => {
+      const huge = (): TestWrite[] => {
         const first = append(fresh({ agent_name }), ['1']);
         return [first, end(first.row, 'completed', { ended: { tokens: 1.7e308, seconds: 1.7e308 } })];
       };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Key, Retention, RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, messageOf } from './writes.ts';
+import { append, end, fresh, messageOf, type TestWrite } from './writes.ts';
 
 const future = '2999-01-01T00:00:00.000Z';
 
@@ -23,7 +23,11 @@ export const keyOf = ({ owner, run_id }: RunRow, name = 'k'): Key & { readonly f
 });
 
 /** The writes of a run from its beginning to its end. */
-export const wholeRun = (row: RunRow, status: RunRow['status'] = 'completed', more: Partial<Write> = {}): Write[] => {
+export const wholeRun = (
+  row: RunRow,
+  status: RunRow['status'] = 'completed',
+  more: Partial<Write> = {},
+): TestWrite[] => {
   const first = append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
   return [first, end(first.row, status, { ended: { tokens: 2, seconds: 1 }, ...more })];
 };
@@ -39,7 +43,7 @@ export function ownersContract(store: () => Store): void {
   };
   const listed = async (...args: Parameters<Store['runs']>): Promise<string[]> =>
     (await store().runs(...args)).map(({ run_id }) => run_id);
-  const idOf = ({ row }: Write): string => row.run_id;
+  const idOf = ({ row }: TestWrite): string => row.run_id;
 
   describe('with owners', () => {
     it('keeps the principal of a run, and changes its trace context', async () => {
@@ -57,7 +61,7 @@ export function ownersContract(store: () => Store): void {
     it('lists the runs of an owner, also by agent, session and status, from any run on', async () => {
       const [a, b] = names();
       const session_id = 'chosen';
-      const made = (owner: string, more: Partial<RunRow> = {}): Write => append(ownedRow(owner, more), ['1']);
+      const made = (owner: string, more: Partial<RunRow> = {}): TestWrite => append(ownedRow(owner, more), ['1']);
       const one = made(a, { session_id, agent_name: 'x' });
       const other = made(b, { session_id, agent_name: 'x' });
       const two = made(a, { session_id, status: 'awaiting' });

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import type { RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, messageOf, numbered } from './writes.ts';
+import type { RunRow, Store } from '../../src/core/store.ts';
+import { append, end, fresh, messageOf, numbered, type TestWrite } from './writes.ts';
 
 /** What every store removes, and what it keeps. */
 export function removalContract(store: () => Store): void {
   it('removes a final run with its log, its journal and its messages, and keeps the others', async () => {
     const session_id = `removing-${fresh().run_id}`;
-    const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
+    const asked = (row: RunRow): TestWrite => append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
     const [a, b] = [asked(fresh({ session_id })), asked(fresh({ session_id }))];
     const state = { resource_id: `state-${session_id}`, session_id, run_id: null, content_type: 'a/b', body: '1' };
     await store().commit([a, b, end(a.row, 'completed', { ...messageOf(a.row, 'answer'), state: '/s' })]);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Resource, Retention, RunRow, Store, Write } from '../../src/core/store.ts';
-import { append, end, fresh, messageOf, numbered } from './writes.ts';
+import { append, end, fresh, messageOf, numbered, type TestWrite } from './writes.ts';
 
 const past = '2000-01-01T00:00:00.000Z';
 const future = '2999-01-01T00:00:00.000Z';
 
-const asked = (row: RunRow): Write => append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
+const asked = (row: RunRow): TestWrite => append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
 
 /** A state of a session, and the write that makes it the current one. */
 function stateOf(session_id: string): { readonly resource: Resource; readonly kept: Partial<Write> } {
@@ -173,7 +173,7 @@ export function sessionsContract(store: () => Store): void {
   });
 
   describe('clearing idle sessions', () => {
-    const ended = (row: RunRow, finished_at: string): Write[] => {
+    const ended = (row: RunRow, finished_at: string): TestWrite[] => {
       const first = asked(row);
       return [first, append({ ...first.row, status: 'completed', finished_at }, ['2'])];
     };

@@ -1,31 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import type { RunRow, StatusFilter, StatusPosition, Store, Write } from '../../src/core/store.ts';
+import type { RunRow, StatusFilter, StatusPosition, Store } from '../../src/core/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 import type { RunStatus } from '../../src/schema/run.ts';
 import { ownedRow } from './contract-owners.ts';
-import { append, end, fresh } from './writes.ts';
+import { append, end, fresh, type TestWrite } from './writes.ts';
 
 /** A time of the tests. */
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 2) + second * 1_000).toISOString();
 
 /** The write that gives a run a status at a second. */
-const become = (row: RunRow, status: RunStatus, second: number): Write =>
+const become = (row: RunRow, status: RunStatus, second: number): TestWrite =>
   append({ ...row, status, status_at: at(second), finished_at: status === 'completed' ? at(second) : null }, ['1']);
 
 /** Lists of runs by the time of their status. Runs of each test have an agent of their own. */
 export function statusTimesContract(store: () => Store): void {
   const list = async (filter: StatusFilter, after?: StatusPosition, limit = 100): Promise<string[]> =>
     (await store().runsByStatusTime(filter, after, limit)).map(({ run_id }) => run_id);
-  const ids = (...writes: Write[]): string[] => writes.map(({ row }) => row.run_id);
+  const ids = (...writes: TestWrite[]): string[] => writes.map(({ row }) => row.run_id);
 
   describe('the runs of an agent, by the time of their status', () => {
     it('are listed newest first, as they change', async () => {
       const agent_name = `times-${newId()}`;
       const agent_names = [agent_name];
       const [a, b, c] = [1, 2, 3].map((second) => append(fresh({ agent_name, status_at: at(second) }), ['1'])) as [
-        Write,
-        Write,
-        Write,
+        TestWrite,
+        TestWrite,
+        TestWrite,
       ];
       const other = append(fresh({ agent_name: `${agent_name}-other`, status_at: at(3) }), ['1']);
       await store().commit([a, b, c, other]);
@@ -48,8 +48,8 @@ export function statusTimesContract(store: () => Store): void {
       const agent_name = `growing-${newId()}`;
       const agent_names = [agent_name];
       const [a, b] = [1, 2].map((second) => append(fresh({ agent_name, status_at: at(second) }), ['1'])) as [
-        Write,
-        Write,
+        TestWrite,
+        TestWrite,
       ];
       await store().commit([a, b]);
       const grown = append(a.row, ['2'], { grown: true });
@@ -125,7 +125,7 @@ export function statusTimesContract(store: () => Store): void {
       const agent_name = `removed-${newId()}`;
       const agent_names = [agent_name];
       const owner = `key:${newId()}`;
-      const [a, b] = [1, 2].map(() => append({ ...ownedRow(owner), agent_name }, ['1'])) as [Write, Write];
+      const [a, b] = [1, 2].map(() => append({ ...ownedRow(owner), agent_name }, ['1'])) as [TestWrite, TestWrite];
       await store().commit([a, b]);
       await store().commit([end(a.row, 'completed'), end(b.row, 'failed')]);
       expect(await store().remove(a.row.run_id)).toBe(true);

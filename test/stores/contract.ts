@@ -57,6 +57,23 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       }
     });
 
+    it('counts the events of a write: writes share a row while only the log grows', async () => {
+      const { row, ...first } = append(fresh(), ['1']);
+      const grown = { row, grown: true };
+      const writes = [
+        { row, ...first },
+        { ...grown, expect: 1, lines: ['2'] },
+        { ...grown, expect: 2, lines: ['3', '4'], journal: ['{}'] },
+        { ...grown, expect: 4, lines: ['5'] },
+      ];
+      expect(await store.commit(writes)).toEqual(['taken', 'taken', 'taken', 'taken']);
+      expect(await store.run(row.run_id)).toEqual({ ...row, last: 5 });
+      const asks: Write = { row: { ...row, status: 'awaiting', snapshot: 6 }, expect: 5, lines: ['6'] };
+      expect(await store.commit([asks, { ...asks, ...grown, expect: 5 }])).toEqual(['taken', 'fenced']);
+      expect(await store.run(row.run_id)).toEqual({ ...asks.row, last: 6 });
+      expect(numbered(await store.events(row.run_id, 0, 10)).map(([id]) => id)).toEqual([1, 2, 3, 4, 5, 6]);
+    });
+
     it('reads a long log page by page', async () => {
       let row = fresh();
       for (let batch = 0; batch < 50; batch += 1) {

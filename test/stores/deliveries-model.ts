@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Delivery, DeliveryResult } from '../../src/core/outbox.ts';
-import type { RunRow, Store, Write } from '../../src/core/store.ts';
+import { type RunRow, rowAfter, type Store, type Write } from '../../src/core/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh } from './writes.ts';
@@ -68,7 +68,8 @@ class Pair {
 
   async #commit(writes: readonly Write[]): Promise<void> {
     await this.#both((store) => store.commit(writes));
-    for (const { row } of writes) this.#runs = this.#runs.map((old) => (old.run_id === row.run_id ? row : old));
+    for (const row of writes.map(rowAfter))
+      this.#runs = this.#runs.map((old) => (old.run_id === row.run_id ? row : old));
   }
 
   #writeTo(run: number, url: number): Write {

@@ -39,7 +39,7 @@ const newRow = (run_id: string): RunRow => ({
   snapshot: 1,
 });
 const grow = (row: RunRow, lines: string[], more: Partial<Write> = {}): Write => ({
-  row: { ...row, last: row.last + lines.length },
+  row,
   expect: row.last,
   lines,
   ...(row.last === 0 ? { input: [] } : { grown: true }),

@@ -32,8 +32,11 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
 
 export const input = [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
 
+/** A write with the whole row after it, from which a test goes on. */
+export type TestWrite = Write & { readonly row: RunRow };
+
 /** The write that appends lines to a run; the first one creates the run. */
-export function append(row: RunRow, lines: string[], more: Partial<Write> = {}): Write {
+export function append(row: RunRow, lines: string[], more: Partial<Omit<Write, 'row'>> = {}): TestWrite {
   const first = row.last === 0 ? { input } : {};
   // A run has one time for its final status and its end.
   const status_at = row.finished_at ?? row.status_at;
@@ -54,7 +57,7 @@ export async function linesOf(store: Store, run_id: string): Promise<string[]> {
 }
 
 /** The write that ends a run. */
-export const end = (row: RunRow, status: RunRow['status'], more: Partial<Write> = {}): Write =>
+export const end = (row: RunRow, status: RunRow['status'], more: Partial<Omit<Write, 'row'>> = {}): TestWrite =>
   append({ ...row, status, finished_at: '2026-01-01T00:00:01.000Z' }, ['"end"'], more);
 
 /** Copies the files of a store in SQLite at this moment, as a kill of its process leaves them. Returns the copy's path. */

@@ -1,6 +1,13 @@
 import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import type { Batch, Outcome, RunNotification, RunRow, Write } from '../../src/core/store.ts';
+import {
+  type Batch,
+  type Outcome,
+  type RunNotification,
+  type RunRow,
+  rowAfter,
+  type Write,
+} from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type Served, serve } from './serve.ts';
@@ -54,8 +61,9 @@ class SharedStore extends MemoryStore {
     const outcomes = await super.commit(writes);
     const notifications = writes
       .filter((_, index) => outcomes[index])
-      .map(({ row: { run_id, epoch, last, status }, grown }) => {
-        return { run_id, epoch, last, final: isFinal(status), changed: grown !== true };
+      .map((write) => {
+        const { run_id, epoch, last, status } = rowAfter(write);
+        return { run_id, epoch, last, final: isFinal(status), changed: write.grown !== true };
       });
     if (!this.losesNotifications) setImmediate(() => this.#notify(notifications));
     return outcomes;

@@ -1,6 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { UnorderedSet } from '../../core/collections.ts';
-import type { Outcome, RunFilter, RunNotification, RunRow, Store, Write } from '../../core/store.ts';
+import {
+  type Outcome,
+  type RunFilter,
+  type RunNotification,
+  type RunRow,
+  rowAfter,
+  type Store,
+  type Write,
+} from '../../core/store.ts';
 import type { Limits } from '../limits.ts';
 import { summaryOf } from '../log/stored-run.ts';
 import { PeriodicTask } from '../periodic.ts';
@@ -89,8 +97,8 @@ export class RunChanges {
   /** Writes of this node were committed. */
   onCommitted(writes: readonly Write[], outcomes: readonly Outcome[]): void {
     if (this.#known === undefined) return;
-    for (const [index, { row, grown }] of writes.entries()) {
-      if (grown !== true && outcomes[index] === 'taken') this.#learn(row);
+    for (const [index, write] of writes.entries()) {
+      if (write.grown !== true && outcomes[index] === 'taken') this.#learn(rowAfter(write));
     }
   }
 

@@ -180,9 +180,9 @@ export class Cursor implements Reader {
       if (this.#state !== reading) return 'later';
       const source = this.#source;
       if (this.#after < source.durable) {
-        const batches = source.eventsInMemory(this.#after);
-        if (batches === undefined) this.#fetchPage();
-        else this.#usePage(batches);
+        const next = source.batchInMemory(this.#after);
+        if (next !== undefined) return this.#take(next, source);
+        this.#fetchPage();
       } else if (source.readers !== undefined) {
         return 'later';
       } else {
@@ -196,16 +196,11 @@ export class Cursor implements Reader {
   #nextOfPage(): Batch | undefined {
     while (this.#next < this.#page.length) {
       const batch = this.#page[this.#next];
-      const end = Math.min(this.#end, this.#source.durable);
       if (batch !== undefined && lastIdOf(batch) > this.#after) {
         // A page may have events that are newer than the run's row.
+        const end = Math.min(this.#end, this.#source.durable);
         if (batch.first > end || this.#after >= end) break;
-        const fresh = sliceOf(batch, this.#after, end);
-        this.#after = lastIdOf(fresh);
-        // Asked first: to search a line, V8 has to join its pieces.
-        const mayEnd = this.#untilSettled && this.#after <= this.#source.snapshot;
-        if (mayEnd && isSettling(fresh.lines.at(-1))) this.close();
-        return fresh;
+        return this.#take(batch, this.#source);
       }
       this.#next += 1;
     }
@@ -214,9 +209,14 @@ export class Cursor implements Reader {
     return undefined;
   }
 
-  #usePage(page: readonly Batch[]): void {
-    this.#page = page;
-    this.#next = 0;
+  /** Takes the events of a batch that the reader may have, and does not have yet; at least one. */
+  #take(batch: Batch, { durable, snapshot }: Source): Batch {
+    const fresh = sliceOf(batch, this.#after, Math.min(this.#end, durable));
+    this.#after = lastIdOf(fresh);
+    // Asked first: to search a line, V8 has to join its pieces.
+    const mayEnd = this.#untilSettled && this.#after <= snapshot;
+    if (mayEnd && isSettling(fresh.lines.at(-1))) this.close();
+    return fresh;
   }
 
   #setSource(source: Source): void {
@@ -250,7 +250,8 @@ export class Cursor implements Reader {
   #fetchPage(): void {
     this.#load(async () => {
       const page = await this.#pages.after(this.#source.run_id, this.#after);
-      this.#usePage(this.#untilSettled ? page.flatMap(settlingLast) : page);
+      this.#page = this.#untilSettled ? page.flatMap(settlingLast) : page;
+      this.#next = 0;
     });
   }
 

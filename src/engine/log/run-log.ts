@@ -2,8 +2,18 @@ import { append } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { fullChars } from '../../core/lines.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
-import type { Batch, Extras, Outcome, RunRow, TargetsChanged, Write } from '../../core/store.ts';
+import {
+  type Batch,
+  type Extras,
+  lastAfter,
+  type Outcome,
+  type RunRow,
+  type TargetsChanged,
+  type Write,
+  type WrittenRow,
+} from '../../core/store.ts';
 import { withTargets } from '../store-access.ts';
+import { liveBatch } from './batch.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
 import { Tail } from './tail.ts';
@@ -36,7 +46,8 @@ interface Waiter {
 
 type Callback = () => void;
 
-const noLines: string[] = [];
+/** For any list that is empty, as `append` adds to none: three lists for each token otherwise. */
+const none: never[] = [];
 
 /**
  * The log of one live run. The execution appends events; readers hold cursors and are woken when more is durable.
@@ -45,23 +56,26 @@ const noLines: string[] = [];
  */
 export class RunLog implements UncommittedLog, Source {
   readonly #commits: GroupCommit;
-  #closeListeners: Callback[] = [];
-  #statusListeners: Callback[] = [];
+  #closeListeners: Callback[] = none;
+  #statusListeners: Callback[] = none;
   /**
    * The row after everything appended. Changed in place: a copy for each token would cost more than all other work for
    * it.
    */
   readonly #row: Mutable<RunRow>;
-  #durable: RunRow;
-  #pending: PendingWrite[] = [];
+  /** The row of the last sealed write. */
+  #written: WrittenRow;
+  #durable: number;
+  #final: boolean;
+  #pending: PendingWrite[] = none;
   #pendingChars = 0;
-  #inFlight: Write[] = [];
+  #inFlight: Write[] = none;
   /** Writes that are committed once more, before the pending ones. */
-  #toRecommit: Write[] = [];
-  #flushWaiters: Waiter[] = [];
-  #inFlightWaiters: Waiter[] = [];
+  #toRecommit: Write[] = none;
+  #flushWaiters: Waiter[] = none;
+  #inFlightWaiters: Waiter[] = none;
   readonly #tail = new Tail();
-  /** Whether the row differs in more than `last` from the row of the write before. */
+  /** Whether more than `last` has changed in the row since the last sealed write. */
   #changed = true;
   #outcome: LogOutcome | undefined;
   #failure: Error | undefined;
@@ -73,7 +87,9 @@ export class RunLog implements UncommittedLog, Source {
   constructor(commits: GroupCommit, row: RunRow, first: Pick<Write, 'input' | 'from' | 'when'> = {}) {
     this.#commits = commits;
     this.#row = { ...row };
-    this.#durable = row;
+    this.#written = row;
+    this.#durable = row.last;
+    this.#final = isFinal(row.status);
     if (first.input !== undefined || first.from !== undefined) Object.assign(this.#openWrite(), first);
   }
 
@@ -88,7 +104,7 @@ export class RunLog implements UncommittedLog, Source {
 
   /** Id of the last event that readers may see. */
   get durable(): number {
-    return this.#durable.last;
+    return this.#durable;
   }
 
   get snapshot(): number {
@@ -101,7 +117,7 @@ export class RunLog implements UncommittedLog, Source {
 
   /** Whether the final event is durable. */
   get final(): boolean {
-    return isFinal(this.#durable.status);
+    return this.#final;
   }
 
   /** Undefined once readers have to look for the run in the store. */
@@ -191,7 +207,7 @@ export class RunLog implements UncommittedLog, Source {
 
   /** Calls back once: when the final event is durable, or the log is fenced or failed. */
   onClosed(callback: Callback): void {
-    if (this.final || this.#failure !== undefined) callback();
+    if (this.#final || this.#failure !== undefined) callback();
     else this.#closeListeners = append(this.#closeListeners, callback);
   }
 
@@ -200,19 +216,18 @@ export class RunLog implements UncommittedLog, Source {
     this.#statusListeners = append(this.#statusListeners, callback);
   }
 
-  /** The events after an id; undefined where the store has to be read. */
-  eventsInMemory(id: number): Batch[] | undefined {
+  batchInMemory(id: number): Batch | undefined {
     return this.#tail.after(id);
   }
 
   takePending(): Write[] {
     this.#seal();
     this.#inFlight = this.#toRecommit.length > 0 ? [...this.#toRecommit, ...this.#pending] : this.#pending;
-    this.#toRecommit = [];
-    this.#pending = [];
+    this.#toRecommit = none;
+    this.#pending = none;
     this.#pendingChars = 0;
     this.#inFlightWaiters = this.#flushWaiters;
-    this.#flushWaiters = [];
+    this.#flushWaiters = none;
     return this.#inFlight;
   }
 
@@ -224,17 +239,18 @@ export class RunLog implements UncommittedLog, Source {
     for (let index = 0; index < count; index += 1) {
       const write = writes[index];
       if (write === undefined) continue;
-      this.#durable = write.row;
-      if (write.lines.length > 0) this.#tail.push({ first: write.expect + 1, lines: write.lines });
+      this.#durable = lastAfter(write);
+      if (write.grown !== true) this.#final = isFinal(write.row.status);
+      if (write.lines.length > 0) this.#tail.push(liveBatch(write.expect + 1, write.lines));
     }
     if (count < writes.length) {
       this.#onRefused(outcomes[at + count] ?? 'fenced', writes.slice(count));
       return;
     }
-    this.#inFlight = [];
+    this.#inFlight = none;
     if (this.#inFlightWaiters.length > 0) for (const waiter of this.#inFlightWaiters.splice(0)) waiter.resolve();
     this.#tail.wake();
-    if (this.final) this.#callCloseListeners();
+    if (this.#final) this.#callCloseListeners();
   }
 
   /** Ends the log: the store did not commit its writes within `storeTimeout`, or never can. */
@@ -267,7 +283,7 @@ export class RunLog implements UncommittedLog, Source {
 
   #commitAgain(writes: Write[]): void {
     this.#toRecommit = writes;
-    this.#inFlight = [];
+    this.#inFlight = none;
     this.#flushWaiters = [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters];
     if (this.#pending.length === 0) this.#commits.schedule(this);
     this.#tail.wake();
@@ -277,9 +293,9 @@ export class RunLog implements UncommittedLog, Source {
     if (this.#failure !== undefined) return;
     this.#outcome = outcome;
     this.#failure = failure;
-    this.#inFlight = [];
-    this.#toRecommit = [];
-    this.#pending = [];
+    this.#inFlight = none;
+    this.#toRecommit = none;
+    this.#pending = none;
     this.#pendingChars = 0;
     for (const waiter of [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters.splice(0)]) waiter.reject(failure);
     // Before readers are woken: they look for the run at once, and must not find this log again.
@@ -289,7 +305,7 @@ export class RunLog implements UncommittedLog, Source {
 
   #callCloseListeners(): void {
     const listeners = this.#closeListeners;
-    this.#closeListeners = [];
+    this.#closeListeners = none;
     callAll(listeners);
   }
 
@@ -323,7 +339,7 @@ export class RunLog implements UncommittedLog, Source {
     }
     this.#seal();
     // With all fields that most writes have: V8 would allocate room for a later one apart.
-    const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: noLines, grown: false, chars: 0 };
+    const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: none, grown: false, chars: 0 };
     this.#pending = append(this.#pending, draft);
     if (this.#pending.length === 1 && this.#toRecommit.length === 0) this.#commits.schedule(this);
     return draft;
@@ -333,7 +349,8 @@ export class RunLog implements UncommittedLog, Source {
   #seal(): void {
     const draft = this.#pending.at(-1);
     if (draft === undefined || draft.row !== this.#row) return;
-    draft.row = { ...this.#row };
+    if (this.#changed) this.#written = { ...this.#row };
+    draft.row = this.#written;
     draft.grown = !this.#changed && draft.lines.length > 0;
     this.#changed = false;
   }

@@ -14,10 +14,10 @@ export interface Source {
   /** The log's readers, while it grows in this process; undefined where the run's row has to be read again. */
   readonly readers: Readers | undefined;
   /**
-   * The events after an id, if they are in memory; undefined where the store has to be read. An event that settles the run
-   * is the last of its batch.
+   * The batch with the event after an id, if it is in memory; undefined where the store has to be read. An event that
+   * settles the run is the last of its batch.
    */
-  eventsInMemory(id: number): readonly Batch[] | undefined;
+  batchInMemory(id: number): Batch | undefined;
 }
 
 /** The readers that a log wakes when it has grown or ended. */
@@ -45,5 +45,5 @@ export const storedSource = ({ run_id, last, snapshot, status }: RunRow): Source
   snapshot,
   final: isFinal(status),
   readers: undefined,
-  eventsInMemory: () => undefined,
+  batchInMemory: () => undefined,
 });

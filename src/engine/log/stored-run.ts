@@ -99,7 +99,6 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
     error === undefined || row.status === 'cancelling'
       ? { ...rest, status: 'cancelled', finished_at }
       : { ...rest, status: 'failed', finished_at, error };
-  const last = row.last + 1;
   return {
     row: {
       ...row,
@@ -107,8 +106,7 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
       status: ended.status,
       status_at: finished_at,
       finished_at,
-      last,
-      snapshot: last,
+      snapshot: row.last + 1,
       due: null,
       queued_at: null,
     },

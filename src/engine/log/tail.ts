@@ -61,14 +61,14 @@ export class Tail {
     while (this.#batches.length > 0 && lastIdOf(this.#batches[0]) <= seen) this.#drop();
   }
 
-  /** The batches after an event; undefined where the tail no longer has them all. */
-  after(id: number): Batch[] | undefined {
-    const [oldest] = this.#batches;
-    if (oldest === undefined || oldest.first > id + 1) return undefined;
-    // From the end: most readers need the last batch only.
-    let from = this.#batches.length;
-    while (from > 0 && lastIdOf(this.#batches[from - 1]) > id) from -= 1;
-    return this.#batches.slice(from);
+  /** The batch with the event after an id; undefined where the tail no longer has it. */
+  after(id: number): Batch | undefined {
+    // From the end: most readers need the last batch. The tail has a few hundred at most.
+    for (let index = this.#batches.length - 1; index >= 0; index -= 1) {
+      const batch = this.#batches[index];
+      if (batch !== undefined && batch.first <= id + 1) return batch;
+    }
+    return undefined;
   }
 
   #trim(chars: number, least: number): void {

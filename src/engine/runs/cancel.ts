@@ -1,6 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunRow } from '../../core/store.ts';
+import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import { endingWrite, readRun } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
@@ -28,7 +28,7 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     const run = await readRun(store, row);
     const end = endingWrite(row, run, executions.now());
-    const outcome = await commitOne(end, () => onStoredRunEnded(services, end.row));
+    const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end)));
     if (outcome !== 'taken') continue;
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });
@@ -50,5 +50,5 @@ function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow
  */
 export async function endStoredRun(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {
   const end = endingWrite(row, await readRun(services.store, row), services.executions.now(), error);
-  await services.commitOne(end, () => onStoredRunEnded(services, end.row, error));
+  await services.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
 }

@@ -3,7 +3,7 @@ import { cut } from '../../core/json.ts';
 import type { NewDelivery } from '../../core/outbox.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { type PushForms, type PushTarget, type ReportedChange, targetsOf } from '../../core/push-targets.ts';
-import type { Store, Write } from '../../core/store.ts';
+import { rowAfter, type Store, type Write } from '../../core/store.ts';
 import type { Run } from '../../schema/run.ts';
 import { newId } from '../ids.ts';
 
@@ -34,9 +34,10 @@ export const withDeliveries = (
 export const isReported = ({ row, grown, lines }: Write): boolean =>
   row.targets !== null && grown !== true && lines.length > 0;
 
-function deliveriesOf({ row, lines }: Write, now: string, forms: PushForms): NewDelivery[] {
+function deliveriesOf(write: Write, now: string, forms: PushForms): NewDelivery[] {
+  const row = rowAfter(write);
   const targets = targetsOf(row);
-  return lines.flatMap((line) => {
+  return write.lines.flatMap((line) => {
     const status = runEventOf(line);
     if (status === undefined) return [];
     const type = `run.${status}`;

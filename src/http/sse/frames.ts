@@ -20,9 +20,11 @@ export class Piece {
   readonly encoding: 'latin1' | 'utf8';
 
   constructor(text: string) {
-    const bytes = Buffer.byteLength(text);
-    this.chunk = `${bytes.toString(16)}\r\n${text}\r\n`;
-    this.encoding = bytes === text.length ? 'latin1' : 'utf8';
+    // To count the bytes, V8 joins the pieces of a text, and to write it as well: here of one text, where it is ASCII.
+    const chunk = chunkOf(text, text.length);
+    const more = Buffer.byteLength(chunk) - chunk.length;
+    this.chunk = more === 0 ? chunk : chunkOf(text, text.length + more);
+    this.encoding = more === 0 ? 'latin1' : 'utf8';
   }
 
   /** The frames alone, for the few responses that make their own chunks. Kept as well, each text would be there twice. */
@@ -30,6 +32,8 @@ export class Piece {
     return this.chunk.slice(this.chunk.indexOf('\n') + 1, -2);
   }
 }
+
+const chunkOf = (text: string, bytes: number): string => `${bytes.toString(16)}\r\n${text}\r\n`;
 
 /** Joins frames to pieces. */
 export function toPieces(frames: readonly string[]): Piece[] {

@@ -1,3 +1,4 @@
+import { roomForOne } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/store.ts';
 import { type Piece, toPieces } from './frames.ts';
@@ -47,15 +48,42 @@ export function afterFrame(name: string, id: string): Position {
   return { ...place, name };
 }
 
+/** What a reader in a protocol makes of a batch. */
+interface Reading<State> {
+  readonly projection: Projection<State>;
+  readonly before: State;
+  readonly after: State;
+  readonly pieces: readonly Piece[];
+}
+
 /** A batch, with what its first reader in a protocol has made of it. */
 interface Projected<State> extends Batch {
-  projected?: {
-    readonly projection: Projection<State>;
-    readonly before: State;
-    readonly after: State;
-    readonly pieces: readonly Piece[];
-  };
+  projected?: Reading<State>;
 }
+
+/**
+ * Reads a batch from a state on. What it gives lives as long as the batch, which the tail of a log or a shared page keeps
+ * while a reader needs it; a batch keeps that of the protocol that has read it last.
+ */
+function readBatch<State>(batch: Projected<State>, projection: Projection<State>, before: State): Reading<State> {
+  const { projected } = batch;
+  if (projected?.projection === projection && projected.before === before) return projected;
+  const frames = roomForOne();
+  let [state, n] = [before, batch.first];
+  for (const line of batch.lines) {
+    state = projection.project(state, line, n, frames);
+    n += 1;
+  }
+  const reading = { projection, before, after: state, pieces: toPieces(frames) };
+  if (projection.shared) batch.projected = reading;
+  return reading;
+}
+
+/** The frames of batches in a protocol without a state: each event has its own. One function serves all streams. */
+export const piecesIn =
+  (projection: Projection<undefined>) =>
+  (batch: Batch): readonly Piece[] =>
+    readBatch(batch, projection, undefined).pieces;
 
 /** One reader of a log in the words of a protocol. */
 export class Projector<State> {
@@ -77,28 +105,11 @@ export class Projector<State> {
     return this.#last;
   }
 
-  /**
-   * The frames of the next batch. They live as long as the batch, which the tail of a log or a shared page keeps while a
-   * reader needs it; a batch keeps those of the protocol that has read it last.
-   */
-  readonly piecesOf = (batch: Projected<State>): readonly Piece[] => {
-    const { projected } = batch;
-    const projection = this.#projection;
-    const before = this.#state;
+  /** The frames of the next batch. */
+  readonly piecesOf = (batch: Batch): readonly Piece[] => {
+    const { after, pieces } = readBatch(batch, this.#projection, this.#state);
+    this.#state = after;
     this.#last = batch.lines.at(-1);
-    if (projected?.projection === projection && projected.before === before) {
-      this.#state = projected.after;
-      return projected.pieces;
-    }
-    const frames: string[] = [];
-    let [state, n] = [before, batch.first];
-    for (const line of batch.lines) {
-      state = projection.project(state, line, n, frames);
-      n += 1;
-    }
-    this.#state = state;
-    const pieces = toPieces(frames);
-    if (projection.shared) batch.projected = { projection, before, after: state, pieces };
     return pieces;
   };
 

@@ -11,7 +11,7 @@ import {
   replayedDelivery,
   type UrlFailures,
 } from '../../core/outbox.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { WrittenRow } from '../../core/store.ts';
 import { Groups } from './groups.ts';
 import { compareText } from './records.ts';
 import { Sorted } from './sorted.ts';
@@ -54,7 +54,7 @@ export class MemoryDeliveries implements Outbox {
     return this.#records.has(delivery_id);
   }
 
-  add(added: readonly NewDelivery[], run: RunRow): void {
+  add(added: readonly NewDelivery[], run: WrittenRow): void {
     for (const one of added) {
       const record: DeliveryRecord = { row: newDelivery(one, run) };
       this.#records.set(one.delivery_id, record);

@@ -30,6 +30,11 @@ export class MemoryLog {
     this.#arena = arena;
   }
 
+  /** Id of the last event. */
+  get last(): number {
+    return this.#last;
+  }
+
   append({ lines }: Write): void {
     // Long events are packed apart from those before them: see `after`.
     const chars = charsOf(lines);

@@ -18,6 +18,7 @@ import type {
   StatusPosition,
   Store,
   Write,
+  WrittenRow,
 } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { figuresOf, sumOf } from '../figures.ts';
@@ -28,7 +29,7 @@ import { MemoryKeys } from './keys.ts';
 import { LatePacking } from './late-packing.ts';
 import { MemoryLog } from './log.ts';
 import { Owners } from './owners.ts';
-import { byId, compareText, first, firstRows, type RunRecord, SessionRecord } from './records.ts';
+import { byId, compareText, first, firstRows, type RunRecord, rowOf, SessionRecord, withTargets } from './records.ts';
 import { Sorted } from './sorted.ts';
 import { StatusTimes } from './status-times.ts';
 
@@ -65,7 +66,8 @@ export class MemoryStore implements Store {
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    return this.#find(run_id)?.row;
+    const run = this.#find(run_id);
+    return run && rowOf(run);
   }
 
   async input(run_id: string): Promise<RunInput | undefined> {
@@ -86,11 +88,12 @@ export class MemoryStore implements Store {
     const ofOwner = owner === undefined ? this.#byId : this.#owners.get(owner)?.runs;
     const runs = session_id === undefined ? ofOwner : this.#sessions.get(session_id)?.runs;
     const found: RunRow[] = [];
-    for (const { row, session } of runs?.descending(({ row }) => before !== undefined && row.run_id >= before) ?? []) {
+    for (const run of runs?.descending(({ row }) => before !== undefined && row.run_id >= before) ?? []) {
+      const { row, session } = run;
       if (found.length === limit) break;
       if (session.removed || (agent_name !== undefined && row.agent_name !== agent_name)) continue;
       if (owner !== undefined && row.owner !== owner) continue;
-      if (status === undefined || row.status === status) found.push(row);
+      if (status === undefined || row.status === status) found.push(rowOf(run));
     }
     return found;
   }
@@ -291,7 +294,7 @@ export class MemoryStore implements Store {
     let run = this.#find(row.run_id);
     const isNew = write.expect === 0 && write.input !== undefined && run === undefined;
     if (!isNew) {
-      if (run === undefined || run.row.last !== write.expect) return 'fenced';
+      if (run === undefined || run.log.last !== write.expect) return 'fenced';
       if (run.row.epoch !== (write.from ?? row.epoch) || isFinal(run.row.status)) return 'fenced';
       const { targets } = run.row;
       if (write.grown !== true && write.lines.length > 0 && targets !== row.targets) return { targets };
@@ -302,8 +305,7 @@ export class MemoryStore implements Store {
     if (known !== undefined) return { rejected: new Error(`the delivery ${known.delivery_id} exists already`) };
     run ??= this.#createRun(write);
     if (key !== undefined) this.#keys.put(key);
-    if (write.grown === true) run.row = withTargets(row, run.row);
-    else this.#changeRow(run, row);
+    if (write.grown !== true) this.#changeRow(run, row);
     run.log.append(write);
     if (run.row.finished_at === null) run.log.packMany();
     else this.#latePacking.add(run.log);
@@ -314,7 +316,7 @@ export class MemoryStore implements Store {
     return 'taken';
   }
 
-  #addFigures(row: RunRow, ended: NonNullable<Write['ended']>): void {
+  #addFigures(row: WrittenRow, ended: NonNullable<Write['ended']>): void {
     const more = figuresOf(row, ended);
     const add = (figures: Map<string, AgentFigures>): void =>
       void figures.set(row.agent_name, sumOf(figures.get(row.agent_name), more));
@@ -345,7 +347,7 @@ export class MemoryStore implements Store {
     return run;
   }
 
-  #createSession(row: RunRow): SessionRecord {
+  #createSession(row: WrittenRow): SessionRecord {
     const session = new SessionRecord(row);
     this.#sessions.set(row.session_id, session);
     this.#owners.add(row.owner, ({ sessions }) => sessions.set(row.session_id, session));
@@ -353,7 +355,7 @@ export class MemoryStore implements Store {
   }
 
   /** Replaces a row of which more than `last` changes, and updates the lists that are sorted by its values. */
-  #changeRow(run: RunRecord, row: RunRow): void {
+  #changeRow(run: RunRecord, row: WrittenRow): void {
     if (run.row.due !== row.due && run.row.due !== null) this.#due.delete(run);
     const isDue = run.row.due !== row.due && row.due !== null;
     const isMoved = run.row.status !== row.status || run.row.status_at !== row.status_at;
@@ -391,9 +393,6 @@ export class MemoryStore implements Store {
     if (old?.run_id === null && old.session_id === session.session_id) this.#deleteResource(session, old.resource_id);
   }
 }
-
-/** A row whose targets stay as they are: only `setTargets` changes them. */
-const withTargets = (row: RunRow, { targets }: RunRow): RunRow => (row.targets === targets ? row : { ...row, targets });
 
 const prefix = '/resources/';
 const urlOf = (resource_id: string): string => `${prefix}${resource_id}`;

@@ -1,10 +1,10 @@
-import type { RunRow, When, Write } from '../../core/store.ts';
+import type { RunRow, When, Write, WrittenRow } from '../../core/store.ts';
 import type { MemoryLog } from './log.ts';
 import { Sorted } from './sorted.ts';
 
 /** A run in the memory store. */
 export interface RunRecord {
-  row: RunRow;
+  row: WrittenRow;
   readonly input: Write['input'];
   readonly log: MemoryLog;
   readonly session: SessionRecord;
@@ -12,6 +12,13 @@ export interface RunRecord {
   /** Ids of its messages, which are deleted with it. */
   resources: readonly string[];
 }
+
+/** The row of a run. */
+export const rowOf = ({ row, log }: RunRecord): RunRow => ({ ...row, last: log.last });
+
+/** A row whose targets stay as they are: only `setTargets` changes them. */
+export const withTargets = (row: WrittenRow, { targets }: WrittenRow): WrittenRow =>
+  row.targets === targets ? row : { ...row, targets };
 
 export const byId = (a: RunRecord, b: RunRecord): number => compareText(a.row.run_id, b.row.run_id);
 
@@ -34,7 +41,7 @@ export class SessionRecord {
   /** Whether the session was deleted. Queries find neither it nor its runs, which sweeps delete. */
   removed = false;
 
-  constructor({ session_id, owner }: RunRow) {
+  constructor({ session_id, owner }: WrittenRow) {
     this.session_id = session_id;
     this.owner = owner;
   }
@@ -97,4 +104,4 @@ export function first<T>(items: Iterable<T> | undefined, limit: number, holds?: 
 }
 
 /** As `first`, the rows of runs. */
-export const firstRows = (...of: Parameters<typeof first<RunRecord>>): RunRow[] => first(...of).map(({ row }) => row);
+export const firstRows = (...of: Parameters<typeof first<RunRecord>>): RunRow[] => first(...of).map(rowOf);

@@ -1,9 +1,9 @@
-import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
+import type { RunRow, StatusFilter, StatusPosition, WrittenRow } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { compareStatusTimes, matchesStatus, newestStatuses, rangesOf } from '../status-times.ts';
 import type { ById } from './by-id.ts';
 import { Groups } from './groups.ts';
-import type { RunRecord, SessionRecord } from './records.ts';
+import { type RunRecord, rowOf, type SessionRecord } from './records.ts';
 
 /**
  * The runs of each agent, and of each agent for each owner, by status and its time. They are kept from the first list on:
@@ -72,22 +72,22 @@ export class StatusTimes {
     after: StatusPosition | undefined,
   ): Generator<RunRow, void, undefined> {
     const isDone = ({ row }: RunRecord): boolean => after !== undefined && compareStatusTimes(row, after) >= 0;
-    for (const { row, session } of this.#groups.get(name)?.descending(isDone) ?? []) {
-      if (row.status_at < since) return;
-      if (!session.removed) yield row;
+    for (const run of this.#groups.get(name)?.descending(isDone) ?? []) {
+      if (run.row.status_at < since) return;
+      if (!run.session.removed) yield rowOf(run);
     }
   }
 }
 
 /** The runs of a session, which has few. */
 const ofSession = (session: SessionRecord | undefined, filter: StatusFilter): RunRow[] =>
-  Array.from(session?.runs.ascending() ?? [], ({ row }) => row).filter((row) => matchesStatus(row, filter));
+  Array.from(session?.runs.ascending() ?? [], rowOf).filter((row) => matchesStatus(row, filter));
 
 /** Agents have no spaces, and neither have owners. */
 const nameOf = (owner: string | undefined, agent: string, status: RunStatus): string =>
   owner === undefined ? `${agent} ${status}` : `${owner} ${agent} ${status}`;
 
-const namesOf = ({ owner, agent_name, status }: RunRow): string[] => {
+const namesOf = ({ owner, agent_name, status }: WrittenRow): string[] => {
   const ofAgent = nameOf(undefined, agent_name, status);
   return owner === null ? [ofAgent] : [ofAgent, nameOf(owner, agent_name, status)];
 };

@@ -1,4 +1,4 @@
-import type { RunRow, Write } from '../../core/store.ts';
+import { type RunRow, rowAfter, type Write } from '../../core/store.ts';
 import { Delay, retry } from '../../core/timing.ts';
 import { notificationLine } from '../remote/shared-subscription.ts';
 
@@ -31,9 +31,10 @@ export class Notifier {
   }
 
   notify(writes: readonly Write[]): void {
-    for (const { row, grown } of writes) {
-      const changed = grown !== true || this.#pending.get(row.run_id)?.changed === true;
-      this.#pending.set(row.run_id, { row, changed });
+    for (const write of writes) {
+      const { run_id } = write.row;
+      const changed = write.grown !== true || this.#pending.get(run_id)?.changed === true;
+      this.#pending.set(run_id, { row: rowAfter(write), changed });
     }
     // Without any, `#send` would end before its promise is assigned here.
     if (this.#pending.size > 0) this.#sending ??= this.#send();

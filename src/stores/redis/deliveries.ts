@@ -8,7 +8,7 @@ import {
   type PendingDeliveries,
   type UrlFailures,
 } from '../../core/outbox.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { WrittenRow } from '../../core/store.ts';
 import type { DeliveryState } from '../../schema/webhook.ts';
 import { deliveryColumns } from '../delivery-columns.ts';
 import { score, timestamp } from './scores.ts';
@@ -17,7 +17,7 @@ import { score, timestamp } from './scores.ts';
 export type DeliveryValues = readonly (string | null)[];
 
 /** A delivery as the commit script reads it. */
-export function encodeDelivery(added: NewDelivery, run: RunRow): object {
+export function encodeDelivery(added: NewDelivery, run: WrittenRow): object {
   const row = newDelivery(added, run);
   const fields = deliveryColumns.flatMap((column) => {
     const value = row[column];

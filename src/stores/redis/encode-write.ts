@@ -1,4 +1,4 @@
-import type { Key, Outcome, Write } from '../../core/store.ts';
+import { type Key, lastAfter, type Outcome, type Write } from '../../core/store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
 import { encodeDelivery } from './deliveries.ts';
 import { score, timestamp } from './scores.ts';
@@ -23,7 +23,7 @@ export function encodeWrite(write: Write): object {
     run_id,
     from: String(write.from ?? row.epoch),
     expect: String(expect),
-    last: String(row.last),
+    last: String(lastAfter(write)),
     row: changed && JSON.stringify({ ...changed, targets: undefined }),
     epoch: changed && String(changed.epoch),
     status: changed?.status,

@@ -7,7 +7,7 @@ import {
   type PendingDeliveries,
   type UrlFailures,
 } from '../../core/outbox.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { WrittenRow } from '../../core/store.ts';
 import { deliveryColumnList, deliveryColumns } from '../delivery-columns.ts';
 import { type Database, replaceNul, type Statement, type Value } from './driver.ts';
 
@@ -116,7 +116,7 @@ export class FileDeliveries {
     this.#sql = prepare(db);
   }
 
-  add(added: readonly NewDelivery[], run: RunRow): void {
+  add(added: readonly NewDelivery[], run: WrittenRow): void {
     for (const one of added) {
       const row = newDelivery(one, run);
       const first = this.#sql.firstOfLine.get(row.run_id, row.url);

@@ -1,4 +1,4 @@
-import type { AgentFigures, RunRow, Write } from '../../core/store.ts';
+import type { AgentFigures, Write, WrittenRow } from '../../core/store.ts';
 import { type EndedRun, everyone, figuresOf, type OwnedFigures, sumOf } from '../figures.ts';
 import type { Statements } from './statements.ts';
 import type { StatusLists } from './status-lists.ts';
@@ -37,7 +37,7 @@ export class FileFigures {
   }
 
   /** Adds a run that ends, and whose row is written in the same transaction; `ended` is what the row has of its figures. */
-  add(row: RunRow, ended: Write['ended']): void {
+  add(row: WrittenRow, ended: Write['ended']): void {
     if (row.status_at <= this.#countedUntil) {
       for (const figures of ownedFigures(row, ended)) this.#store(figures);
       return;
@@ -68,7 +68,7 @@ export class FileFigures {
   }
 
   /** Runs without figures, such as cancelled ones, count as well, so that a start does not read all of them. */
-  #keep(row: EndedRun & Pick<RunRow, 'status_at'>, ended: Write['ended']): void {
+  #keep(row: EndedRun & Pick<WrittenRow, 'status_at'>, ended: Write['ended']): void {
     for (const figures of ownedFigures(row, ended)) {
       const { owner, agent_name } = figures;
       const key = keyOf(owner, agent_name);

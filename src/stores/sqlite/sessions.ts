@@ -1,4 +1,4 @@
-import type { Resource, RunRow, Write } from '../../core/store.ts';
+import type { Resource, Write, WrittenRow } from '../../core/store.ts';
 import { replaceNul } from './driver.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statements } from './statements.ts';
@@ -44,7 +44,7 @@ export class FileSessions {
   }
 
   /** Called after the run was inserted, so that a refused one leaves no session behind. */
-  use({ session, idle }: NumberedSession, { session_id, owner, created_at }: RunRow): void {
+  use({ session, idle }: NumberedSession, { session_id, owner, created_at }: WrittenRow): void {
     if (idle === undefined) {
       this.#sql.insertSession(session_id, session, owner, created_at);
       if (session_id > this.#newest) this.#newest = session_id;

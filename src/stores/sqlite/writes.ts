@@ -1,5 +1,5 @@
 import { isFinal } from '../../core/run-state.ts';
-import type { Outcome, RunRow, TargetsChanged, Write } from '../../core/store.ts';
+import { lastAfter, type Outcome, type TargetsChanged, type Write, type WrittenRow } from '../../core/store.ts';
 import { figuresOf } from '../figures.ts';
 import type { CommitLog } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
@@ -68,7 +68,7 @@ export class Writes {
     const isActive = !isFinal(row.status) && lines.length > 0;
     const found = this.#sessions.find(row.session_id);
     const numbers = { number: this.#numbers.next(), session: found.session };
-    const values = [...rowValues(row, isActive ? 0 : row.last), ...addedBy(write)];
+    const values = [...rowValues(row, isActive ? 0 : lastAfter(write)), ...addedBy(write)];
     try {
       this.#sql.insertRun(...values, JSON.stringify(input), numbers.number, numbers.session);
     } catch (error) {
@@ -89,7 +89,7 @@ export class Writes {
     if (run === undefined) return 'fenced';
     if (needsTargets(write) && run.targets !== row.targets) return { targets: run.targets };
     this.#log.settle(run, write);
-    this.#sql.updateRun(...changedValues(row), ...addedBy(write), row.run_id);
+    this.#sql.updateRun(...changedValues(row, lastAfter(write)), ...addedBy(write), row.run_id);
     return { session: run.session };
   }
 }
@@ -97,7 +97,7 @@ export class Writes {
 type InSession = Pick<RunNumbers, 'session'>;
 
 /** The values of `runColumns`. Written out: to look up each by its name would take ten times as long. */
-const rowValues = (row: RunRow, last: number): Value[] => [
+const rowValues = (row: WrittenRow, last: number): Value[] => [
   row.run_id,
   row.agent_name,
   row.session_id,
@@ -121,7 +121,7 @@ const rowValues = (row: RunRow, last: number): Value[] => [
 ];
 
 /** The values of `mutableColumns`. */
-const changedValues = (row: RunRow): Value[] => [
+const changedValues = (row: WrittenRow, last: number): Value[] => [
   row.trace,
   row.epoch,
   row.status,
@@ -130,7 +130,7 @@ const changedValues = (row: RunRow): Value[] => [
   row.attempts,
   row.queued_at,
   row.due,
-  row.last,
+  last,
   row.snapshot,
 ];
 
