@@ -68,8 +68,8 @@ if (before !== undefined) build(before);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const rounds = numberOf('rounds');
 
-async function resultOf(work: Work): Promise<Result> {
-  if ('measure' in work) return compare(work, chosen, { rounds, pinned: true, warmUp: numberOf('warm-up'), progress });
+async function resultOf(work: Work, order = chosen): Promise<Result> {
+  if ('measure' in work) return compare(work, order, { rounds, pinned: true, warmUp: numberOf('warm-up'), progress });
   const found = await work.find(folder);
   return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), excluded: new Map() };
 }
@@ -84,7 +84,9 @@ for (const work of wanted) {
   if (before !== undefined) {
     const pairs: Result[] = [];
     const count = 'fresh' in work && work.fresh ? 1 : numberOf('pairs');
-    while (pairs.length < count) pairs.push(await resultOf(work));
+    // Neither twin is always the first to start and to be measured.
+    while (pairs.length < count)
+      pairs.push(await resultOf(work, pairs.length % 2 === 0 ? chosen : chosen.toReversed()));
     console.log(`\n${beforeSection(work, pairs, options)}`);
     continue;
   }

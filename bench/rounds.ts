@@ -23,7 +23,7 @@ export async function compare(
   const excluded = new Map<string, string>();
   const rows = new Map<string, Figures[]>();
   const running = new Map<string, Contestant>();
-  const attempt = async (entry: Entry, what: () => Promise<void>): Promise<void> => {
+  const attempt = async (entry: Entry, what: () => Promise<unknown>): Promise<void> => {
     await what().catch(async (error: unknown) => {
       excluded.set(entry.id, messageOf(error));
       rows.delete(entry.id);
@@ -37,29 +37,37 @@ export async function compare(
     running.set(entry.id, contestant);
     return contestant;
   };
-  for (const entry of participants) {
-    rows.set(entry.id, []);
-    if (work.fresh) continue;
-    await attempt(entry, async () => {
-      const contestant = await start(entry);
+  const measure = async (entry: Entry): Promise<Figures> => {
+    const contestant = (!work.fresh && running.get(entry.id)) || (await start(entry));
+    const figures = await work.measure(contestant);
+    if (work.fresh) await contestant.stop();
+    return figures;
+  };
+  /** Calls back for those that are not excluded, beginning with another one in each turn. */
+  const takeTurn = async (turn: number, what: (entry: Entry) => Promise<unknown>): Promise<void> => {
+    const first = turn % participants.length;
+    for (const entry of [...participants.slice(first), ...participants.slice(0, first)])
+      if (!excluded.has(entry.id)) await attempt(entry, () => what(entry));
+  };
+  for (const { id } of participants) rows.set(id, []);
+  if (!work.fresh) {
+    await takeTurn(0, start);
+    // By turns as well: each has been idle for as long as the others when the first round begins.
+    const worked = new Map<string, number>();
+    const isCold = ({ id }: Entry): boolean => !excluded.has(id) && (worked.get(id) ?? 0) < warmUp;
+    const warm = async (entry: Entry): Promise<void> => {
       const begun = performance.now();
-      do await work.measure(contestant);
-      while (performance.now() - begun < warmUp);
-    });
+      if (isCold(entry)) await measure(entry);
+      worked.set(entry.id, (worked.get(entry.id) ?? 0) + performance.now() - begun);
+    };
+    for (let turn = 0; participants.some(isCold); turn += 1) await takeTurn(turn, warm);
   }
   for (let round = 0; round < rounds; round += 1) {
-    const first = round % participants.length;
-    for (const entry of [...participants.slice(first), ...participants.slice(0, first)].filter(
-      ({ id }) => !excluded.has(id),
-    )) {
-      await attempt(entry, async () => {
-        const contestant = (!work.fresh && running.get(entry.id)) || (await start(entry));
-        const figures = await work.measure(contestant);
-        if (work.fresh) await contestant.stop();
-        rows.get(entry.id)?.push(figures);
-        progress(`${work.name} · round ${round + 1} of ${rounds} · ${entry.name} · ${figuresText(work, figures)}`);
-      });
-    }
+    await takeTurn(round, async (entry) => {
+      const figures = await measure(entry);
+      rows.get(entry.id)?.push(figures);
+      progress(`${work.name} · round ${round + 1} of ${rounds} · ${entry.name} · ${figuresText(work, figures)}`);
+    });
   }
   await Promise.all([...running.values()].map((contestant) => contestant.stop()));
   return { work, rows, excluded };
