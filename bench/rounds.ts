@@ -37,8 +37,10 @@ export async function compare(
     running.set(entry.id, contestant);
     return contestant;
   };
+  const contestantOf = async (entry: Entry): Promise<Contestant> =>
+    (!work.fresh && running.get(entry.id)) || start(entry);
   const measure = async (entry: Entry): Promise<Figures> => {
-    const contestant = (!work.fresh && running.get(entry.id)) || (await start(entry));
+    const contestant = await contestantOf(entry);
     const figures = await work.measure(contestant);
     if (work.fresh) await contestant.stop();
     return figures;
@@ -57,7 +59,7 @@ export async function compare(
     const isCold = ({ id }: Entry): boolean => !excluded.has(id) && (worked.get(id) ?? 0) < warmUp;
     const warm = async (entry: Entry): Promise<void> => {
       const begun = performance.now();
-      if (isCold(entry)) await measure(entry);
+      if (isCold(entry)) await (work.warm ?? work.measure)(await contestantOf(entry));
       worked.set(entry.id, (worked.get(entry.id) ?? 0) + performance.now() - begun);
     };
     for (let turn = 0; participants.some(isCold); turn += 1) await takeTurn(turn, warm);

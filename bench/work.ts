@@ -30,6 +30,8 @@ export interface MeasuredInRounds extends Common {
   readonly fresh?: boolean;
   takes(entry: Entry): boolean;
   measure(contestant: Contestant): Promise<Figures>;
+  /** What it does to warm up, where that is not what is measured. */
+  warm?(contestant: Contestant): Promise<unknown>;
 }
 
 /** Measured once, without contestants. */

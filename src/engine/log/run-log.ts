@@ -278,6 +278,7 @@ export class RunLog implements UncommittedLog, Source {
 
   #retarget(changed: TargetsChanged, refused: readonly Write[]): void {
     this.#row.targets = changed.targets;
+    this.#changed = true;
     this.#commitAgain(refused.map((write) => withTargets(write, changed)));
   }
 
