@@ -58,8 +58,9 @@ export async function compare(
     const worked = new Map<string, number>();
     const isCold = ({ id }: Entry): boolean => !excluded.has(id) && (worked.get(id) ?? 0) < warmUp;
     const warm = async (entry: Entry): Promise<void> => {
+      if (!isCold(entry)) return;
       const begun = performance.now();
-      if (isCold(entry)) await (work.warm ?? work.measure)(await contestantOf(entry));
+      await (work.warm ?? work.measure)(await contestantOf(entry));
       worked.set(entry.id, (worked.get(entry.id) ?? 0) + performance.now() - begun);
     };
     for (let turn = 0; participants.some(isCold); turn += 1) await takeTurn(turn, warm);

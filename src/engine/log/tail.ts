@@ -61,7 +61,7 @@ export class Tail {
     while (this.#batches.length > 0 && lastIdOf(this.#batches[0]) <= seen) this.#drop();
   }
 
-  /** The batch with the event after an id; undefined where the tail no longer has it. */
+  /** The batch with the event after an id, which is not the last one's; undefined where the tail no longer has it. */
   after(id: number): Batch | undefined {
     // From the end: most readers need the last batch. The tail has a few hundred at most.
     for (let index = this.#batches.length - 1; index >= 0; index -= 1) {

@@ -1,4 +1,4 @@
-import { type Outcome, rowAfter, type Write } from '../../core/store.ts';
+import { lastAfter, type Outcome, type Write } from '../../core/store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
 
 /** A write as the SQL function `take` reads it. */
@@ -6,7 +6,8 @@ export function encodeWrite(write: Write): object {
   const { row, expect, key, ended, resources } = write;
   const isFirst = expect === 0 && write.input !== undefined;
   return {
-    ...rowAfter(write),
+    ...row,
+    last: lastAfter(write),
     // Never changes, and is longer than most events.
     principal: isFirst ? row.principal : undefined,
     targets: write.grown === true ? undefined : row.targets,

@@ -1,6 +1,6 @@
-import { type RunRow, rowAfter, type Write } from '../../core/store.ts';
+import { lastAfter, type Write } from '../../core/store.ts';
 import { Delay, retry } from '../../core/timing.ts';
-import { notificationLine } from '../remote/shared-subscription.ts';
+import { type NotifiedRun, notificationLine } from '../remote/shared-subscription.ts';
 
 /** Sends each text as a notification. */
 type Notify = (texts: readonly string[]) => Promise<unknown>;
@@ -14,6 +14,12 @@ const maxRuns = 10_000;
 /** Milliseconds between two sends, so that a node that commits all the time notifies of many runs at once. */
 const sendInterval = 5;
 
+/** A run, and whether one of its writes has changed more than `last`. */
+interface PendingRun {
+  readonly run: NotifiedRun;
+  readonly changed: boolean;
+}
+
 /**
  * Notifies other nodes of the runs that a store has changed, after the commit and not in its transaction. PostgreSQL
  * commits transactions that notify one after the other, server-wide, and each waits for the disk. The cost: the
@@ -22,8 +28,7 @@ const sendInterval = 5;
 export class Notifier {
   readonly #notify: Notify;
   readonly #delay = new Delay();
-  /** By run, its row, and whether one of the writes has changed more than `last`. */
-  readonly #pending = new Map<string, { readonly row: RunRow; readonly changed: boolean }>();
+  readonly #pending = new Map<string, PendingRun>();
   #sending: Promise<void> | undefined;
 
   constructor(notify: Notify) {
@@ -32,9 +37,9 @@ export class Notifier {
 
   notify(writes: readonly Write[]): void {
     for (const write of writes) {
-      const { run_id } = write.row;
+      const { run_id, epoch, status } = write.row;
       const changed = write.grown !== true || this.#pending.get(run_id)?.changed === true;
-      this.#pending.set(run_id, { row: rowAfter(write), changed });
+      this.#pending.set(run_id, { run: { run_id, epoch, status, last: lastAfter(write) }, changed });
     }
     // Without any, `#send` would end before its promise is assigned here.
     if (this.#pending.size > 0) this.#sending ??= this.#send();
@@ -65,11 +70,11 @@ export class Notifier {
 }
 
 /** Joins the lines of notifications to as few texts as possible. */
-function pack(pending: Iterable<{ readonly row: RunRow; readonly changed: boolean }>): string[] {
+function pack(pending: Iterable<PendingRun>): string[] {
   const texts: string[] = [];
   let text = '';
-  for (const { row, changed } of pending) {
-    const line = notificationLine(row, changed);
+  for (const { run, changed } of pending) {
+    const line = notificationLine(run, changed);
     if (text !== '' && Buffer.byteLength(text) + Buffer.byteLength(line) > maxBytes) {
       texts.push(text);
       text = '';

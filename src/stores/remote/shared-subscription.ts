@@ -67,8 +67,11 @@ export class SharedSubscription {
   }
 }
 
+/** What a notification says of a run. */
+export type NotifiedRun = Pick<RunRow, 'run_id' | 'epoch' | 'last' | 'status'>;
+
 /** The line of a notification for writes that led to a row. Redis builds the same line in the commit script. */
-export const notificationLine = ({ run_id, epoch, last, status }: RunRow, changed: boolean): string =>
+export const notificationLine = ({ run_id, epoch, last, status }: NotifiedRun, changed: boolean): string =>
   `${epoch} ${last} ${isFinal(status) ? 1 : changed ? 2 : 0} ${run_id}`;
 
 /** The last change of each run; undefined for a text of another program, after which any run may have changed. */
