@@ -56,17 +56,15 @@ export function encode(event: Event): string {
 }
 
 /**
- * Patterns of the head, and of a whole line whose content has nothing escaped: V8 takes 25 ns for them, and some 150 ns for
- * `startsWith`, which compares by character.
+ * The head at the start of a line, as a pattern: V8 takes 25 ns for it, and some 150 ns for `startsWith`, which compares by
+ * character.
  */
-const headPattern = `^${tokenHead.replace(/[{.]/g, '\\$&')}`;
-const textPart = new RegExp(headPattern);
+export const headPattern = `^${tokenHead.replace(/[{.]/g, '\\$&')}`;
+const hasHead = new RegExp(headPattern);
+/** A whole line whose content has nothing escaped. */
 const isPlainToken = new RegExp(`${headPattern}[^"\\\\]*"}}$`);
 /** Characters of a line up to which its content is searched by a pattern; for long ones, `indexOf` is faster. */
 const shortLine = 300;
-
-/** Whether a line begins as a token's does. That of a text part with more fields, such as metadata, does as well. */
-export const hasTokenHead = (line: string): boolean => textPart.test(line);
 
 /**
  * Whether a line is a plain token's, which protocols put into their own JSON without parsing it. The head alone would not
@@ -75,7 +73,7 @@ export const hasTokenHead = (line: string): boolean => textPart.test(line);
  */
 function isToken(line: string): boolean {
   if (line.length < shortLine && isPlainToken.test(line)) return true;
-  if (!hasTokenHead(line)) return false;
+  if (!hasHead.test(line)) return false;
   let quote = line.indexOf('"', tokenHead.length);
   while (isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);
   return quote === line.length - 3;

@@ -1,15 +1,12 @@
-import { hasTokenHead, tokenHead } from '../core/encode.ts';
+import { headPattern, tokenHead } from '../core/encode.ts';
 
 const tail = '"}}';
 /** Begins a packed line. No JSON begins with it. */
 const mark = '+';
-/** Characters of a line from which on packing costs more, for the copy of its content, than it saves. */
-const longLine = 4 * 1024;
-
-const pack = (line: string): string =>
-  line.length < longLine && hasTokenHead(line) && line.endsWith(tail)
-    ? mark + line.slice(tokenHead.length, -tail.length)
-    : line;
+/** The lines of tokens in a text of lines; a line has no line break of any kind. */
+const tokens = new RegExp(`${headPattern}(.*)${tail}$`, 'gm');
+/** Average characters of lines from which on packing costs more, for the search and the copy, than it saves. */
+const longLines = 4 * 1024;
 
 const unpack = (line: string): string => (line.startsWith(mark) ? tokenHead + line.slice(mark.length) + tail : line);
 
@@ -17,6 +14,9 @@ const unpack = (line: string): string => (line.startsWith(mark) ? tokenHead + li
  * The lines of events as one text. Of a token it has only the content: the rest is the same in all tokens, four fifths
  * of a short one, and would be kept, copied or written once for each.
  */
-export const packLines = (lines: readonly string[]): string => lines.map(pack).join('\n');
+export function packLines(lines: readonly string[]): string {
+  const text = lines.join('\n');
+  return text.length < longLines * lines.length ? text.replace(tokens, `${mark}$1`) : text;
+}
 
 export const unpackLines = (text: string): string[] => text.split('\n').map(unpack);

@@ -46,7 +46,14 @@ async function longRun(store: Store): Promise<RunRow> {
   return (await store.run(row.run_id)) ?? row;
 }
 
-const nowhere = { find: () => Promise.reject(new Error('not asked')), onChange: () => () => {}, stopping: false };
+/** For a reader that has no reason to look for the run, or to listen for its changes. */
+const nowhere = {
+  find: () => Promise.reject(new Error('not asked')),
+  onChange: () => {
+    throw new Error('not listened to');
+  },
+  stopping: false,
+};
 
 it('ends a reader of another node when the engine stops while the store is unavailable', async () => {
   const callbacks = new Set<() => void>();

@@ -10,6 +10,7 @@ it('returns every line as it was packed', () => {
   const line = fc.oneof(
     anyText().map((content) => part({ content })),
     fc.record({ content: fc.string(), content_encoding: fc.constant('plain') }).map(part),
+    fc.constant(part({ content: 'long '.repeat(1_000) })),
     fc.json().map((json) => JSON.stringify({ type: 'generic', generic: JSON.parse(json) })),
   );
   fc.assert(

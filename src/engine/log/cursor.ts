@@ -267,15 +267,21 @@ export class Cursor implements Reader {
   /** While the store is unavailable, the stream stays open and the cursor reads again, until the engine stops. */
   #load(read: () => Promise<void>): void {
     const delay = new Delay();
-    const unsubscribe = this.#runs.onChange(this.#source.run_id, () => delay.end());
+    let unsubscribe: (() => void) | undefined;
+    const again = (error: unknown): boolean => {
+      if (!isUnavailable(error) || this.#runs.stopping) return false;
+      // Only now: most reads succeed, and to listen for changes of a run costs more than to read a page from memory.
+      unsubscribe ??= this.#runs.onChange(this.#source.run_id, () => delay.end());
+      return true;
+    };
     this.#state = { kind: 'loading', delay };
-    retry(read, { again: (error) => isUnavailable(error) && !this.#runs.stopping, delay })
+    retry(read, { again, delay })
       .then(
         () => this.#setState(reading),
         (error: unknown) => (isUnavailable(error) ? this.close() : this.#setState({ kind: 'failed', error })),
       )
       .finally(() => {
-        unsubscribe();
+        unsubscribe?.();
         this.wake();
       });
   }
