@@ -26,6 +26,7 @@ export function flat(text: string): string {
 /** A part of plain text, and the line of a token, up to what is between the quotes of its content. */
 const textHead = '{"content_type":"text/plain","content":"';
 export const tokenHead = flat(`{"type":"message.part","part":${textHead}`);
+export const tokenTail = '"}}';
 /** Characters that a JSON string has to escape: quotes, controls, line breaks, lone surrogates. */
 const odd = /[^ !#-[\]-~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]/;
 
@@ -44,7 +45,7 @@ export function encode(event: Event): string {
   // Nearly all events are tokens, so they come first, without a call for the text.
   if (event.type === 'message.part' && isText(event.part)) {
     const { content } = event.part;
-    return `${tokenHead}${odd.test(content) ? insideOf(content) : content}"}}`;
+    return tokenHead + (odd.test(content) ? insideOf(content) : content) + tokenTail;
   }
   switch (event.type) {
     case 'message.created':

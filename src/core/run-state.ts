@@ -109,7 +109,7 @@ export function reduce(run: Run, event: Event): Run {
 }
 
 /** Whether a part has nothing but plain text: consecutive parts of this kind are joined. */
-function isPlainText(part: MessagePart): boolean {
+function isPlainText(part: MessagePart): part is MessagePart & { content: string } {
   if (typeof part.content !== 'string') return false;
   for (const key in part) {
     if (key === 'content') continue;
@@ -127,7 +127,7 @@ function isPlainText(part: MessagePart): boolean {
 export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
   const last = parts.at(-1);
   if (last !== undefined && isPlainText(part) && isPlainText(last)) {
-    last.content = `${last.content}${part.content}`;
+    last.content += part.content;
     return parts;
   }
   return append(parts, { ...part });

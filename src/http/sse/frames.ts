@@ -37,7 +37,7 @@ const chunkOf = (text: string, bytes: number): string => `${bytes.toString(16)}\
 
 /** Joins frames to pieces. */
 export function toPieces(frames: readonly string[]): Piece[] {
-  const [first] = frames;
+  const first = frames[0];
   // Most batches are one token. V8 makes room for 17 pieces at the first push.
   if (frames.length === 1 && first !== undefined) return [new Piece(first)];
   const pieces: Piece[] = [];

@@ -69,7 +69,8 @@ function readBatch<State>(batch: Projected<State>, projection: Projection<State>
   const { projected } = batch;
   if (projected?.projection === projection && projected.before === before) return projected;
   const frames = roomForOne();
-  let [state, n] = [before, batch.first];
+  let state = before;
+  let n = batch.first;
   for (const line of batch.lines) {
     state = projection.project(state, line, n, frames);
     n += 1;

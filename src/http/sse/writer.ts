@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { onceClosed } from '../once-closed.ts';
@@ -66,7 +66,10 @@ class Pump<Batch> {
     this.#flush = flush;
     source.onReady(() => {
       // The reader has caught up if it had to wait for this batch.
-      if (this.#emptyTurn !== scheduler.turn) [this.#sent, this.#waitAt] = [0, charsPerTurn];
+      if (this.#emptyTurn !== scheduler.turn) {
+        this.#sent = 0;
+        this.#waitAt = charsPerTurn;
+      }
       this.run();
       this.#flush();
       this.#flush = nothing;
@@ -145,7 +148,7 @@ class Pump<Batch> {
  * replaced `write`.
  */
 function ownSocket(raw: ServerResponse): Socket | undefined {
-  if (!raw.headersSent || !raw.chunkedEncoding || Object.hasOwn(raw, 'write')) return undefined;
+  if (!raw.headersSent || !raw.chunkedEncoding || raw.write !== ServerResponse.prototype.write) return undefined;
   return raw.socket instanceof Socket ? raw.socket : undefined;
 }
 
