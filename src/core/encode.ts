@@ -63,7 +63,7 @@ export function encode(event: Event): string {
 export const headPattern = `^${tokenHead.replace(/[{.]/g, '\\$&')}`;
 const hasHead = new RegExp(headPattern);
 /** A whole line whose content has nothing escaped. */
-const isPlainToken = new RegExp(`${headPattern}[^"\\\\]*"}}$`);
+const isPlainToken = new RegExp(`${headPattern}[^"\\\\]*${tokenTail}$`);
 /** Characters of a line up to which its content is searched by a pattern; for long ones, `indexOf` is faster. */
 const shortLine = 300;
 
