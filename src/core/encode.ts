@@ -56,14 +56,11 @@ export function encode(event: Event): string {
   }
 }
 
-/**
- * The head at the start of a line, as a pattern: V8 takes 25 ns for it, and some 150 ns for `startsWith`, which compares by
- * character.
- */
-export const headPattern = `^${tokenHead.replace(/[{.]/g, '\\$&')}`;
-const hasHead = new RegExp(headPattern);
+/** The head as a pattern: V8 takes 25 ns for it, and some 150 ns for `startsWith`, which compares by character. */
+export const headPattern = tokenHead.replace(/[{.]/g, '\\$&');
+const hasHead = new RegExp(`^${headPattern}`);
 /** A whole line whose content has nothing escaped. */
-const isPlainToken = new RegExp(`${headPattern}[^"\\\\]*${tokenTail}$`);
+const isPlainToken = new RegExp(`^${headPattern}[^"\\\\]*${tokenTail}$`);
 /** Characters of a line up to which its content is searched by a pattern; for long ones, `indexOf` is faster. */
 const shortLine = 300;
 

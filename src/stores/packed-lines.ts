@@ -2,8 +2,8 @@ import { headPattern, tokenHead, tokenTail } from '../core/encode.ts';
 
 /** Begins a packed line. No JSON begins with it. */
 const mark = '+';
-/** The lines of tokens in a text of lines; a line has no line break of any kind. */
-const tokens = new RegExp(`${headPattern}(.*)${tokenTail}$`, 'gm');
+/** The lines of tokens in a text of lines. Not with the flag `m`: for it, lines also end at U+2028 and U+2029. */
+const tokens = new RegExp(`(^|\\n)${headPattern}([^\\n]*)${tokenTail}(?=\\n|$)`, 'g');
 /** Average characters of lines from which on packing costs more, for the search and the copy, than it saves. */
 const longLines = 4 * 1024;
 
@@ -16,7 +16,7 @@ const unpack = (line: string): string =>
  */
 export function packLines(lines: readonly string[]): string {
   const text = lines.join('\n');
-  return text.length < longLines * lines.length ? text.replace(tokens, `${mark}$1`) : text;
+  return text.length < longLines * lines.length ? text.replace(tokens, `$1${mark}$2`) : text;
 }
 
 export const unpackLines = (text: string): string[] => text.split('\n').map(unpack);

@@ -148,7 +148,9 @@ class Pump<Batch> {
  * replaced `write`.
  */
 function ownSocket(raw: ServerResponse): Socket | undefined {
-  if (!raw.headersSent || !raw.chunkedEncoding || raw.write !== ServerResponse.prototype.write) return undefined;
+  if (!raw.headersSent || !raw.chunkedEncoding) return undefined;
+  // Also one that was put back: Node may still hold what was written through the other.
+  if (Object.hasOwn(raw, 'write') || raw.write !== ServerResponse.prototype.write) return undefined;
   return raw.socket instanceof Socket ? raw.socket : undefined;
 }
 
