@@ -12,9 +12,9 @@ it('returns every line as it was packed', () => {
     fc.record({ content: fc.string(), content_encoding: fc.constant('plain') }).map(part),
     fc.constant(part({ content: 'long '.repeat(1_000) })),
     // As another program may write it: `encode` would escape the separators.
-    fc.constantFrom('"}}\u2028x', '\u2029', '"}}\u2029').map((content) =>
-      JSON.stringify({ type: 'message.part', part: { content_type: 'text/plain', content } }),
-    ),
+    fc
+      .constantFrom('"}}\u2028x', '\u2029', '"}}\u2029')
+      .map((content) => JSON.stringify({ type: 'message.part', part: { content_type: 'text/plain', content } })),
     fc.json().map((json) => JSON.stringify({ type: 'generic', generic: JSON.parse(json) })),
   );
   fc.assert(
