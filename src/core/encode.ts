@@ -26,6 +26,7 @@ export function flat(text: string): string {
 /** A part of plain text, and the line of a token, up to what is between the quotes of its content. */
 const textHead = '{"content_type":"text/plain","content":"';
 export const tokenHead = flat(`{"type":"message.part","part":${textHead}`);
+/** What follows the content in the line of a token. */
 export const tokenTail = '"}}';
 /** Characters that a JSON string has to escape: quotes, controls, line breaks, lone surrogates. */
 const odd = /[^ !#-[\]-~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]/;
@@ -45,6 +46,7 @@ export function encode(event: Event): string {
   // Nearly all events are tokens, so they come first, without a call for the text.
   if (event.type === 'message.part' && isText(event.part)) {
     const { content } = event.part;
+    // Not a template: it would convert each of the texts.
     return tokenHead + (odd.test(content) ? insideOf(content) : content) + tokenTail;
   }
   switch (event.type) {
@@ -66,24 +68,23 @@ const shortLine = 300;
 
 /**
  * Whether a line is a plain token's, which protocols put into their own JSON without parsing it. The head alone would not
- * tell: a plain text part with more fields, such as metadata, begins alike, so the content's last quote has to be the third
- * character from the end.
+ * tell: a plain text part with more fields, such as metadata, begins alike, so the content has to end where the tail begins.
  */
 function isToken(line: string): boolean {
   if (line.length < shortLine && isPlainToken.test(line)) return true;
   if (!hasHead.test(line)) return false;
   let quote = line.indexOf('"', tokenHead.length);
   while (isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);
-  return quote === line.length - 3;
+  return quote === line.length - tokenTail.length;
 }
 
 /** The content of a plain token's line as JSON, quotes included. Undefined for any other line. */
 export const tokenIn = (line: string): string | undefined =>
-  isToken(line) ? line.slice(tokenHead.length - 1, -2) : undefined;
+  isToken(line) ? line.slice(tokenHead.length - 1, 1 - tokenTail.length) : undefined;
 
 /** As `tokenIn`, without the quotes. */
 export const insideToken = (line: string): string | undefined =>
-  isToken(line) ? line.slice(tokenHead.length, -3) : undefined;
+  isToken(line) ? line.slice(tokenHead.length, -tokenTail.length) : undefined;
 
 /** Whether an odd number of backslashes stands before a character. */
 function isEscaped(line: string, at: number): boolean {
