@@ -46,14 +46,23 @@ interface Box<V> {
   value: V | undefined;
 }
 
+/** Empty boxes beyond the number of entries at which a BoxedMap gets a new table. */
+const maxEmpty = 8;
+
 /**
  * A Map for entries that come and go: the runs in memory, the logs with pending writes. V8 gives a Map a new backing
- * table every so often, and the old table points to the new one. An old table in the old generation so keeps all later
- * tables and their entries alive until the next full collection. That was 2.4 KB for each short run, which the
- * collector copied twice. Here the table holds boxes, which are emptied on removal. It costs 24 bytes an entry.
+ * table every so often, a small one at each removal, and the old table points to the new one. An old table in the old
+ * generation so keeps all later tables and their entries alive until the next full collection. That was 2.4 KB for each
+ * short run, which the collector copied twice. Here the table holds boxes, which are emptied on removal; now and then
+ * the others get a Map of their own, to which no old table points. It costs 24 bytes an entry.
  */
 export class BoxedMap<V extends object> {
-  readonly #boxes = new Map<string, Box<V>>();
+  #boxes = new Map<string, Box<V>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
 
   get(id: string): V | undefined {
     return this.#boxes.get(id)?.value;
@@ -62,23 +71,37 @@ export class BoxedMap<V extends object> {
   /** Adds an entry at the end, or replaces the value of an existing one in its place. */
   set(id: string, value: V): void {
     const box = this.#boxes.get(id);
-    if (box === undefined) this.#boxes.set(id, { value });
-    else box.value = value;
+    if (box?.value !== undefined) {
+      box.value = value;
+      return;
+    }
+    if (box !== undefined) this.#boxes.delete(id);
+    this.#boxes.set(id, { value });
+    this.#size += 1;
   }
 
   delete(id: string): void {
     const box = this.#boxes.get(id);
-    if (box === undefined) return;
+    if (box?.value === undefined) return;
     box.value = undefined;
-    this.#boxes.delete(id);
+    this.#size -= 1;
+    if (this.#boxes.size > 2 * this.#size + maxEmpty) this.#removeEmpty();
   }
 
   clear(): void {
-    for (const id of [...this.#boxes.keys()]) this.delete(id);
+    for (const box of this.#boxes.values()) box.value = undefined;
+    this.#size = 0;
+    this.#removeEmpty();
   }
 
   /** In the order of insertion; entries that are removed meanwhile are left out. */
   *values(): Generator<V, void, undefined> {
     for (const { value } of this.#boxes.values()) if (value !== undefined) yield value;
+  }
+
+  #removeEmpty(): void {
+    const kept = new Map<string, Box<V>>();
+    for (const [id, box] of this.#boxes) if (box.value !== undefined) kept.set(id, box);
+    this.#boxes = kept;
   }
 }

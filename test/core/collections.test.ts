@@ -1,5 +1,23 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { BoxedMap, UnorderedSet } from '../../src/core/collections.ts';
+
+setFlagsFromString('--expose-gc');
+const collect: (options?: { type: 'minor' }) => void = runInNewContext('gc');
+
+/** Bytes by which the old generation grows in 20,000 steps with collections of the young one. */
+function promoted(step: (n: number) => unknown): number {
+  const used = (): number =>
+    getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0;
+  collect();
+  const before = used();
+  for (let n = 0; n < 20_000; n += 1) {
+    step(n);
+    if (n % 500 === 0) collect({ type: 'minor' });
+  }
+  return used() - before;
+}
 
 describe('a boxed map', () => {
   it('has the entries that were not removed, in the order of insertion', () => {
@@ -24,6 +42,39 @@ describe('a boxed map', () => {
       roster.delete(`${n + 1}`);
     }
     expect(seen).toEqual([0, 2]);
+  });
+
+  it('is as a Map is, for entries that come, go and come again', () => {
+    const roster = new BoxedMap<{ n: number }>();
+    const expected = new Map<string, { n: number }>();
+    const ids: string[] = [];
+    // An entry is there for ten steps; every third one comes again.
+    for (let n = 0; n < 1_000; n += 1) {
+      const id = n % 3 === 0 ? `again-${n % 13}` : `once-${n}`;
+      const gone = ids[n - 10] ?? '';
+      ids.push(id);
+      roster.set(id, { n });
+      expected.set(id, { n });
+      roster.delete(gone);
+      expected.delete(gone);
+      expect([roster.size, roster.get(id)]).toEqual([expected.size, expected.get(id)]);
+    }
+    expect([...roster.values()]).toEqual([...expected.values()]);
+    for (const id of expected.keys()) roster.delete(id);
+    expect([...roster.values()]).toEqual([]);
+    expect(roster.size).toBe(0);
+  });
+
+  it('leaves nothing in the old generation of what comes and goes', () => {
+    const roster = new BoxedMap<{ n: number }>();
+    roster.set('first', { n: 0 });
+    const idle = promoted((n) => ({ n, id: `run-${n}` }));
+    const churned = promoted((n) => {
+      const id = `run-${n}`;
+      roster.set(id, { n });
+      roster.delete(id);
+    });
+    expect(churned - idle).toBeLessThan(400_000);
   });
 });
 

@@ -43,8 +43,8 @@ export class ActiveRuns implements RunFinder {
   readonly #pages: PageCache;
   readonly #created = new CreatedRuns();
   readonly #executions = new BoxedMap<Execution>();
-  /** The ids of the runs that work, and do not await. */
-  readonly #working = new Set<string>();
+  /** Those that work, and do not await. */
+  readonly #working = new BoxedMap<Execution>();
   readonly #changes = new EventEmitter<Record<string, []>>();
   #listenerCount = 0;
   readonly #leases = new Map<string, HeldLease[]>();
@@ -286,7 +286,7 @@ export class ActiveRuns implements RunFinder {
     if (this.#executions.get(run_id) !== execution) return;
     const awaits = status === 'awaiting';
     if (awaits) this.#working.delete(run_id);
-    else this.#working.add(run_id);
+    else this.#working.set(run_id, execution);
     for (const { lease } of this.#leases.get(run_id) ?? [])
       if (awaits) lease.rest();
       else lease.wake();
