@@ -67,19 +67,21 @@ export class Writes {
     const { row, lines, input } = write;
     const isActive = !isFinal(row.status) && lines.length > 0;
     const found = this.#sessions.find(row.session_id);
-    const numbers = { number: this.#numbers.next(), session: found.session };
+    const number = this.#numbers.next();
+    const { session } = found;
     const values = [...rowValues(row, isActive ? 0 : lastAfter(write)), ...addedBy(write)];
     try {
-      this.#sql.insertRun(...values, JSON.stringify(input), numbers.number, numbers.session);
+      this.#sql.insertRun(...values, JSON.stringify(input), number, session);
     } catch (error) {
       if (isKnownKey(error)) return 'fenced';
       throw error;
     }
     this.#sessions.use(found, row);
-    const run = this.#log.track({ ...numbers, run_id: row.run_id, epoch: row.epoch, targets: row.targets, last: 0 });
+    const { run_id, epoch, targets } = row;
+    const run = this.#log.track({ run_id, epoch, targets, last: 0, number, session });
     if (isActive) this.#log.write(run, write);
     else this.#log.settle(run, write);
-    return numbers;
+    return { session };
   }
 
   /** Stores events that are only in the commit log as well. */
