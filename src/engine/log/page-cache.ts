@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { BoxedMap } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { charsOf } from '../../core/lines.ts';
 import type { Batch, Store } from '../../core/store.ts';
@@ -18,7 +19,7 @@ export class PageCache {
     maxSize: maxCachedChars,
     sizeCalculation: (page) => page.reduce((sum, { lines }) => sum + charsOf(lines), 1),
   });
-  readonly #reading = new Map<string, Promise<readonly Batch[]>>();
+  readonly #reading = new BoxedMap<Promise<readonly Batch[]>>();
 
   constructor(store: Store) {
     this.#store = store;

@@ -1,7 +1,9 @@
 import type { OnDisconnect } from '../../core/agent.ts';
+import { BoxedMap } from '../../core/collections.ts';
 import type { ReaderNodes } from './reader-nodes.ts';
 
 interface RunReaders {
+  readonly run_id: string;
   count: number;
   timer: NodeJS.Timeout | undefined;
   /** Whether the other nodes know of readers at this one, once `told` has resolved. */
@@ -14,7 +16,7 @@ export const unwatched = (): void => {};
 
 /** Counts the connected readers of runs whose disconnect policy cancels them after the last reader, on all nodes. */
 export class ConnectedReaders {
-  readonly #byRun = new Map<string, RunReaders>();
+  readonly #byRun = new BoxedMap<RunReaders>();
   readonly #nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined;
   readonly #cancel: (run_id: string) => void;
 
@@ -30,19 +32,24 @@ export class ConnectedReaders {
    */
   connect(run_id: string, policy: string): (disconnected: boolean) => void {
     if (policy === 'continue') return unwatched;
-    const known = this.#byRun.get(run_id);
-    const readers = known ?? { count: 0, timer: undefined, isTold: false, told: Promise.resolve() };
+    const readers: RunReaders = this.#byRun.get(run_id) ?? {
+      run_id,
+      count: 0,
+      timer: undefined,
+      isTold: false,
+      told: Promise.resolve(),
+    };
     this.#byRun.set(run_id, readers);
     clearTimeout(readers.timer);
     readers.count += 1;
-    this.#enter(run_id, readers);
+    this.#enter(readers);
     let connected = true;
     return (disconnected) => {
       if (!connected) return;
       connected = false;
       readers.count -= 1;
       if (readers.count > 0) return;
-      const leave = (): void => void this.#leave(run_id, readers, disconnected);
+      const leave = (): void => void this.#leave(readers, disconnected);
       if (disconnected) readers.timer = setTimeout(leave, graceOf(policy));
       else leave();
     };
@@ -51,22 +58,23 @@ export class ConnectedReaders {
   /** Removes all readers: the server stops. Resolves when the other nodes know it. */
   async clear(): Promise<void> {
     await Promise.all(
-      [...this.#byRun].map(([run_id, readers]) => {
+      [...this.#byRun.values()].map((readers) => {
         clearTimeout(readers.timer);
-        return this.#leave(run_id, readers, false);
+        return this.#leave(readers, false);
       }),
     );
   }
 
-  #enter(run_id: string, readers: RunReaders): void {
+  #enter(readers: RunReaders): void {
     if (readers.isTold) return;
     readers.isTold = true;
     // Where the store fails, the readers of this node do not count for others.
-    readers.told = readers.told.then(() => this.#nodes?.enter(run_id)).catch(() => undefined);
+    readers.told = readers.told.then(() => this.#nodes?.enter(readers.run_id)).catch(() => undefined);
   }
 
   /** Cancels the run where its client has disconnected, and no reader is left at any node. */
-  async #leave(run_id: string, readers: RunReaders, disconnected: boolean): Promise<void> {
+  async #leave(readers: RunReaders, disconnected: boolean): Promise<void> {
+    const { run_id } = readers;
     readers.isTold = false;
     if (this.#nodes !== undefined) {
       // A store that fails cannot cancel a run either.

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { BoxedMap } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { operator, ownerOf, type Principal } from '../../core/principal.ts';
 import type { Extras, Key, Store } from '../../core/store.ts';
@@ -48,7 +49,7 @@ export class Idempotency {
   readonly #store: Store;
   readonly #ttl: number;
   /** By key, the newest request that is in progress in this process. */
-  readonly #inProgress = new Map<string, Promise<unknown>>();
+  readonly #inProgress = new BoxedMap<Promise<unknown>>();
 
   /** `ttl`: milliseconds for which a key is kept. */
   constructor(store: Store, ttl: number) {
