@@ -17,8 +17,8 @@ const unpack = (line: string): string =>
 export function packLines(lines: readonly string[]): string {
   const text = lines.join('\n');
   // Without a token, the search for its head takes a tenth of the time of the pattern.
-  const packs = text.length < longLines * lines.length && text.includes(tokenHead);
-  return packs ? text.replace(tokens, `$1${mark}$2`) : text;
+  const isWorthIt = text.length < longLines * lines.length && text.includes(tokenHead);
+  return isWorthIt ? text.replace(tokens, `$1${mark}$2`) : text;
 }
 
 export const unpackLines = (text: string): string[] => text.split('\n').map(unpack);

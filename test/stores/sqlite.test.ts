@@ -154,7 +154,10 @@ describe('a file', () => {
     await Promise.all([store.close(), copy.close()]);
   });
 
-  it('opens with a damaged commit, and has the events before the damage', async () => {
+  it.each([
+    ['a header that is none', 'b three'],
+    ['a run without events', 'b 3 0 1'],
+  ])('opens with a damaged commit, %s, and has the events before the damage', async (_, header) => {
     const path = newPath();
     const store = new SqliteStore(path);
     const rows = ['a', 'b', 'c'].map(newRow);
@@ -165,7 +168,7 @@ describe('a file', () => {
     await store.close();
     const other = openDatabase(copy);
     // The header of the second run of the third commit.
-    other.exec("UPDATE commits SET body = replace(body, 'b 3 1 0', 'b three') WHERE position = 3");
+    other.exec(`UPDATE commits SET body = replace(body, 'b 3 1 0', '${header}') WHERE position = 3`);
     other.close();
     const again = new SqliteStore(copy);
     const [all, some] = [

@@ -43,7 +43,7 @@ export class ActiveRuns implements RunFinder {
   readonly #pages: PageCache;
   readonly #created = new CreatedRuns();
   readonly #executions = new BoxedMap<Execution>();
-  /** Those that work, and do not await. */
+  /** The executions that work, and do not await. They are only counted. */
   readonly #working = new BoxedMap<Execution>();
   readonly #changes = new EventEmitter<Record<string, []>>();
   #listenerCount = 0;
@@ -103,7 +103,7 @@ export class ActiveRuns implements RunFinder {
   }
 
   all(): Execution[] {
-    return [...this.#executions.values()];
+    return this.#executions.all();
   }
 
   /**

@@ -58,7 +58,7 @@ export class ConnectedReaders {
   /** Removes all readers: the server stops. Resolves when the other nodes know it. */
   async clear(): Promise<void> {
     await Promise.all(
-      [...this.#byRun.values()].map((readers) => {
+      this.#byRun.all().map((readers) => {
         clearTimeout(readers.timer);
         return this.#leave(readers, false);
       }),

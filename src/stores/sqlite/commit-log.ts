@@ -84,15 +84,9 @@ export class CommitLog {
       this.#sql.insertCommit(this.#position, this.#body);
       this.#body = '';
     }
-    let since = this.#position + 1;
-    for (const run of this.#pending.values()) {
-      const old = run.since <= this.#position - maxCommits || this.#chars > maxChars;
-      if (!old) {
-        ({ since } = run);
-        break;
-      }
+    for (let run = this.#pending.first(); run !== undefined && this.#isOld(run); run = this.#pending.first())
       this.#moveToRow(run);
-    }
+    const since = this.#pending.first()?.since ?? this.#position + 1;
     if (since - this.#oldest < trimBatch) return;
     this.#sql.trimCommits(since);
     this.#oldest = since;
@@ -100,7 +94,7 @@ export class CommitLog {
 
   /** Moves all events to rows of their own. */
   empty(): void {
-    for (const run of this.#pending.values()) this.#moveToRow(run);
+    for (const run of this.#pending.all()) this.#moveToRow(run);
     this.#sql.trimCommits(Number.MAX_SAFE_INTEGER);
     this.#position = 0;
     this.#oldest = 1;
@@ -200,6 +194,10 @@ export class CommitLog {
     this.#chars += chars;
   }
 
+  #isOld(run: ActiveRun): boolean {
+    return run.since <= this.#position - maxCommits || this.#chars > maxChars;
+  }
+
   #moveToRow(run: ActiveRun): void {
     if (run.texts.length === 0) return;
     this.#insertRows(run);
@@ -263,7 +261,7 @@ function parse(body: string): Entry[] {
     const [, run_id = '', ...numbers] = /^(.*) (\d+) (\d+) (\d+)$/.exec(lines[at] ?? '') ?? [];
     const [first = 0, count = 0, journalCount = 0] = numbers.map(Number);
     const journalStart = at + 1 + count;
-    if (run_id === '' || journalStart + journalCount >= lines.length) break;
+    if (run_id === '' || count === 0 || journalStart + journalCount >= lines.length) break;
     const text = lines.slice(at + 1, journalStart).join('\n');
     const end = journalStart + journalCount;
     const chars = charsOf(unpackLines(text));
