@@ -7,6 +7,13 @@ const tokens = new RegExp(`(^|\\n)${headPattern}([^\\n]*)${tokenTail}(?=\\n|$)`,
 /** Average characters of lines from which on packing costs more, for the search and the copy, than it saves. */
 const longLines = 4 * 1024;
 
+/** Characters of the line of a token without content: in a shorter one, its head and its tail would overlap. */
+const leastLength = tokenHead.length + tokenTail.length;
+
+const pack = (line: string): string =>
+  line.length >= leastLength && line.startsWith(tokenHead) && line.endsWith(tokenTail)
+    ? mark + line.slice(tokenHead.length, -tokenTail.length)
+    : line;
 const unpack = (line: string): string =>
   line.startsWith(mark) ? tokenHead + line.slice(mark.length) + tokenTail : line;
 
@@ -15,6 +22,9 @@ const unpack = (line: string): string =>
  * of a short one, and would be kept, copied or written once for each.
  */
 export function packLines(lines: readonly string[]): string {
+  const [one = ''] = lines;
+  // At a model's pace, most writes are one token, for which the pattern takes 1.5 µs instead of 0.5.
+  if (lines.length === 1) return one.length < longLines ? pack(one) : one;
   const text = lines.join('\n');
   // Without a token, the search for its head takes a tenth of the time of the pattern.
   const isWorthIt = text.length < longLines * lines.length && text.includes(tokenHead);
