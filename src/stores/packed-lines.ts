@@ -6,10 +6,10 @@ const mark = '+';
 const tokens = new RegExp(`(^|\\n)${headPattern}([^\\n]*)${tokenTail}(?=\\n|$)`, 'g');
 /** Average characters of lines from which on packing costs more, for the search and the copy, than it saves. */
 const longLines = 4 * 1024;
-
 /** Characters of the line of a token without content: in a shorter one, its head and its tail would overlap. */
 const leastLength = tokenHead.length + tokenTail.length;
 
+/** As the pattern does. `insideToken` would leave out parts with more fields, which the pattern packs as well. */
 const pack = (line: string): string =>
   line.length >= leastLength && line.startsWith(tokenHead) && line.endsWith(tokenTail)
     ? mark + line.slice(tokenHead.length, -tokenTail.length)
@@ -22,13 +22,11 @@ const unpack = (line: string): string =>
  * of a short one, and would be kept, copied or written once for each.
  */
 export function packLines(lines: readonly string[]): string {
-  const [one = ''] = lines;
-  // At a model's pace, most writes are one token, for which the pattern takes 1.5 µs instead of 0.5.
-  if (lines.length === 1) return one.length < longLines ? pack(one) : one;
   const text = lines.join('\n');
   // Without a token, the search for its head takes a tenth of the time of the pattern.
-  const isWorthIt = text.length < longLines * lines.length && text.includes(tokenHead);
-  return isWorthIt ? text.replace(tokens, `$1${mark}$2`) : text;
+  if (text.length >= longLines * lines.length || !text.includes(tokenHead)) return text;
+  // At a model's pace, most writes are one token, for which the pattern takes three times as long.
+  return lines.length === 1 ? pack(text) : text.replace(tokens, `$1${mark}$2`);
 }
 
 export const unpackLines = (text: string): string[] => text.split('\n').map(unpack);
