@@ -5,7 +5,9 @@
  * where rows are missing, and with `--dry` it only prints. With `--before ../other`, it compares Rivulet with itself: each
  * of its contestants takes turns with that of another checkout, which is built, and the tables have the ratios. `--pairs`
  * is how often both start anew for that; default 5. `--warm-up` is how long each contestant works before it is measured, in
- * milliseconds; default 2000. Streams at a pace warm up with short, fast ones.
+ * milliseconds; default 2000. Streams at a pace warm up with short, fast ones. `--turn` is about how long it is measured in a
+ * round, in milliseconds; default 1000. With short turns in many rounds, both
+ * contestants meet the same of what else the machine does.
  */
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +20,7 @@ import { goals } from './goals.ts';
 import { commit, machine } from './machine.ts';
 import { sectionOf, write } from './report.ts';
 import { compare } from './rounds.ts';
-import type { Result, Work } from './work.ts';
+import { type Result, usualTurn, type Work } from './work.ts';
 import { works } from './works.ts';
 
 const { values } = parseArgs({
@@ -30,13 +32,14 @@ const { values } = parseArgs({
     before: { type: 'string' },
     pairs: { type: 'string', default: '5' },
     'warm-up': { type: 'string', default: '2000' },
+    turn: { type: 'string', default: String(usualTurn) },
     out: { type: 'string', default: relative('.', fileURLToPath(new URL('RESULTS.md', import.meta.url))) },
     dry: { type: 'boolean', default: false },
   },
 });
 
 /** The value of an option that is a whole number above zero. */
-function numberOf(option: 'rounds' | 'pairs' | 'warm-up'): number {
+function numberOf(option: 'rounds' | 'pairs' | 'warm-up' | 'turn'): number {
   const value = Number(values[option]);
   if (!Number.isInteger(value) || value < 1) {
     throw new Error(`--${option}: expected a whole number above zero; got ${values[option]}`);
@@ -69,7 +72,15 @@ const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 const rounds = numberOf('rounds');
 
 async function resultOf(work: Work, order = chosen): Promise<Result> {
-  if ('measure' in work) return compare(work, order, { rounds, pinned: true, warmUp: numberOf('warm-up'), progress });
+  if ('measure' in work) {
+    return compare(work, order, {
+      rounds,
+      pinned: true,
+      warmUp: numberOf('warm-up'),
+      turn: numberOf('turn'),
+      progress,
+    });
+  }
   const found = await work.find(folder);
   return { work, rows: new Map([...found].map(([id, figures]) => [id, [figures]])), excluded: new Map() };
 }

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { temporaryFolder } from './cleanup.ts';
 import { build, Contestant } from './contestant.ts';
 import { entries } from './entries.ts';
+import { usualTurn } from './work.ts';
 import { works } from './works.ts';
 
 /** The parts of Node's profile that are used here. */
@@ -35,9 +36,9 @@ if (entry === undefined || work === undefined || !('measure' in work)) {
 build();
 const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=200', '--expose-gc'];
 const contestant = await Contestant.start(entry, { flags });
-for (let time = 0; time < 2; time += 1) await work.measure(contestant);
+for (let time = 0; time < 2; time += 1) await work.measure(contestant, usualTurn);
 const warm = Number(process.hrtime.bigint() / 1000n);
-for (let time = 0; time < Number(values.times); time += 1) await work.measure(contestant);
+for (let time = 0; time < Number(values.times); time += 1) await work.measure(contestant, usualTurn);
 await contestant.exit();
 
 const file = readdirSync(folder).find((name) => name.endsWith('.cpuprofile')) ?? '';

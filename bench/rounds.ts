@@ -7,6 +7,8 @@ export interface RoundOptions {
   readonly pinned: boolean;
   /** Milliseconds of warm-up before the first round, for the compilers. New processes for each round have none. */
   readonly warmUp: number;
+  /** About how many milliseconds a contestant is measured before the next one's turn. */
+  readonly turn: number;
   /** Called at each step. */
   readonly progress: (line: string) => void;
 }
@@ -19,7 +21,7 @@ export async function compare(
   entries: readonly Entry[],
   options: RoundOptions,
 ): Promise<Result> {
-  const { rounds, pinned, warmUp, progress } = options;
+  const { rounds, pinned, warmUp, turn, progress } = options;
   const excluded = new Map<string, string>();
   const rows = new Map<string, Figures[]>();
   const running = new Map<string, Contestant>();
@@ -41,32 +43,33 @@ export async function compare(
     (!work.fresh && running.get(entry.id)) || start(entry);
   const measure = async (entry: Entry): Promise<Figures> => {
     const contestant = await contestantOf(entry);
-    const figures = await work.measure(contestant);
+    const figures = await work.measure(contestant, turn);
     if (work.fresh) await contestant.stop();
     return figures;
   };
-  /** Calls back for those that are not excluded, beginning with another one in each turn. */
-  const takeTurn = async (turn: number, what: (entry: Entry) => Promise<unknown>): Promise<void> => {
-    const first = turn % participants.length;
+  /** Calls back for those that are not excluded, beginning with another one in each round. */
+  const takeTurns = async (round: number, what: (entry: Entry) => Promise<unknown>): Promise<void> => {
+    const first = round % participants.length;
     for (const entry of [...participants.slice(first), ...participants.slice(0, first)])
       if (!excluded.has(entry.id)) await attempt(entry, () => what(entry));
   };
   for (const { id } of participants) rows.set(id, []);
   if (!work.fresh) {
-    await takeTurn(0, start);
+    await takeTurns(0, start);
     // By turns as well: each has been idle for as long as the others when the first round begins.
     const worked = new Map<string, number>();
     const isCold = ({ id }: Entry): boolean => !excluded.has(id) && (worked.get(id) ?? 0) < warmUp;
     const warm = async (entry: Entry): Promise<void> => {
       if (!isCold(entry)) return;
       const begun = performance.now();
-      await (work.warm ?? work.measure)(await contestantOf(entry));
+      const contestant = await contestantOf(entry);
+      await (work.warm?.(contestant) ?? work.measure(contestant, turn));
       worked.set(entry.id, (worked.get(entry.id) ?? 0) + performance.now() - begun);
     };
-    for (let turn = 0; participants.some(isCold); turn += 1) await takeTurn(turn, warm);
+    for (let time = 0; participants.some(isCold); time += 1) await takeTurns(time, warm);
   }
   for (let round = 0; round < rounds; round += 1) {
-    await takeTurn(round, async (entry) => {
+    await takeTurns(round, async (entry) => {
       const figures = await measure(entry);
       rows.get(entry.id)?.push(figures);
       progress(`${work.name} · round ${round + 1} of ${rounds} · ${entry.name} · ${figuresText(work, figures)}`);

@@ -1,6 +1,9 @@
 /** A workload by which contestants are compared. */
 import type { Contestant, Entry } from './contestant.ts';
 
+/** Milliseconds of a turn, unless the command says otherwise: it also measures the work of a server that was idle. */
+export const usualTurn = 1_000;
+
 /** The figures of one contestant in one round, by name of the column. */
 export type Figures = Readonly<Record<string, number>>;
 
@@ -29,7 +32,8 @@ export interface MeasuredInRounds extends Common {
   /** Whether each round starts a new process, because memory does not return to its former size. */
   readonly fresh?: boolean;
   takes(entry: Entry): boolean;
-  measure(contestant: Contestant): Promise<Figures>;
+  /** `turn` is about how many milliseconds it may take, for works that can be made longer or shorter. */
+  measure(contestant: Contestant, turn: number): Promise<Figures>;
   /** What it does to warm up, where that is not what is measured. */
   warm?(contestant: Contestant): Promise<unknown>;
 }

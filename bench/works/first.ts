@@ -4,6 +4,7 @@ import type { Contestant } from '../contestant.ts';
 import { stream } from '../load/stream.ts';
 import { type Figures, type MeasuredInRounds, quantile } from '../work.ts';
 
+/** Requests of a turn of a second. */
 const count = 300;
 const tokens = 10;
 
@@ -62,7 +63,8 @@ export const first: MeasuredInRounds[] = [
     name: 'First token, unloaded',
     about: `${count} requests, one after the other (30 where one takes long), each on a new connection; time from its opening to the first token. A fifth more requests before them do not count, because they come after minutes of idleness.`,
     takes: () => true,
-    measure: (contestant) => ask(contestant, contestant.entry.most === undefined ? count : count / 10),
+    measure: (contestant, turn) =>
+      ask(contestant, Math.ceil(((contestant.entry.most === undefined ? count : count / 10) * turn) / 1000)),
   },
   {
     ...common,

@@ -12,14 +12,22 @@ const answered: Record<Mode, (answer: string) => boolean> = {
   async: (answer) => answer.startsWith('HTTP/1.1 202') && answer.includes('"status":"created"'),
 };
 
-async function measure(contestant: Contestant, mode: Mode, connections: number): Promise<Figures> {
+/** Runs for each millisecond of a turn. */
+const runsPerMillisecond = 4;
+
+interface Runs {
+  readonly mode: Mode;
+  readonly connections: number;
+}
+
+async function measure({ mode, connections }: Runs, contestant: Contestant, turn: number): Promise<Figures> {
   const { port, entry } = contestant;
   const rounded = (runs: number): number => connections * Math.ceil(runs / connections);
-  const count = rounded(4_000);
+  const count = rounded(runsPerMillisecond * turn);
   const right = isRivulet(entry) ? answered[mode] : answered.sync;
   const request = post('/runs', runOf('echo', mode, 'hello'), { connection: 'keep-alive' });
   // During the turns of the others, the machine has swapped out this contestant's memory.
-  await requests({ port, connections, count: rounded(400), request, right });
+  await requests({ port, connections, count: rounded(count / 10), request, right });
   const before = await contestant.usage();
   const begun = performance.now();
   const last = await requests({ port, connections, count, request, right });
@@ -54,6 +62,6 @@ export const runs: MeasuredInRounds[] = (['sync', 'async'] as const).flatMap((mo
     ],
     base: 'fastify',
     takes: (entry) => isRivulet(entry) || entry.id === 'fastify',
-    measure: (contestant) => measure(contestant, mode, connections),
+    measure: (contestant, turn) => measure({ mode, connections }, contestant, turn),
   })),
 );

@@ -11,12 +11,6 @@ interface Streams {
   readonly pace: number;
 }
 
-/**
- * Milliseconds of a contestant's turn. A shorter turn would measure mostly chance. The machine also takes memory away
- * from idle processes, and needs a part of a second to return it.
- */
-const turn = 1_000;
-
 const works: Streams[] = [
   { name: '1 stream of 1,000 tokens', streams: 1, tokens: 1_000, pace: 0 },
   { name: '1 stream of 3,000 tokens', streams: 1, tokens: 3_000, pace: 0 },
@@ -40,7 +34,7 @@ function runAll({ streams, tokens, pace }: Streams, { port, entry: { wire } }: C
 const warm = (one: Streams, contestant: Contestant): Promise<unknown> =>
   runAll({ ...one, tokens: 10, pace: 1 }, contestant);
 
-async function measure(one: Streams, contestant: Contestant): Promise<Figures> {
+async function measure(one: Streams, contestant: Contestant, turn: number): Promise<Figures> {
   const { streams, tokens, pace } = one;
   const took: number[] = [];
   const firsts: number[] = [];
@@ -88,6 +82,6 @@ export const streams: MeasuredInRounds[] = works.map((one) => ({
   ],
   base: one.pace > 0 ? 'bare' : 'fastify',
   takes: ({ most }) => one.pace === 0 || one.streams <= (most ?? one.streams),
-  measure: (contestant) => measure(one, contestant),
+  measure: (contestant, turn) => measure(one, contestant, turn),
   ...(one.pace > 0 && { warm: (contestant: Contestant) => warm(one, contestant) }),
 }));

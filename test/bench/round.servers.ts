@@ -7,7 +7,7 @@ import { entries } from '../../bench/entries.ts';
 import { judge } from '../../bench/goals.ts';
 import { write } from '../../bench/report.ts';
 import { compare } from '../../bench/rounds.ts';
-import type { MeasuredInRounds } from '../../bench/work.ts';
+import { type MeasuredInRounds, usualTurn } from '../../bench/work.ts';
 import { works } from '../../bench/works.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-test-'));
@@ -22,7 +22,7 @@ describe('the bench', () => {
     if (work === undefined || bare === undefined || memory === undefined) throw new Error('the entries are missing');
     const missing = { ...bare, id: 'missing', file: 'missing' };
     build();
-    const options = { rounds: 1, pinned: false, warmUp: 0, progress: () => {} };
+    const options = { rounds: 1, pinned: false, warmUp: 0, turn: usualTurn, progress: () => {} };
     const { rows, excluded } = await compare(work, [bare, memory, missing], options);
     expect([...rows.keys()]).toEqual(['bare', 'rivulet-memory']);
     expect(rows.get('rivulet-memory')?.[0]?.['events/s']).toBeGreaterThan(0);
