@@ -103,8 +103,23 @@ function encodeRun(run: Run): string {
   return `${head},"output":[${output.map(encodeMessage).join(',')}],"created_at":"${created_at}"${end}}`;
 }
 
+/**
+ * The JSON of messages that are complete, and so no longer change. The events of the message and of the run's end have it,
+ * and the session's history. Only of long ones: to keep that of a short one costs more than to encode it again.
+ */
+const encoded = new WeakMap<Message, string>();
+const longMessage = 1024;
+
 /** A message as JSON, in pieces: what keeps it makes it `flat`. */
 export function encodeMessage(message: Message): string {
+  const known = encoded.get(message);
+  if (known !== undefined) return known;
+  const json = jsonOf(message);
+  if (json.length >= longMessage && typeof message.completed_at === 'string') encoded.set(message, json);
+  return json;
+}
+
+function jsonOf(message: Message): string {
   const { role, parts, created_at, completed_at } = message;
   if (created_at === undefined || completed_at === undefined || keysOf(message) !== 4) return toLine(message);
   let texts = '';

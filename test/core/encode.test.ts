@@ -94,6 +94,32 @@ describe('an encoded event', () => {
     );
   });
 
+  it('encodes a long message that is complete once, and one that is open as it is each time', () => {
+    let reads = 0;
+    let content = 'text '.repeat(1_000);
+    const part = {
+      content_type: 'text/plain',
+      get content() {
+        reads += 1;
+        return content;
+      },
+    };
+    const message = { role: 'agent/a', parts: [part], created_at: 'then', completed_at: null as string | null };
+    const line = () => encode({ type: 'message.completed', message });
+    const open = line();
+    content += 'more';
+    expect(line()).toBe(open.replace(' "}]', ' more"}]'));
+
+    message.completed_at = 'now';
+    const complete = line();
+    reads = 0;
+    expect(line()).toBe(complete);
+    const run = { run_id: 'r', agent_name: 'a', session_id: 's', status: 'completed' as const, created_at: 'then' };
+    const end = encode({ type: 'run.completed', run: { ...run, output: [message] } });
+    expect(reads).toBe(0);
+    expect(JSON.parse(runInside(end)).output).toEqual([JSON.parse(complete).message]);
+  });
+
   it('reveals its status and its Run without being parsed', () => {
     const run = { run_id: 'r', agent_name: 'a', status: 'completed' as const, output: [], created_at: 'now' };
     const line = encode({ type: 'run.completed', run });
