@@ -36,6 +36,8 @@ function ownData(arg: string): string {
 export interface BeforeOptions {
   readonly nameOf: (id: string) => string;
   readonly rounds: number;
+  /** Milliseconds. */
+  readonly turn: number;
 }
 
 /**
@@ -45,7 +47,7 @@ export interface BeforeOptions {
  * the pairs, each of which is that of the sums over its rounds: a round of one process may cost half as much as the next,
  * and the median of such ratios says less.
  */
-export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, rounds }: BeforeOptions): string {
+export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, rounds, turn }: BeforeOptions): string {
   const ids = new Set(pairs.flatMap(({ rows }) => [...rows.keys()]));
   const table = [...ids].flatMap((id) => {
     const twins = pairs.flatMap(({ rows }) => {
@@ -59,7 +61,7 @@ export function beforeSection(work: Work, pairs: readonly Result[], { nameOf, ro
     [...excluded].map(([id, why]) => `Excluded from pair ${index + 1}: ${id} (${why.slice(0, 300)}).`),
   );
   const head = '| | figure | before | now | × before | pairs |\n| --- | --- | ---: | ---: | ---: | --- |';
-  const method = `Pairs of processes: ${pairs.length}, each with ${rounds} rounds.`;
+  const method = `Pairs of processes: ${pairs.length}, each with ${rounds} rounds and turns of ${turn} ms.`;
   return [`### ${work.name}`, `${head}\n${table.join('\n')}`, ...exclusions, method].join('\n\n');
 }
 

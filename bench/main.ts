@@ -5,8 +5,8 @@
  * where rows are missing, and with `--dry` it only prints. With `--before ../other`, it compares Rivulet with itself: each
  * of its contestants takes turns with that of another checkout, which is built, and the tables have the ratios. `--pairs`
  * is how often both start anew for that; default 5. `--warm-up` is how long each contestant works before it is measured, in
- * milliseconds; default 2000. Streams at a pace warm up with short, fast ones. `--turn` is about how long it is measured in a
- * round, in milliseconds; default 1000. With short turns in many rounds, both
+ * milliseconds; default 2000. Streams at a pace warm up with short, fast ones. `--turn`, in milliseconds and 1000 by default, is
+ * about how long streams at full speed, runs and first tokens are measured in a round. With short turns in many rounds, all
  * contestants meet the same of what else the machine does.
  */
 import { relative, resolve } from 'node:path';
@@ -89,6 +89,7 @@ const options = {
   goals,
   nameOf: (id: string) => contestants.find((one) => one.id === id)?.name ?? id,
   rounds,
+  turn: numberOf('turn'),
   at: `${commit()}, ${new Date().toISOString().slice(0, 10)}`,
 };
 for (const work of wanted) {

@@ -7,7 +7,7 @@ export interface RoundOptions {
   readonly pinned: boolean;
   /** Milliseconds of warm-up before the first round, for the compilers. New processes for each round have none. */
   readonly warmUp: number;
-  /** About how many milliseconds a contestant is measured before the next one's turn. */
+  /** Milliseconds of a turn: see `measure`. */
   readonly turn: number;
   /** Called at each step. */
   readonly progress: (line: string) => void;

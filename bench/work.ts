@@ -1,7 +1,10 @@
 /** A workload by which contestants are compared. */
 import type { Contestant, Entry } from './contestant.ts';
 
-/** Milliseconds of a turn, unless the command says otherwise: it also measures the work of a server that was idle. */
+/**
+ * Milliseconds of a turn, unless the command says otherwise. Where servers are idle for minutes between their turns, the
+ * machine takes memory away from them, and a shorter turn would measure mostly its return.
+ */
 export const usualTurn = 1_000;
 
 /** The figures of one contestant in one round, by name of the column. */
@@ -32,7 +35,10 @@ export interface MeasuredInRounds extends Common {
   /** Whether each round starts a new process, because memory does not return to its former size. */
   readonly fresh?: boolean;
   takes(entry: Entry): boolean;
-  /** `turn` is about how many milliseconds it may take, for works that can be made longer or shorter. */
+  /**
+   * `turn`, in milliseconds, sets how much of full streams, runs and first tokens is measured: for as long, or as many as
+   * the memory store does in about that time. Other works are always the same.
+   */
   measure(contestant: Contestant, turn: number): Promise<Figures>;
   /** What it does to warm up, where that is not what is measured. */
   warm?(contestant: Contestant): Promise<unknown>;

@@ -19,7 +19,7 @@ const figuresOf = (firsts: readonly number[]): Figures => ({
 async function ask({ port, entry: { wire } }: Contestant, times: number): Promise<Figures> {
   const request = wire.request(tokens, 0);
   const firsts: number[] = [];
-  const uncounted = times / 5;
+  const uncounted = Math.ceil(times / 5);
   for (let n = 0; n < uncounted + times; n += 1) firsts.push((await stream({ port, wire, request, tokens })).first);
   firsts.splice(0, uncounted);
   return figuresOf(firsts);
@@ -61,7 +61,7 @@ export const first: MeasuredInRounds[] = [
   {
     ...common,
     name: 'First token, unloaded',
-    about: `${count} requests, one after the other (30 where one takes long), each on a new connection; time from its opening to the first token. A fifth more requests before them do not count, because they come after minutes of idleness.`,
+    about: `${count} requests for each second of a turn (30 where one takes long), one after the other, each on a new connection; time from its opening to the first token. A fifth more requests before them do not count, because they come after minutes of idleness.`,
     takes: () => true,
     measure: (contestant, turn) =>
       ask(contestant, Math.ceil(((contestant.entry.most === undefined ? count : count / 10) * turn) / 1000)),

@@ -71,7 +71,7 @@ export const streams: MeasuredInRounds[] = works.map((one) => ({
   about:
     one.pace > 0
       ? 'A token every 20 ms in each stream. The pace determines the events a second; the result is the CPU time. The first time of each turn does not count, because it comes after minutes of idleness.'
-      : 'Ten tokens a turn of the event loop in each stream, all requests sent at once. A turn lasts a second, after one time that counts only as cold, because it comes after minutes of idleness. Where the load generator is always busy, the server could do more.',
+      : 'Ten tokens a turn of the event loop in each stream, all requests sent at once. A turn repeats them, after one time that counts only as cold, because it comes after minutes of idleness. Where the load generator is always busy, the server could do more.',
   columns: [
     ...(one.pace > 0 ? [] : [{ name: 'events/s', digits: 0 }]),
     { name: 'CPU-µs a token', digits: 2 },
