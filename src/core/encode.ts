@@ -103,19 +103,29 @@ function encodeRun(run: Run): string {
   return `${head},"output":[${output.map(encodeMessage).join(',')}],"created_at":"${created_at}"${end}}`;
 }
 
+/** Messages that `encodeOnce` has encoded. */
+let encoded: Map<Message, string> | undefined;
+
 /**
- * The JSON of messages that are complete, and so no longer change. The events of the message and of the run's end have it,
- * and the session's history. Only of long ones: to keep that of a short one costs more than to encode it again.
+ * Encodes each message once in all that `work` encodes, which changes no message. When a run completes, its last message is
+ * in two events and in the session's history; for a long text that is a third of the time. A Run with more than its output,
+ * such as its usage, is encoded anew. Kept any longer, the texts would double the memory of a run that waits.
  */
-const encoded = new WeakMap<Message, string>();
-const longMessage = 1024;
+export function encodeOnce(work: () => void): void {
+  const outer = encoded;
+  encoded = outer ?? new Map();
+  try {
+    work();
+  } finally {
+    encoded = outer;
+  }
+}
 
 /** A message as JSON, in pieces: what keeps it makes it `flat`. */
 export function encodeMessage(message: Message): string {
-  const known = encoded.get(message);
-  if (known !== undefined) return known;
-  const json = jsonOf(message);
-  if (json.length >= longMessage && typeof message.completed_at === 'string') encoded.set(message, json);
+  if (encoded === undefined) return jsonOf(message);
+  const json = encoded.get(message) ?? jsonOf(message);
+  encoded.set(message, json);
   return json;
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode, runEventOf, runInside, tokenIn } from '../../src/core/encode.ts';
+import { encode, encodeOnce, runEventOf, runInside, tokenIn } from '../../src/core/encode.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { anyText } from '../support/unicode.ts';
 
@@ -94,9 +94,9 @@ describe('an encoded event', () => {
     );
   });
 
-  it('encodes a long message that is complete once, and one that is open as it is each time', () => {
+  it('encodes a message once while a run ends, and each time otherwise', () => {
     let reads = 0;
-    let content = 'text '.repeat(1_000);
+    let content = 'text ';
     const part = {
       content_type: 'text/plain',
       get content() {
@@ -104,20 +104,30 @@ describe('an encoded event', () => {
         return content;
       },
     };
-    const message = { role: 'agent/a', parts: [part], created_at: 'then', completed_at: null as string | null };
+    const message = { role: 'agent/a', parts: [part], created_at: 'then', completed_at: 'now' };
     const line = () => encode({ type: 'message.completed', message });
-    const open = line();
-    content += 'more';
-    expect(line()).toBe(open.replace(' "}]', ' more"}]'));
-
-    message.completed_at = 'now';
-    const complete = line();
-    reads = 0;
-    expect(line()).toBe(complete);
     const run = { run_id: 'r', agent_name: 'a', session_id: 's', status: 'completed' as const, created_at: 'then' };
-    const end = encode({ type: 'run.completed', run: { ...run, output: [message] } });
-    expect(reads).toBe(0);
-    expect(JSON.parse(runInside(end)).output).toEqual([JSON.parse(complete).message]);
+    const whole = line();
+    const readsOfOne = reads;
+    reads = 0;
+    encodeOnce(() => {
+      expect(line()).toBe(whole);
+      const end = encode({ type: 'run.completed', run: { ...run, output: [message] } });
+      expect(JSON.parse(runInside(end)).output).toEqual([JSON.parse(whole).message]);
+      encodeOnce(() => expect(line()).toBe(whole));
+      expect(line()).toBe(whole);
+    });
+    expect(reads).toBe(readsOfOne);
+
+    content += 'more ';
+    expect(line()).toBe(whole.replace(' "}]', ' more "}]'));
+    const failing = () => {
+      line();
+      throw new Error('no');
+    };
+    expect(() => encodeOnce(failing)).toThrow('no');
+    content += 'and more ';
+    expect(line()).toContain('and more');
   });
 
   it('reveals its status and its Run without being parsed', () => {

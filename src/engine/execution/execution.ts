@@ -1,5 +1,6 @@
 import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput, Continues } from '../../core/agent.ts';
+import { encodeOnce } from '../../core/encode.ts';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
@@ -216,21 +217,24 @@ export class Execution implements Observer<AgentOutput> {
       const replay = this.#recorder.replay;
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
-      for (const event of this.#recorder.closing()) this.#emit(event);
-      const messages = [...messagesOf(this.#input), ...transcriptOf(this.run)];
-      this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
-      this.#finish('completed');
+      encodeOnce(() => {
+        for (const event of this.#recorder.closing()) this.#emit(event);
+        const messages = [...messagesOf(this.#input), ...transcriptOf(this.run)];
+        this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
+        this.#finish('completed');
+      });
     });
   }
 
   /**
-   * Accepts the reply to the open question; a reply with an `id` has to name that question. The agent gets the reply
-   * when it is durable. Returns the id of the event before `run.in-progress`: the cursor for the events that follow.
-   * `requested` is what the reply's request is in the traces.
-   * @throws RivuletError `not_awaiting`, `question_mismatch`
+   * Accepts the reply to the open question; a reply with an `id` has to name that question. The agent gets the reply when
+   * it is durable. Returns the cursor for the events that follow. `requested` is what its request is in the traces.
+   * @throws RivuletError `not_awaiting`, `question_mismatch`, `conflict`
    */
   resume(reply: AwaitResume, extras: Extras, requested: string | null = null): number {
     const at = this.log.row.last;
+    // A run that leaves this process may still await.
+    if (this.#state === 'released') throw fail('conflict', this.run.run_id);
     if (this.#state !== 'open') throw fail('not_awaiting', this.run.run_id, this.run.status);
     this.#trace?.onReply(requested);
     try {
@@ -242,8 +246,7 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   /**
-   * Cancels the run: unsubscribes from the agent and fires its signal. The run ends when the agent has stopped, at the
-   * latest after `cancelGrace`.
+   * Cancels the run, and stops its agent. The run ends when the agent has stopped, at the latest after `cancelGrace`.
    * @throws RivuletError `already_final`, `conflict`
    */
   cancel(): void {

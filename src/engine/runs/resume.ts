@@ -60,12 +60,10 @@ async function resume(
 ): Promise<AcceptedRun> {
   const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
-  const execution = await active.get(run_id);
-  // During a replay the run awaits nothing, although its log may say so.
-  if (execution?.replaying) await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+  const execution = await liveExecution(services, run_id);
   const row = execution?.log.row ?? (await active.row(run_id));
-  // A run that is not durable awaits nothing either, once its execution is lost and no other node can have it.
-  const lost = execution === undefined ? row.tier !== 'durable' && !dispatcher.shared : execution.replaying;
+  // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
+  const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
   if (row.status !== 'awaiting' || lost) throw fail('not_awaiting', run_id, row.status);
   const run = execution?.run ?? (await foldStored(store, row));
   if (run.await_request === undefined) throw fail('not_awaiting', run_id, run.status);
@@ -79,6 +77,19 @@ async function resume(
   const asked_at = await_request.message.created_at;
   if (asked_at !== undefined) services.observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
   return accepted;
+}
+
+/**
+ * The run's execution in this process, when its replay is over: during one the run awaits nothing, although its log may say
+ * so. Undefined where the run has left the process, also during the replay: the store can take the reply then.
+ */
+async function liveExecution({ active, executions }: RunServices, run_id: string): Promise<Execution | undefined> {
+  let execution = await active.get(run_id);
+  while (execution?.replaying && execution.log.outcome === undefined) {
+    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+    execution = await active.get(run_id);
+  }
+  return execution;
 }
 
 interface Accepted {
