@@ -229,12 +229,10 @@ export class Execution implements Observer<AgentOutput> {
   /**
    * Accepts the reply to the open question; a reply with an `id` has to name that question. The agent gets the reply when
    * it is durable. Returns the cursor for the events that follow. `requested` is what its request is in the traces.
-   * @throws RivuletError `not_awaiting`, `question_mismatch`, `conflict`
+   * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   resume(reply: AwaitResume, extras: Extras, requested: string | null = null): number {
     const at = this.log.row.last;
-    // A run that leaves this process may still await.
-    if (this.#state === 'released') throw fail('conflict', this.run.run_id);
     if (this.#state !== 'open') throw fail('not_awaiting', this.run.run_id, this.run.status);
     this.#trace?.onReply(requested);
     try {

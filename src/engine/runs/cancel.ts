@@ -16,7 +16,8 @@ const maxAttempts = 100;
 export async function cancelRun(services: RunServices, run_id: string): Promise<string> {
   const { store, commits, commitOne, active, executions } = services;
   const execution = await active.get(run_id);
-  if (execution !== undefined) {
+  // It may have left this process just now.
+  if (execution?.log.readers !== undefined) {
     commits.checkAvailable();
     execution.cancel();
     const run = JSON.stringify(execution.run);

@@ -60,7 +60,12 @@ async function resume(
 ): Promise<AcceptedRun> {
   const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
-  const execution = await liveExecution(services, run_id);
+  let execution = await active.get(run_id);
+  // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
+  while (execution !== undefined && !canTake(execution)) {
+    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+    execution = await active.get(run_id);
+  }
   const row = execution?.log.row ?? (await active.row(run_id));
   // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
   const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
@@ -79,18 +84,9 @@ async function resume(
   return accepted;
 }
 
-/**
- * The run's execution in this process, when its replay is over: during one the run awaits nothing, although its log may say
- * so. Undefined where the run has left the process, also during the replay: the store can take the reply then.
- */
-async function liveExecution({ active, executions }: RunServices, run_id: string): Promise<Execution | undefined> {
-  let execution = await active.get(run_id);
-  while (execution?.replaying && execution.log.outcome === undefined) {
-    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
-    execution = await active.get(run_id);
-  }
-  return execution;
-}
+/** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
+const canTake = ({ log, replaying }: Execution): boolean =>
+  log.readers !== undefined && (!replaying || log.outcome === 'final');
 
 interface Accepted {
   readonly execution: Execution | undefined;
