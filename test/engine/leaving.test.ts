@@ -1,8 +1,10 @@
-import { map, merge, NEVER, type Observable, of } from 'rxjs';
+import { concat, defer, finalize, map, merge, NEVER, type Observable, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import type { Outcome, Write } from '../../src/core/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import type { Limits } from '../../src/engine/limits.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
@@ -28,6 +30,22 @@ async function awaiting(): Promise<{ store: MemoryStore; engine: Engine; run_id:
   while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
   return { store, engine, run_id };
 }
+
+/** What it waits for is not part of its output, and has a teardown that throws. */
+const throwing = agentOf((_, context) => {
+  const failing = finalize(() => {
+    throw new Error('a teardown of the agent');
+  });
+  context
+    .step('work', () => NEVER)
+    .pipe(failing)
+    .subscribe({ error: () => {} });
+  context
+    .await('Go on?')
+    .pipe(failing)
+    .subscribe({ error: () => {} });
+  return NEVER;
+});
 
 /** The end of the run in the next process. */
 async function endOf(store: MemoryStore, run_id: string): Promise<Run> {
@@ -55,6 +73,16 @@ describe('a run that leaves its process', () => {
     expect(textOf(run)).toContain('yes ');
   });
 
+  it('keeps a reply that waits for its replay, although its agent throws when it is stopped', async () => {
+    const { store, engine: first, run_id } = await awaiting();
+    await first.stop();
+    const second = await startEngine([throwing], store);
+    const resumed = second.resume(run_id, reply);
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    await second.stop();
+    expect(JSON.parse((await resumed).run).status).toBe('in-progress');
+  });
+
   it('takes a reply at each moment', async () => {
     for (const moment of moments) {
       const { store, engine, run_id } = await awaiting();
@@ -77,4 +105,82 @@ describe('a run that leaves its process', () => {
       expect((await endOf(store, run_id)).status).toBe('cancelled');
     }
   });
+});
+
+describe('an agent that throws when it is stopped', () => {
+  const begun = async (limits: Partial<Limits>): Promise<{ store: MemoryStore; engine: Engine; run_id: string }> => {
+    const store = new MemoryStore();
+    const engine = await startEngine([throwing], store, limits);
+    const run_id = await begin(engine, 'asks');
+    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    return { store, engine, run_id };
+  };
+
+  it('does not keep its run from taking a reply while its process stops', async () => {
+    const { engine, run_id } = await begun({ shutdownGrace: 60_000 });
+    const stopped = engine.stop();
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    expect(JSON.parse((await engine.resume(run_id, reply)).run).status).toBe('in-progress');
+    await stopped;
+  });
+
+  it('does not keep its run from being cancelled', async () => {
+    const { engine, run_id } = await begun({ cancelGrace: 1 });
+    expect(JSON.parse(await engine.cancel(run_id)).status).toBe('cancelling');
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    await engine.stop();
+  });
+});
+
+it('takes a reply without an id at each moment of a replay, as that to the last question', async () => {
+  const two = agentOf((_, context) => {
+    const answer = (question: string) =>
+      defer(() => context.await(question)).pipe(map(({ message }) => textOfMessage(message)));
+    return merge(
+      concat(answer('First?'), answer('Second?')),
+      context.step('work', () => NEVER),
+    );
+  });
+  const asks = async (engine: Engine, run_id: string, question: string): Promise<void> => {
+    for (let asked = ''; asked !== question; await turn()) {
+      const { await_request } = await runOf(engine, run_id);
+      asked = await_request === undefined ? '' : textOfMessage(await_request.message);
+    }
+  };
+  for (const moment of moments) {
+    const store = new MemoryStore();
+    const first = await startEngine([two], store);
+    const run_id = await begin(first, 'asks');
+    await asks(first, run_id, 'First?');
+    await first.resume(run_id, reply);
+    await asks(first, run_id, 'Second?');
+    await first.stop();
+    const second = await startEngine([two], store);
+    for (let turns = 0; turns < moment; turns += 1) await turn();
+    expect(JSON.parse((await second.resume(run_id, reply)).run).status).toBe('in-progress');
+    await second.stop();
+  }
+});
+
+it('is entered again where another write came before its re-entry', async () => {
+  class Disturbed extends MemoryStore {
+    left = 0;
+
+    // As where a reply was stored while the run was read.
+    override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+      if (this.left === 0 || !writes.some(({ from }) => from !== undefined)) return super.commit(writes);
+      this.left -= 1;
+      return writes.map((): Outcome => 'fenced');
+    }
+  }
+  const store = new Disturbed();
+  const first = await startEngine([agentOf(() => NEVER)], store);
+  const run_id = await begin(first, 'asks');
+  while ((await runOf(first, run_id)).status !== 'in-progress') await turn();
+  await first.stop();
+  store.left = 1;
+  const second = await startEngine([agentOf(() => of('done'))], store, { sweepInterval: 2 });
+  expect(textOf((await toTheEnd(second, run_id)).run)).toBe('done');
+  expect(store.left).toBe(0);
+  await second.stop();
 });

@@ -145,11 +145,18 @@ export class Awaits {
   }
 
   /** Ends all that the agent waits for with the reason. */
-  refuse(reason: Error): void {
-    for (const { subscriber } of [...this.#open, ...this.#taken]) subscriber.error(reason);
+  refuse(reason: Error, onTeardownError: (error: unknown) => void): void {
+    const waiting = [...this.#open, ...this.#taken];
     this.#open = [];
     this.#taken = [];
     this.#asked = undefined;
+    for (const { subscriber } of waiting) {
+      try {
+        subscriber.error(reason);
+      } catch (error) {
+        onTeardownError(error);
+      }
+    }
   }
 
   /** The agent has completed: its open questions are withdrawn. */

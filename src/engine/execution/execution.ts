@@ -266,8 +266,9 @@ export class Execution implements Observer<AgentOutput> {
   release(): void {
     // A clean hand-over does not count as a recovery attempt.
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
-    this.#close('released', 'the run leaves this process', true);
+    // First: the agent's own code cannot keep the run here.
     this.log.release();
+    this.#close('released', 'the run leaves this process', true);
   }
 
   /** Stops the agent: the store failed or the execution is fenced, so nothing can be written any more. */
@@ -389,8 +390,8 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#awaits !== undefined || this.#steps !== undefined) {
       // Only where something waits: making an Error is expensive.
       const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
-      this.#awaits?.refuse(refused);
-      this.#steps?.close(refused);
+      this.#awaits?.refuse(refused, this.#onTeardownError);
+      this.#steps?.close(refused, this.#onTeardownError);
     }
     this.#runSignal.abort(reason);
   }

@@ -56,7 +56,13 @@ export class RunSignal {
     this.close(reason, continues);
     if (this.#fired) return;
     this.#fired = true;
-    for (const listener of this.#listeners ?? []) listener();
+    for (const listener of this.#listeners ?? []) {
+      try {
+        listener();
+      } catch (error) {
+        this.#report(error);
+      }
+    }
     this.#listeners = undefined;
     this.#controller?.abort(this.#error());
   }

@@ -89,8 +89,14 @@ export class Steps {
   }
 
   /** The run is final: steps that the agent has not unsubscribed from end with the reason, and their work stops. */
-  close(reason: Error): void {
-    for (const end of [...this.#open]) end(reason);
+  close(reason: Error, onTeardownError: (error: unknown) => void): void {
+    for (const end of [...this.#open]) {
+      try {
+        end(reason);
+      } catch (error) {
+        onTeardownError(error);
+      }
+    }
   }
 
   /** Does the work and gives the agent its values, except those that an earlier execution gave. */

@@ -242,6 +242,8 @@ export class ActiveRuns implements RunFinder {
       await log.flushed();
     } catch (error) {
       this.#remove(execution);
+      // Nothing waits for its replay any more.
+      execution.release();
       throw error;
     }
     log.onClosed(() => this.#onLogClosed(execution));

@@ -119,15 +119,16 @@ export class Executor {
 
   /** Never rejects: where the store fails, the run is offered again later. */
   async #enter(row: RunRow, created?: CreatedRun): Promise<void> {
-    const { executions } = this.#services;
+    const { executions, dispatcher } = this.#services;
     try {
       const orphan = this.#toOffer.has(row.run_id);
       await this.#reEnter(row, orphan, created);
       this.#toOffer.delete(row.run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
-      // Another execution has the run, or had it since this process created it: then it is offered again when its lease ends.
-      if (kind === 'conflict') return void this.#toOffer.delete(row.run_id);
+      // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
+      if (kind === 'conflict' && dispatcher.shared) return void this.#toOffer.delete(row.run_id);
+      if (kind === 'conflict') return void this.#toOffer.add(row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
         return void this.#toOffer.add(row.run_id);

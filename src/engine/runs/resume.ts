@@ -28,7 +28,9 @@ export async function resumeRun(
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
-  const asked = input.id ?? active.local(run_id)?.run.await_request?.id;
+  const local = active.local(run_id);
+  // During a replay the execution may be at an earlier question.
+  const asked = input.id ?? (local?.replaying ? undefined : local?.run.await_request?.id);
   const key =
     idempotency_key === undefined
       ? undefined
