@@ -69,7 +69,7 @@ if (chosen.length === 0 || wanted.length === 0) {
 build();
 if (before !== undefined) build(before);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-const rounds = numberOf('rounds');
+const [rounds, turn] = [numberOf('rounds'), numberOf('turn')];
 
 async function resultOf(work: Work, order = chosen): Promise<Result> {
   if ('measure' in work) {
@@ -77,7 +77,7 @@ async function resultOf(work: Work, order = chosen): Promise<Result> {
       rounds,
       pinned: true,
       warmUp: numberOf('warm-up'),
-      turn: numberOf('turn'),
+      turn,
       progress,
     });
   }
@@ -89,7 +89,7 @@ const options = {
   goals,
   nameOf: (id: string) => contestants.find((one) => one.id === id)?.name ?? id,
   rounds,
-  turn: numberOf('turn'),
+  turn,
   at: `${commit()}, ${new Date().toISOString().slice(0, 10)}`,
 };
 for (const work of wanted) {

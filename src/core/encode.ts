@@ -123,9 +123,8 @@ export function encodeOnce(work: () => void): void {
 
 /** A message as JSON, in pieces: what keeps it makes it `flat`. */
 export function encodeMessage(message: Message): string {
-  if (encoded === undefined) return jsonOf(message);
-  const json = encoded.get(message) ?? jsonOf(message);
-  encoded.set(message, json);
+  const json = encoded?.get(message) ?? jsonOf(message);
+  encoded?.set(message, json);
   return json;
 }
 

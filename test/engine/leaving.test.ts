@@ -23,9 +23,9 @@ const asksWhile = (work: () => Observable<string>) =>
   );
 
 /** A process with a run that awaits. */
-async function awaiting(): Promise<{ store: MemoryStore; engine: Engine; run_id: string }> {
+async function awaiting(agent = asksWhile(() => NEVER), limits: Partial<Limits> = {}) {
   const store = new MemoryStore();
-  const engine = await startEngine([asksWhile(() => NEVER)], store);
+  const engine = await startEngine([agent], store, limits);
   const run_id = await begin(engine, 'asks');
   while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
   return { store, engine, run_id };
@@ -108,16 +108,8 @@ describe('a run that leaves its process', () => {
 });
 
 describe('an agent that throws when it is stopped', () => {
-  const begun = async (limits: Partial<Limits>): Promise<{ store: MemoryStore; engine: Engine; run_id: string }> => {
-    const store = new MemoryStore();
-    const engine = await startEngine([throwing], store, limits);
-    const run_id = await begin(engine, 'asks');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
-    return { store, engine, run_id };
-  };
-
   it('does not keep its run from taking a reply while its process stops', async () => {
-    const { engine, run_id } = await begun({ shutdownGrace: 60_000 });
+    const { engine, run_id } = await awaiting(throwing, { shutdownGrace: 60_000 });
     const stopped = engine.stop();
     for (let turns = 0; turns < 10; turns += 1) await turn();
     expect(JSON.parse((await engine.resume(run_id, reply)).run).status).toBe('in-progress');
@@ -125,7 +117,7 @@ describe('an agent that throws when it is stopped', () => {
   });
 
   it('does not keep its run from being cancelled', async () => {
-    const { engine, run_id } = await begun({ cancelGrace: 1 });
+    const { engine, run_id } = await awaiting(throwing, { cancelGrace: 1 });
     expect(JSON.parse(await engine.cancel(run_id)).status).toBe('cancelling');
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     await engine.stop();

@@ -1,6 +1,7 @@
 import type { Observer } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
 import { PairJoiner } from '../../core/pair-joiner.ts';
+import { guarded } from './guarded.ts';
 
 /**
  * Subscribes an execution to its agent. It reports what a teardown of the agent throws. RxJS throws that error into the
@@ -15,10 +16,6 @@ export class AgentSubscriber extends PairJoiner {
   }
 
   override unsubscribe(): void {
-    try {
-      super.unsubscribe();
-    } catch (error) {
-      this.#onTeardownError(error);
-    }
+    guarded(() => super.unsubscribe(), this.#onTeardownError);
   }
 }

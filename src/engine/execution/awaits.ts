@@ -3,6 +3,7 @@ import { fail } from '../../core/errors.ts';
 import type { Extras } from '../../core/store.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
 import type { Feed } from './feed.ts';
+import { guarded } from './guarded.ts';
 import type { Recorder, StatusChange } from './recorder.ts';
 
 /** What awaits need of the execution that they belong to. */
@@ -150,13 +151,7 @@ export class Awaits {
     this.#open = [];
     this.#taken = [];
     this.#asked = undefined;
-    for (const { subscriber } of waiting) {
-      try {
-        subscriber.error(reason);
-      } catch (error) {
-        onTeardownError(error);
-      }
-    }
+    for (const { subscriber } of waiting) guarded(() => subscriber.error(reason), onTeardownError);
   }
 
   /** The agent has completed: its open questions are withdrawn. */

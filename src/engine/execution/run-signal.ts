@@ -1,4 +1,5 @@
 import { type Continues, EndOfWork } from '../../core/agent.ts';
+import { guarded } from './guarded.ts';
 
 /**
  * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it ends. The signal is made
@@ -56,13 +57,7 @@ export class RunSignal {
     this.close(reason, continues);
     if (this.#fired) return;
     this.#fired = true;
-    for (const listener of this.#listeners ?? []) {
-      try {
-        listener();
-      } catch (error) {
-        this.#report(error);
-      }
-    }
+    for (const listener of this.#listeners ?? []) guarded(listener, this.#report);
     this.#listeners = undefined;
     this.#controller?.abort(this.#error());
   }
@@ -78,7 +73,7 @@ function guardListeners(signal: AbortSignal, report: (error: unknown) => void): 
   const guards = new WeakMap<Listener, EventListener>();
   const add = signal.addEventListener.bind(signal);
   const remove = signal.removeEventListener.bind(signal);
-  const guarded = (listener: Listener): EventListener => {
+  const guardOf = (listener: Listener): EventListener => {
     const known = guards.get(listener);
     if (known !== undefined) return known;
     const call = (event: Event): void => {
@@ -96,12 +91,12 @@ function guardListeners(signal: AbortSignal, report: (error: unknown) => void): 
     addEventListener: {
       writable: true,
       value: (type: string, listener: unknown, options?: AddEventListenerOptions | boolean) =>
-        isListener(listener) && add(type, guarded(listener), options),
+        isListener(listener) && add(type, guardOf(listener), options),
     },
     removeEventListener: {
       writable: true,
       value: (type: string, listener: unknown, options?: EventListenerOptions | boolean) =>
-        isListener(listener) && remove(type, guards.get(listener) ?? guarded(listener), options),
+        isListener(listener) && remove(type, guards.get(listener) ?? guardOf(listener), options),
     },
   });
 }

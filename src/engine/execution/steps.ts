@@ -3,6 +3,7 @@ import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type SourceHooks } from '../../core/from-agent.ts';
 import { reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
+import { guarded } from './guarded.ts';
 import type { Recorder } from './recorder.ts';
 
 /** How a step's values are journaled, where the journal has another form of them. */
@@ -90,13 +91,7 @@ export class Steps {
 
   /** The run is final: steps that the agent has not unsubscribed from end with the reason, and their work stops. */
   close(reason: Error, onTeardownError: (error: unknown) => void): void {
-    for (const end of [...this.#open]) {
-      try {
-        end(reason);
-      } catch (error) {
-        onTeardownError(error);
-      }
-    }
+    for (const end of [...this.#open]) guarded(() => end(reason), onTeardownError);
   }
 
   /** Does the work and gives the agent its values, except those that an earlier execution gave. */
@@ -115,7 +110,7 @@ export class Steps {
       put({ step, error: body }, `"error":${JSON.stringify(body)}`);
     };
     /** An error of the engine ends the run; an error of the work ends the step only. */
-    const guarded = (report: () => void): void => {
+    const recorded = (report: () => void): void => {
       try {
         report();
       } catch (error) {
@@ -143,9 +138,9 @@ export class Steps {
     const values = (): T[] => before.map((text) => parsed(text) as T);
     doing.add(
       defer(() => fromAgent(continued ? again(values()) : work(), this.#source)).subscribe({
-        next: (emitted) => guarded(() => next(emitted)),
-        error: (error) => guarded(() => failed(error)),
-        complete: () => guarded(() => put({ step, done: true }, '"done":true')),
+        next: (emitted) => recorded(() => next(emitted)),
+        error: (error) => recorded(() => failed(error)),
+        complete: () => recorded(() => put({ step, done: true }, '"done":true')),
       }),
     );
     return doing;

@@ -242,7 +242,7 @@ export class ActiveRuns implements RunFinder {
       await log.flushed();
     } catch (error) {
       this.#remove(execution);
-      // Nothing waits for its replay any more.
+      // So that nothing waits for the end of its replay.
       execution.release();
       throw error;
     }

@@ -127,8 +127,7 @@ export class Executor {
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
-      if (kind === 'conflict' && dispatcher.shared) return void this.#toOffer.delete(row.run_id);
-      if (kind === 'conflict') return void this.#toOffer.add(row.run_id);
+      if (kind === 'conflict') return void this.#toOffer[dispatcher.shared ? 'delete' : 'add'](row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
         return void this.#toOffer.add(row.run_id);
