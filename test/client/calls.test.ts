@@ -1,15 +1,15 @@
-import type { Run } from 'rivulet';
+import type { Agent, Run } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
 import { listed } from '../support/details.ts';
-import { serve } from '../support/serve.ts';
+import { serveApi } from '../support/serve.ts';
 
 const missing = '00000000-0000-4000-8000-000000000000';
 
-async function setUp(...more: Parameters<typeof serve>[0]) {
-  const served = await serve([echo, askOnce, ...more]);
+async function setUp(...more: Agent[]) {
+  const served = await serveApi([echo, askOnce, ...more]);
   return { served, client: createClient({ url: served.url }) };
 }
 

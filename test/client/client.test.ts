@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Event, Run } from 'rivulet';
+import type { Agent, Event, Run } from 'rivulet';
 import { createClient, messages, parts, text, toRun } from 'rivulet/client';
 import { filter, finalize, firstValueFrom, lastValueFrom, NEVER, type Observable, take, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { agent, askOnce, echo, never, Tap, tokens } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { withoutInput } from '../support/details.ts';
-import { eventsOf, finished, listen, type Served, serve, textOf } from '../support/serve.ts';
+import { eventsOf, finished, listen, type Served, serveApi, textOf } from '../support/serve.ts';
 
 const fails = agent('fails', () => {
   throw new Error('no luck');
@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => shared.app.close());
 
 /** The shared server; a test with agents of its own gets a server of its own. */
-async function setUp(...own: Parameters<typeof serve>[0]) {
-  const served = own.length === 0 ? shared : await serve(own, { retry: 1 });
+async function setUp(...own: Agent[]) {
+  const served = own.length === 0 ? shared : await serveApi(own, { retry: 1 });
   return { served, client: createClient({ url: served.url }) };
 }
 

@@ -89,7 +89,7 @@ describe.each(stores)('deleting, on %s', (store) => {
       await context.session.setState(1);
       return 'ok';
     });
-    const served = await serveApi([echo, counted], { store });
+    const served = await serveApi([echo, counted], { store, limits: { sweepInterval: 20 } });
     const a = await runOf(served, 'echo', 'a');
     await runOf(served, 'counted', 'b', { session_id: a.session_id });
     const other = await runOf(served, 'echo', 'c');

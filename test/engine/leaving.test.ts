@@ -1,6 +1,6 @@
 import { concat, defer, finalize, map, merge, NEVER, type Observable, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -124,21 +124,28 @@ describe('an agent that throws when it is stopped', () => {
   });
 });
 
+/** Asks a second question when the first is answered. */
+function askTwice(context: AgentContext): Observable<string> {
+  const answer = (question: string) =>
+    defer(() => context.await(question)).pipe(map(({ message }) => textOfMessage(message)));
+  return concat(answer('First?'), answer('Second?'));
+}
+
+/** Resolves when the run asks a question. */
+async function asks(engine: Engine, run_id: string, question: string): Promise<void> {
+  for (let asked = ''; asked !== question; await turn()) {
+    const { await_request } = await runOf(engine, run_id);
+    asked = await_request === undefined ? '' : textOfMessage(await_request.message);
+  }
+}
+
 it('takes a reply without an id at each moment of a replay, as that to the last question', async () => {
-  const two = agentOf((_, context) => {
-    const answer = (question: string) =>
-      defer(() => context.await(question)).pipe(map(({ message }) => textOfMessage(message)));
-    return merge(
-      concat(answer('First?'), answer('Second?')),
+  const two = agentOf((_, context) =>
+    merge(
+      askTwice(context),
       context.step('work', () => NEVER),
-    );
-  });
-  const asks = async (engine: Engine, run_id: string, question: string): Promise<void> => {
-    for (let asked = ''; asked !== question; await turn()) {
-      const { await_request } = await runOf(engine, run_id);
-      asked = await_request === undefined ? '' : textOfMessage(await_request.message);
-    }
-  };
+    ),
+  );
   for (const moment of moments) {
     const store = new MemoryStore();
     const first = await startEngine([two], store);
@@ -154,25 +161,55 @@ it('takes a reply without an id at each moment of a replay, as that to the last 
   }
 });
 
-it('is entered again where another write came before its re-entry', async () => {
+describe('a re-entry before which another write came', () => {
+  // A re-entry writes no event.
+  const isReEntry = ({ from, lines }: Write): boolean => from !== undefined && lines.length === 0;
+
   class Disturbed extends MemoryStore {
     left = 0;
+    /** Whether the re-entry has no answer yet. */
+    waits = false;
 
     // As where a reply was stored while the run was read.
     override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-      if (this.left === 0 || !writes.some(({ from }) => from !== undefined)) return super.commit(writes);
+      if (this.left === 0 || !writes.some(isReEntry)) return super.commit(writes);
       this.left -= 1;
+      while (this.waits) await turn();
       return writes.map((): Outcome => 'fenced');
     }
   }
-  const store = new Disturbed();
-  const first = await startEngine([agentOf(() => NEVER)], store);
-  const run_id = await begin(first, 'asks');
-  while ((await runOf(first, run_id)).status !== 'in-progress') await turn();
-  await first.stop();
-  store.left = 1;
-  const second = await startEngine([agentOf(() => of('done'))], store, { sweepInterval: 2 });
-  expect(textOf((await toTheEnd(second, run_id)).run)).toBe('done');
-  expect(store.left).toBe(0);
-  await second.stop();
+
+  it('is repeated', async () => {
+    const store = new Disturbed();
+    const first = await startEngine([agentOf(() => NEVER)], store);
+    const run_id = await begin(first, 'asks');
+    while ((await runOf(first, run_id)).status !== 'in-progress') await turn();
+    await first.stop();
+    store.left = 1;
+    const second = await startEngine([agentOf(() => of('done'))], store, { sweepInterval: 2 });
+    expect(textOf((await toTheEnd(second, run_id)).run)).toBe('done');
+    expect(store.left).toBe(0);
+    await second.stop();
+  });
+
+  it('lets no reply wait for a replay that does not come', async () => {
+    const store = new Disturbed();
+    const agent = agentOf((_, context) => askTwice(context));
+    const first = await startEngine([agent], store);
+    const run_id = await begin(first, 'asks');
+    await asks(first, run_id, 'First?');
+    await first.stop();
+    const engine = await startEngine([agent], store, { sweepInterval: 2 });
+    Object.assign(store, { left: 1, waits: true });
+    await engine.resume(run_id, reply);
+    while (store.left > 0) await turn();
+    const early = engine.resume(run_id, reply);
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    store.waits = false;
+    await expect(early).rejects.toMatchObject({ kind: 'not_awaiting' });
+    await asks(engine, run_id, 'Second?');
+    await engine.resume(run_id, reply);
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('completed');
+    await engine.stop();
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { agent, askOnce, echo, tokens } from '../support/agents.ts';
-import { ask, frames, serve } from '../support/serve.ts';
+import { ask, frames, serveApi } from '../support/serve.ts';
 
 const key = (value: string, more = {}) => ({ 'idempotency-key': value, ...more });
 
@@ -13,7 +13,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('creates one run, however often it is sent, and answers each request in its mode', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store });
+    const served = await serveApi([counted], { store });
     const first: Run = await (await served.post('/runs', ask('counted'), key('k1'))).json();
     const again: Run = await (await served.post('/runs', ask('counted'), key('k1'))).json();
     expect(again).toEqual(first);
@@ -29,7 +29,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('takes any text as the key of a request of another protocol', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store });
+    const served = await serveApi([counted], { store, protocols: ['a2a'] });
     const send = async (messageId: string) => {
       const message = { messageId, role: 'ROLE_USER', parts: [{ text: 'hi' }] };
       const answer = await served.post('/a2a/counted/message:send', { message }, { 'a2a-version': '1.0' });
@@ -41,7 +41,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('creates one run if two arrive at once', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store });
+    const served = await serveApi([counted], { store });
     const runs: Run[] = await Promise.all(
       Array.from({ length: 10 }, async () => (await served.post('/runs', ask('counted'), key('k'))).json()),
     );
@@ -52,7 +52,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('creates one run if two arrive at once and a busy session rejects', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store });
+    const served = await serveApi([counted], { store });
     const session_id = '7e57ab1e-0000-4000-8000-000000000001';
     const headers = key('k', { 'if-busy': 'reject' });
     const answers = await Promise.all(
@@ -66,7 +66,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('accepts one of several bodies with the same key at once, and refuses the others', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store });
+    const served = await serveApi([counted], { store });
     const answers = await Promise.all(
       ['a', 'b', 'c'].map((body) => served.post('/runs', ask('counted', body), key('k'))),
     );
@@ -75,7 +75,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
   });
 
   it('is refused with another body, and accepted with the same body in another order of keys', async () => {
-    const served = await serve([echo], { store });
+    const served = await serveApi([echo], { store });
     await served.post('/runs', { agent_name: 'echo', input: [{ parts: [{ content: 'a', name: 'n' }] }] }, key('k'));
     const other = await served.post('/runs', ask('echo', 'b'), key('k'));
     expect([other.status, (await other.json()).message]).toEqual([
@@ -87,7 +87,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
   });
 
   it('resumes once, and answers with the events that followed', async () => {
-    const served = await serve([askOnce], { store });
+    const served = await serveApi([askOnce], { store });
     const { run_id }: Run = await (await served.post('/runs', ask('ask'))).json();
     const body = (content: string) => ({
       mode: 'sync',
@@ -105,7 +105,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
 
   it('is forgotten after `idempotencyTtl`', async () => {
     const { agent: counted, state } = counting();
-    const served = await serve([counted], { store, limits: { idempotencyTtl: 1 } });
+    const served = await serveApi([counted], { store, limits: { idempotencyTtl: 1 } });
     await served.post('/runs', ask('counted'), key('k'));
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await served.post('/runs', ask('counted', 'another body'), key('k'))).status).toBe(200);
@@ -113,7 +113,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
   });
 
   it('is refused if its key is invalid', async () => {
-    const served = await serve([tokens], { store });
+    const served = await serveApi([tokens], { store });
     const response = await served.post('/runs', ask('tokens', '1'), key('x'.repeat(256)));
     expect([response.status, (await response.json()).message]).toEqual([
       422,

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { never } from '../support/agents.ts';
 import { ask, framesUntil, type Served } from '../support/serve.ts';
 
-const shortGrace = 0.3;
+const shortGrace = 0.1;
 const sse = { accept: 'text/event-stream' };
 
 /** A stream of a new run, which has begun. */

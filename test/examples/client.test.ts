@@ -4,16 +4,16 @@ import { expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { live, talk } from '../../examples/client.ts';
 import { tokens } from '../support/agents.ts';
-import { serve } from '../support/serve.ts';
+import { serveApi } from '../support/serve.ts';
 
 it('live() emits the output as it grows', async () => {
-  const { url } = await serve([tokens]);
+  const { url } = await serveApi([tokens]);
   const answer = live(createClient({ url }), 'tokens', '3');
   expect(await lastValueFrom(answer.pipe(toArray()))).toEqual(['t0 ', 't0 t1 ', 't0 t1 t2 ']);
 });
 
 it('talk() prints the output piece by piece, and replies to questions', async () => {
-  const { url } = await serve([approve]);
+  const { url } = await serveApi([approve]);
   const pieces: string[] = [];
   const questions: string[] = [];
   const run = await talk(

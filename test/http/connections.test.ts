@@ -120,7 +120,7 @@ describe('a slow client', () => {
   });
 
   it('does not keep a connection open with line feeds, neither after a request nor before any', async () => {
-    const served = await serveApi([echo], { keepAliveTimeout: 1_000 });
+    const served = await serveApi([echo], { keepAliveTimeout: 300 });
     const [used, unused] = [new Wire(served), new Wire(served)];
     used.send('GET /ping HTTP/1.1', 'Host: localhost', '');
     await used.until('{}');
@@ -134,11 +134,11 @@ describe('a slow client', () => {
 
   it('may read a stream or wait for a run for longer than the time-out', async () => {
     const tap = new Tap();
-    const served = await serveApi([never, tap.agent], { keepAliveTimeout: 1_000, heartbeat: 100 });
+    const served = await serveApi([never, tap.agent], { keepAliveTimeout: 300, heartbeat: 30 });
     const stream = json(served, ask('never', 'a', { mode: 'stream' }));
     const waiting = json(served, ask('tap'));
     await tap.started();
-    // Several times the time-out.
+    // Twice the time-out.
     await stream.until(/(:\n[^:]*){20}/);
     tap.complete();
     await waiting.until('completed');

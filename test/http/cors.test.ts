@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../src/http/auth/api-key.ts';
 import { recordOf } from '../../src/http/auth/key-records.ts';
 import { echo } from '../support/agents.ts';
-import { ask, serve } from '../support/serve.ts';
+import { ask, serveApi } from '../support/serve.ts';
 
 const app = 'https://app.example.com';
 
 describe('pages of other origins', () => {
   it('get no headers of CORS by default', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const own: Record<string, string> = { origin: new URL(served.url).origin };
     for (const headers of [{}, own]) {
       const response = await served.get('/agents', headers);
@@ -20,7 +20,7 @@ describe('pages of other origins', () => {
   it('that are allowed may read answers and streams, and ask before they write', async () => {
     const { key } = makeApiKey();
     const keys = [recordOf(key, { principal: 'alice', scopes: ['runs:write', 'runs:read'] })];
-    const served = await serve([echo], { allowedOrigins: [`${app}/`], auth: { keys } });
+    const served = await serveApi([echo], { allowedOrigins: [`${app}/`], auth: { keys } });
     const preflight = await fetch(`${served.url}/runs/x`, {
       method: 'OPTIONS',
       headers: {
@@ -48,7 +48,7 @@ describe('pages of other origins', () => {
   });
 
   it('that are not allowed get an Error object, also for a preflight', async () => {
-    const served = await serve([echo], { allowedOrigins: [app] });
+    const served = await serveApi([echo], { allowedOrigins: [app] });
     const preflight = (headers: Record<string, string>, path = '/runs') =>
       fetch(`${served.url}${path}`, {
         method: 'OPTIONS',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
-import { ask, serve } from '../support/serve.ts';
+import { ask, serveApi } from '../support/serve.ts';
 
 const sse = { accept: 'text/event-stream' };
 
@@ -14,7 +14,7 @@ const numbersOf = (text: string): number[] =>
 
 describe('a stream, read by ACP’s Python client', () => {
   it('has only the events of the run', async () => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     const live = await (await served.post('/runs', ask('echo', 'a\u2028b\u0085c', { mode: 'stream' }))).text();
     expect(numbersOf(live)).toEqual([1, 2, 3, 4, 5, 6]);
     const { run_id } = JSON.parse(readAsPython(live)[0]?.data ?? '').run;
@@ -23,14 +23,14 @@ describe('a stream, read by ACP’s Python client', () => {
   });
 
   it('has the retry time in the block of the first event', async () => {
-    const served = await serve([echo], { retry: 250 });
+    const served = await serveApi([echo], { retry: 250 });
     const text = await (await served.post('/runs', ask('echo', 'a', { mode: 'stream' }))).text();
     expect(text).toMatch(/^retry: 250\nid: 1\ndata: /);
   });
 
   it('does not end at the comments that keep it open', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent], { heartbeat: 5 });
+    const served = await serveApi([tap.agent], { heartbeat: 5 });
     const response = await served.post('/runs', ask('tap', 'a', { mode: 'stream' }));
     await tap.started();
     let text = '';
@@ -44,7 +44,7 @@ describe('a stream, read by ACP’s Python client', () => {
   });
 
   it('begins with comments where there is no event after the cursor', async () => {
-    const served = await serve([never], { heartbeat: 5 });
+    const served = await serveApi([never], { heartbeat: 5 });
     const { run_id } = await (await served.post('/runs', ask('never', 'a', { mode: 'async' }))).json();
     const response = await served.get(`/runs/${run_id}/events?after=2`, sse);
     let text = '';
@@ -61,7 +61,7 @@ describe('a request of ACP’s Python client', () => {
   const body = JSON.stringify(ask('echo'));
   // `fetch` would add a content type.
   const post = async (headers: Record<string, string>, method: 'POST' | 'GET' = 'POST') => {
-    const served = await serve([echo]);
+    const served = await serveApi([echo]);
     return served.app.inject({
       method,
       url: '/runs',
@@ -101,7 +101,7 @@ describe('a stream that fails', () => {
       },
     });
     store.events = async (id, after) => (after > 0 && after < 1_900 ? damaged : events.call(store, id, after, 100));
-    const served = await serve([long], { store, logger });
+    const served = await serveApi([long], { store, logger });
     const { run_id } = await (await served.post('/runs', ask('long', 'a', { mode: 'async' }))).json();
     while ((await (await served.get(`/runs/${run_id}`)).json()).status !== 'completed');
     const text = await (await served.get(`/runs/${run_id}/events`, sse)).text();

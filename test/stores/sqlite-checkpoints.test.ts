@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -85,49 +84,6 @@ it('erases an owner while the thread is copying', async () => {
     await expect(store.removeOwner('key:erased')).resolves.toBeUndefined();
     expect(statSync(`${path}-wal`).size).toBe(0);
   }
-});
-
-/** Runs a program that opens a store and makes 300 commits, so that its thread has started. */
-function runProgram(rest: string, env: NodeJS.ProcessEnv = {}) {
-  const program = `
-    import { SqliteStore } from ${JSON.stringify(compiled)};
-    const store = new SqliteStore(${JSON.stringify(newPath())});
-    for (let n = 0; n < 300; n += 1) await store.setTargets('unknown', null, null);
-    ${rest}
-    process.stdout.write('done');`;
-  const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-    encoding: 'utf8',
-    timeout: 60_000,
-    env: { ...process.env, ...env },
-  });
-  return { stdout, stderr, status };
-}
-
-const ended = { stdout: 'done', stderr: '', status: 0 };
-
-it('lets a program end that has not closed its store', () => {
-  expect(runProgram('')).toEqual(ended);
-});
-
-it('keeps a program from ending amid an erasure', () => {
-  expect(runProgram("await store.removeOwner('key:x'); await store.close();")).toEqual(ended);
-});
-
-it.runIf(process.platform === 'linux')('gives its thread the lowest priority, and no other thread', () => {
-  const rest = `
-    import { readdirSync, readFileSync } from 'node:fs';
-    const niceOf = (task) => readFileSync('/proc/self/task/' + task + '/stat', 'utf8').split(') ')[1].split(' ')[16];
-    const all = () => readdirSync('/proc/self/task').map(niceOf);
-    while (!all().includes('19')) await new Promise(setImmediate);
-    await store.close();
-    process.stdout.write(niceOf(process.pid) + ' ' + all().filter((nice) => nice === '19').length + ' ');`;
-  expect(runProgram(rest)).toEqual({ ...ended, stdout: '0 0 done' });
-});
-
-it('closes, although a preloaded module keeps its thread busy', () => {
-  const preload = join(folder, 'preload.cjs');
-  writeFileSync(preload, "if (!require('node:worker_threads').isMainThread) setInterval(() => {}, 1000);");
-  expect(runProgram('await store.close();', { NODE_OPTIONS: `--require ${preload}` })).toEqual(ended);
 });
 
 it('does not make a deleted file anew', async () => {

@@ -10,7 +10,7 @@ import {
 } from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { type Served, serve } from './serve.ts';
+import { type Served, serveApi } from './serve.ts';
 
 type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 
@@ -149,11 +149,11 @@ interface Nodes {
   node(name: string, options?: Partial<ServerOptions>): Promise<Served>;
 }
 
-/** Servers that share a store and its runs. */
+/** Servers of the REST API that share a store and its runs. */
 export function nodes(agents: Agent[]): Nodes {
   const store = new SharedStore();
   const queue = new SharedQueue();
   const node = (name: string, options: Partial<ServerOptions> = {}): Promise<Served> =>
-    serve(agents, { store, dispatcher: queue.dispatcher(name), ...options });
+    serveApi(agents, { store, dispatcher: queue.dispatcher(name), ...options });
   return { store, queue, node };
 }

@@ -7,7 +7,7 @@ import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { agent, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, finished, type Served, serve } from '../support/serve.ts';
+import { ask, finished, type Served, serveApi } from '../support/serve.ts';
 import { idOf, linksOf, Sdk } from '../support/tracing.ts';
 
 const sdk = Sdk.use();
@@ -45,7 +45,7 @@ const outer = agent('outer', async (_, own) => {
 describe('the log lines of a request and of an ended run', () => {
   const logged = async () => {
     const lines = new Lines();
-    const served = await serve([outer, inner], { logger: { level: 'info', stream: lines.stream } });
+    const served = await serveApi([outer, inner], { logger: { level: 'info', stream: lines.stream } });
     return { served, lines };
   };
 
@@ -84,7 +84,7 @@ describe('the log lines of a request and of an ended run', () => {
 describe('a run with steps and calls', () => {
   for (const isDurable of [false, true]) {
     it(`is a tree of spans${isDurable ? ', and so is a durable one' : ''}`, async () => {
-      const served = await serve([isDurable ? { ...outer, options: { durable: true } } : outer, inner]);
+      const served = await serveApi([isDurable ? { ...outer, options: { durable: true } } : outer, inner]);
       const run = await post(served, '/runs', ask('outer'));
       expect(run.status).toBe('completed');
       const root = await sdk.one('invoke_agent outer');
@@ -127,7 +127,7 @@ describe('a run with steps and calls', () => {
       usage(JSON.parse(input[0]?.parts[0]?.content ?? ''));
       return 'x';
     });
-    const served = await serve([using]);
+    const served = await serveApi([using]);
     const reported = [
       { input_tokens: 1_000, output_tokens: 20 },
       { tokens: 1_020, input_tokens: 1_000 },
@@ -149,7 +149,7 @@ describe('a run with steps and calls', () => {
         }),
       ),
     );
-    await post(await serve([piped]), '/runs', ask('piped'));
+    await post(await serveApi([piped]), '/runs', ask('piped'));
     const root = await sdk.one('invoke_agent piped');
     expect((await sdk.one('after a')).parentSpanContext?.spanId).toBe(idOf(root));
   });
@@ -158,7 +158,7 @@ describe('a run with steps and calls', () => {
     const failing = agent('failing', (_, { step }) =>
       step('work', () => throwError(() => new AgentError('over_quota', 'no more today'))),
     );
-    await post(await serve([failing]), '/runs', ask('failing'));
+    await post(await serveApi([failing]), '/runs', ask('failing'));
     const failed = { attributes: { 'error.type': 'over_quota' }, status: { code: SpanStatusCode.ERROR } };
     expect(await sdk.one('rivulet.step work')).toMatchObject(failed);
     expect(await sdk.one('invoke_agent failing')).toMatchObject({
@@ -175,7 +175,7 @@ describe('a run with steps and calls', () => {
         call('tap', 'hi'),
       ),
     );
-    const served = await serve([calling, tap.agent]);
+    const served = await serveApi([calling, tap.agent]);
     const { run_id } = await post(served, '/runs', ask('calling', 'hi', { mode: 'async' }));
     await tap.started();
     await served.post(`/runs/${run_id}/cancel`);
@@ -187,7 +187,7 @@ describe('a run with steps and calls', () => {
   });
 
   it('is measured by the metric of the conventions', async () => {
-    await post(await serve([agent('timed', () => 'x')]), '/runs', ask('timed'));
+    await post(await serveApi([agent('timed', () => 'x')]), '/runs', ask('timed'));
     await sdk.one('invoke_agent timed');
     expect(await sdk.points('gen_ai.invoke_agent.duration')).toContainEqual(
       expect.objectContaining({
@@ -211,7 +211,7 @@ const asking = agent('asking', async (_, own) => {
 
 describe('a run that awaits', () => {
   it('ends its span, and goes on in a new one that links to it, below the request of the reply', async () => {
-    const served = await serve([asking], { trustTraceContext: true });
+    const served = await serveApi([asking], { trustTraceContext: true });
     const run = await post(served, '/runs', ask('asking'));
     const first = await sdk.one('invoke_agent asking');
     expect(first.attributes['rivulet.run.status']).toBe('awaiting');
@@ -226,7 +226,7 @@ describe('a run that awaits', () => {
 
   it('cuts the spans of called agents as well', async () => {
     const calling = agent('calling', (_, { call }) => call('asking', 'hi'));
-    const served = await serve([calling, asking]);
+    const served = await serveApi([calling, asking]);
     const { run_id } = await post(served, '/runs', ask('calling'));
     await sdk.one('invoke_agent asking');
     await post(served, `/runs/${run_id}`, reply('yes'));
@@ -284,7 +284,7 @@ describe('a durable run after a crash', () => {
     await app.close();
     const [lost] = await sdk.named('invoke_agent holding');
     const held = new Tap('held');
-    const again = await serve([holding, held.agent], { store: disk });
+    const again = await serveApi([holding, held.agent], { store: disk });
     await held.started();
     held.complete();
     await finished(again, created.json().run_id);
@@ -301,7 +301,7 @@ describe('the trace context of a request', () => {
   const echo = agent('echo', (_, own) => own.trace().traceparent ?? 'none');
 
   it('is a link, because strangers can send it', async () => {
-    await post(await serve([echo]), '/runs', ask('echo'), { traceparent });
+    await post(await serveApi([echo]), '/runs', ask('echo'), { traceparent });
     const span = await sdk.one('invoke_agent echo');
     expect(span.parentSpanContext).toBeUndefined();
     expect(span.spanContext().traceId).not.toBe(traceId);
@@ -309,14 +309,14 @@ describe('the trace context of a request', () => {
   });
 
   it('is the parent where the server trusts it', async () => {
-    const run = await post(await serve([echo], { trustTraceContext: true }), '/runs', ask('echo'), { traceparent });
+    const run = await post(await serveApi([echo], { trustTraceContext: true }), '/runs', ask('echo'), { traceparent });
     const span = await sdk.one('invoke_agent echo');
     expect(span.parentSpanContext).toMatchObject({ traceId, spanId: 'b7ad6b7169203331' });
     expect(run.output[0]?.parts[0]?.content).toBe(`00-${traceId}-${idOf(span)}-01`);
   });
 
   it('is left out where it cannot be read', async () => {
-    const served = await serve([echo], { trustTraceContext: true });
+    const served = await serveApi([echo], { trustTraceContext: true });
     const run = await post(served, '/runs', ask('echo'), { traceparent: 'something' });
     expect(run.status).toBe('completed');
     expect(await sdk.one('invoke_agent echo')).toMatchObject({ parentSpanContext: undefined, links: [] });
@@ -334,7 +334,7 @@ describe('messages', () => {
   const name = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
 
   it('are not in spans', async () => {
-    await post(await serve([agent('quiet', () => 'secret')]), '/runs', ask('quiet', 'secret'));
+    await post(await serveApi([agent('quiet', () => 'secret')]), '/runs', ask('quiet', 'secret'));
     expect(JSON.stringify((await sdk.one('invoke_agent quiet')).attributes)).not.toContain('secret');
   });
 
@@ -342,7 +342,7 @@ describe('messages', () => {
     process.env[name] = 'SPAN_ONLY';
     try {
       const long = agent('long', () => ['"'.repeat(20_000), { content_url: 'https://example.com/a.png' }]);
-      await post(await serve([long]), '/runs', ask('long', 'Hello'));
+      await post(await serveApi([long]), '/runs', ask('long', 'Hello'));
     } finally {
       delete process.env[name];
     }

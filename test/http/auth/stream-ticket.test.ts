@@ -230,19 +230,26 @@ describe('a stream ticket as a cookie', () => {
   it('breaks the connection when it is refused, so that an EventSource reconnects and finds a renewed one', async () => {
     const served = await start();
     const [run_id, other] = [await runOf(served), await runOf(served)];
-    const { url } = await cookieOf(served, run_id);
-    let { cookie } = await cookieOf(served, other);
+    const [{ url, cookie: first }, { cookie: wrong }] = [await cookieOf(served, run_id), await cookieOf(served, other)];
+    let cookie = first;
+    let refused = 0;
     const source = new EventSource(new URL(url, served.url), {
-      fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, cookie } }),
+      fetch: (input, init) => {
+        const answer = fetch(input, { ...init, headers: { ...init.headers, cookie } });
+        answer.catch(() => {
+          refused += 1;
+        });
+        return answer;
+      },
     });
     onTestFinished(() => source.close());
-    await new Promise((resolve) => {
-      source.onerror = resolve;
-    });
+    const opened = () => new Promise((resolve) => source.addEventListener('open', resolve, { once: true }));
+    await opened();
+    cookie = wrong;
+    served.app.server.closeAllConnections();
+    await expect.poll(() => refused).toBeGreaterThan(1);
     expect(source.readyState).toBe(EventSource.CONNECTING);
     cookie = (await cookieOf(served, run_id)).cookie;
-    await new Promise((resolve) => {
-      source.onmessage = resolve;
-    });
+    await opened();
   });
 });

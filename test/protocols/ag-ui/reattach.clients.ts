@@ -249,7 +249,8 @@ describe('a server that stops', () => {
 
 it('each request may reach another node', async () => {
   const { node } = nodes([askOnce]);
-  const all = [await node('a'), await node('b'), await node('c')];
+  const protocols = ['ag-ui'] as const;
+  const all = [await node('a', { protocols }), await node('b', { protocols }), await node('c', { protocols })];
   let sent = 0;
   const send = (url: string, init: RequestInit): Promise<Response> => {
     sent += 1;
