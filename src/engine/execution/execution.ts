@@ -275,7 +275,7 @@ export class Execution implements Observer<AgentOutput> {
   abandon(error: Error, continues: Continues): void {
     const fenced = this.log.outcome === 'fenced';
     if (fenced) this.#log().info('this process no longer owns the run');
-    else this.#log().error(`stopped: ${error.message}`);
+    else this.#log().error(`stopped, as the store did not take its events: ${errorOf(error.cause).message}`);
     this.#close('abandoned', fenced ? 'this process no longer owns the run' : 'the store failed', continues);
   }
 

@@ -11,9 +11,10 @@ export class PendingWork {
     void work.finally(() => all.delete(work));
   }
 
-  /** Resolves when all of it has stopped, or after so many milliseconds. */
+  /** Resolves when all of it has stopped, or after so many milliseconds; 0 for never. */
   async stopped(milliseconds: number): Promise<void> {
     if (this.#work === undefined || this.#work.size === 0) return;
-    await within(milliseconds, Promise.all(this.#work)).catch(() => undefined);
+    const stopped = Promise.all(this.#work);
+    await (milliseconds > 0 ? within(milliseconds, stopped) : stopped).catch(() => undefined);
   }
 }

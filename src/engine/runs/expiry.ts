@@ -37,7 +37,7 @@ export function sweeper(services: RunServices, owners: RunTtlByOwner): (goesOn: 
 async function sweepExpired({ store, executions: { limits } }: RunServices, goesOn: () => boolean): Promise<void> {
   const { runTtl, idempotencyTtl, sessionTtl, deliveryTtl } = limits;
   const before = {
-    keys: ago(idempotencyTtl),
+    keys: idempotencyTtl > 0 ? ago(idempotencyTtl) : never,
     ...(runTtl > 0 && { runs: ago(runTtl) }),
     ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
     ...(deliveryTtl > 0 && { deliveries: ago(deliveryTtl) }),
@@ -56,4 +56,6 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
     void active.release(execution);
 }
 
+/** Before everything. */
+const never = '';
 const ago = (milliseconds: number): string => new Date(Date.now() - milliseconds).toISOString();

@@ -51,7 +51,7 @@ export class Idempotency {
   /** By key, the newest request that is in progress in this process. */
   readonly #inProgress = new BoxedMap<Promise<unknown>>();
 
-  /** `ttl`: milliseconds for which a key is kept. */
+  /** `ttl`: milliseconds for which a key is kept; 0 for ever. */
   constructor(store: Store, ttl: number) {
     this.#store = store;
     this.#ttl = ttl;
@@ -118,6 +118,6 @@ export class Idempotency {
   }
 
   #oldest(): string {
-    return new Date(Date.now() - this.#ttl).toISOString();
+    return new Date(this.#ttl > 0 ? Date.now() - this.#ttl : 0).toISOString();
   }
 }

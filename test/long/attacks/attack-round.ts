@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { AttackedServer } from './attacked-server.ts';
 import type { AttackName, Tally } from './attacks.ts';
 import { Others, type Times } from './others.ts';
@@ -11,6 +12,8 @@ export interface Round {
   readonly connections: number;
   /** Requests of the others, before and during the attack each. */
   readonly requests: number;
+  /** Answers that the attack gets before the others are measured: on a busy machine it begins late. */
+  readonly answers?: readonly string[];
   /** Limits of the server. */
   readonly limits?: object;
   /** Measure the others after the attack as well, and take the slower of both as quiet: other load may have begun. */
@@ -36,6 +39,7 @@ export async function attackRound({
   name,
   connections,
   requests,
+  answers = [],
   limits = {},
   quietAfter = false,
   pinned = false,
@@ -60,10 +64,14 @@ export async function attackRound({
     });
     ended.catch(() => undefined);
     const line = async (): Promise<string> => String((await Promise.race([once(lines, 'line'), ended]))[0]);
+    const tallyOf = async ({ stdin }: ChildProcess): Promise<Tally> => {
+      stdin?.write('\n');
+      return JSON.parse(await line());
+    };
     await line();
+    while (!isAnswered(await tallyOf(attacker), answers)) await setTimeout(50);
     const attacked = await others.measure(requests);
-    attacker.stdin?.write('\n');
-    const tally: Tally = JSON.parse(await line());
+    const tally = await tallyOf(attacker);
     const memory = [before, server.proc.peak] as const;
     attacker.kill('SIGKILL');
     const after = quietAfter ? await others.measure(requests) : quiet;
@@ -74,6 +82,9 @@ export async function attackRound({
     await server.stop();
   }
 }
+
+const isAnswered = (tally: Tally, answers: readonly string[]): boolean =>
+  answers.every((status) => status in tally.answers);
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 
