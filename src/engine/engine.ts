@@ -1,7 +1,7 @@
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import { type AgentRequest, messagesOf, requestOf } from '../core/request.ts';
-import type { Key, OpenRuns, Resource, RunFilter, StatusFilter, StatusPosition, Store } from '../core/store.ts';
+import type { Key, OpenRuns, Resource, RunFilter, RunRow, StatusFilter, StatusPosition, Store } from '../core/store.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
@@ -32,6 +32,9 @@ import { storeForRequests } from './store-access.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 
 export type { EngineOptions } from './parts.ts';
+
+/** Characters of JSON after which a page of runs ends: the questions of runs may be long. */
+const maxPageChars = 1024 * 1024;
 
 /** As `StatusFilter`, with one agent or any. */
 export type AgentStatusFilter = Omit<StatusFilter, 'agent_names'> & { readonly agent_name?: string };
@@ -192,12 +195,8 @@ export class Engine {
    */
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
     const rows = await this.#store.runs(filter, before, limit + 1);
-    const runs: string[] = [];
-    for (const row of rows.slice(0, limit)) {
-      runs.push(JSON.stringify(await summaryOf(this.#store, row)));
-    }
-    const last = rows[limit - 1];
-    return { runs, ...(rows.length > limit && last !== undefined && { next: last.run_id }) };
+    const { runs, last } = await this.#page(rows, limit, () => ({}));
+    return { runs, ...(last && { next: last.run_id }) };
   }
 
   /**
@@ -216,12 +215,25 @@ export class Engine {
       this.#store.runsByStatusTime(filter, after, limit + 1),
       this.#store.countRuns(filter),
     ]);
-    const runs: string[] = [];
-    for (const row of rows.slice(0, limit)) {
-      runs.push(JSON.stringify({ ...(await summaryOf(this.#store, row)), status_at: row.status_at }));
-    }
-    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    const { runs, last } = await this.#page(rows, limit, ({ status_at }) => ({ status_at }));
     return { runs, total, ...(last && { next: { status_at: last.status_at, run_id: last.run_id } }) };
+  }
+
+  /** The first rows as JSON, and the last of them, where there are more. A page ends early with the run that makes it large. */
+  async #page(
+    rows: readonly RunRow[],
+    limit: number,
+    more: (row: RunRow) => object,
+  ): Promise<{ runs: string[]; last: RunRow | undefined }> {
+    const runs: string[] = [];
+    let chars = 0;
+    for (const row of rows.slice(0, limit)) {
+      const run = JSON.stringify({ ...(await summaryOf(this.#store, row)), ...more(row) });
+      runs.push(run);
+      chars += run.length;
+      if (chars > maxPageChars) break;
+    }
+    return { runs, last: runs.length < rows.length ? rows[runs.length - 1] : undefined };
   }
 
   /**
