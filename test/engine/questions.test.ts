@@ -1,6 +1,7 @@
 import { concat, map, merge, race, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
+import type { Key } from '../../src/core/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { AwaitResume, Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
@@ -28,6 +29,19 @@ async function asked(engine: Engine, run_id: string, id: string): Promise<Run> {
 
 const twice = (_: unknown, context: AgentContext) =>
   concat(context.await('first?').pipe(map(said)), context.await('second?').pipe(map(said)));
+
+/** Looks for no key until the test says so. */
+class SlowKeys extends RecordingStore {
+  answer = (): void => {};
+  readonly #answered = new Promise<void>((resolve) => {
+    this.answer = resolve;
+  });
+
+  override async key(scope: string, key: string): Promise<Key | undefined> {
+    await this.#answered;
+    return super.key(scope, key);
+  }
+}
 
 describe.each([false, true])('a question (durable: %s)', (durable) => {
   it('has its number within the run as its id', async () => {
@@ -61,6 +75,49 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
     expect((await asked(engine, run_id, '2')).output.map(({ parts }) => parts[0]?.content)).toEqual(['a;']);
     await engine.stop();
   });
+
+  it('gets one of two replies without an id that come at once, and the next question neither', async () => {
+    const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
+    const run_id = await begin(engine, 'asks');
+    await asked(engine, run_id, '1');
+    const replies = await Promise.allSettled(['a', 'b'].map((one) => engine.resume(run_id, reply(one))));
+    expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect(text(await asked(engine, run_id, '2'))).toBe('a;');
+    await engine.stop();
+  });
+
+  it('does not get a reply without an id that came before it, however slowly the store looked for its key', async () => {
+    const store = new SlowKeys();
+    const engine = await startEngine([agentOf(twice, durable)], store);
+    const run_id = await begin(engine, 'asks');
+    await asked(engine, run_id, '1');
+    const late = engine.resume(run_id, reply('late'), { idempotency_key: 'k' });
+    await engine.resume(run_id, reply('a'));
+    await asked(engine, run_id, '2');
+    store.answer();
+    await expect(late).rejects.toMatchObject({ kind: 'question_mismatch' });
+    expect(text(await asked(engine, run_id, '2'))).toBe('a;');
+    await engine.resume(run_id, reply('b'));
+    expect(text((await toTheEnd(engine, run_id)).run)).toBe('a;b;');
+    await engine.stop();
+  });
+});
+
+it('a question of a run in the store does not get a reply without an id that came before it', async () => {
+  const store = new SlowKeys();
+  const agent = agentOf(twice, true);
+  const first = await startEngine([agent], store);
+  const run_id = await begin(first, 'asks');
+  await asked(first, run_id, '1');
+  await first.stop();
+  const engine = await startEngine([agent], store);
+  const late = engine.resume(run_id, reply('late'), { idempotency_key: 'k' });
+  await engine.resume(run_id, reply('a'));
+  await asked(engine, run_id, '2');
+  store.answer();
+  await expect(late).rejects.toMatchObject({ kind: 'question_mismatch' });
+  expect(text(await asked(engine, run_id, '2'))).toBe('a;');
+  await engine.stop();
 });
 
 describe('the ids of questions', () => {

@@ -1,4 +1,7 @@
-import { describe, expect, it, vi } from 'vitest';
+import { Ajv } from 'ajv';
+import { map } from 'rxjs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
 import { type AgentFunction, type AwaitOptions, defineAgent } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
 import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
@@ -7,6 +10,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
+import { textOf } from '../support/run-output.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 const message = { role: 'agent/asks', parts: [{ content: '?' }], created_at: now, completed_at: now };
@@ -110,6 +114,25 @@ describe('a schema for a reply', () => {
     for (let n = 0; n < 120; n += 1) check({ $id: `http://a/${n}`, title: `${n}`, type: 'string' }, 'a');
   });
 
+  // More schemas than are kept, and fewer of more characters.
+  it.each([
+    [200, ''],
+    [30, 'x'.repeat(50_000)],
+  ])('is compiled once while it is in use, and again after %i others', (others, description) => {
+    const compile = vi.spyOn(Ajv.prototype, 'compile');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const checkAll = (names: readonly string[]): number => {
+      const before = compile.mock.calls.length;
+      for (const title of names) check({ title: `${title} of ${others}`, description, type: 'string' }, 'a');
+      return compile.mock.calls.length - before;
+    };
+    const names = Array.from({ length: others }, (_, n) => `schema ${n}`);
+    expect(checkAll(['mine', 'mine', 'mine'])).toBe(1);
+    expect(checkAll(names.flatMap((name) => [name, 'mine']))).toBe(others);
+    expect(checkAll(names)).toBe(others);
+    expect(checkAll(['mine', 'mine'])).toBe(1);
+  });
+
   it('with a pattern that backtracks endlessly blocks the event loop only briefly', () => {
     const schema = { type: 'string', pattern: '^(a+)+$' };
     const started = processorTime();
@@ -127,6 +150,74 @@ describe('a schema for a reply', () => {
 const asks = (run: AgentFunction) => defineAgent({ name: 'asks', description: 'Asks.' }, run);
 const asked = (options: AwaitOptions, request: unknown = '?') =>
   asks((_, context) => context.await(request as string, options) as never);
+
+describe('a schema that zod has made', () => {
+  const Account = z.object({
+    id: z.uuid(),
+    get parts() {
+      return z.array(Account).optional();
+    },
+  });
+  const Order = z.object({
+    amount: z.int().positive(),
+    mail: z.email(),
+    at: z.iso.datetime(),
+    size: z.enum(['s', 'm']).optional(),
+    place: z.tuple([z.number(), z.number()]).optional(),
+    note: z.string().max(5).nullable(),
+    account: Account,
+    how: z.discriminatedUnion('by', [
+      z.object({ by: z.literal('card'), digits: z.string().regex(/^\d{4}$/) }),
+      z.object({ by: z.literal('cash') }),
+    ]),
+  });
+  const id = '6f1f0d3e-3c57-4c5e-9d3b-0a5c6b7e8f90';
+  const good = {
+    amount: 2,
+    mail: 'a@example.org',
+    at: '2026-01-01T00:00:00Z',
+    place: [1, 2],
+    note: null,
+    account: { id, parts: [{ id }] },
+    how: { by: 'card', digits: '1234' },
+  };
+  const bad = {
+    'a value of another type': { amount: '2' },
+    'a value that is too small': { amount: 0 },
+    'no address': { mail: 'a at example.org' },
+    'no time': { at: 'tomorrow' },
+    'none of the values': { size: 'xl' },
+    'a list that is too long': { place: [1, 2, 3] },
+    'a text that is too long': { note: 'longer' },
+    'a bad value within itself': { account: { id, parts: [{ id: 'none' }] } },
+    'no alternative': { how: { by: 'card', digits: '12' } },
+  };
+  const reply = (value: unknown) => ({ message: { parts: [{ content: JSON.stringify(value) }] } });
+
+  it('lets the run await what zod takes, and nothing else', async () => {
+    const agent = asks((_, context) =>
+      context
+        .await('?', { schema: z.toJSONSchema(Order) })
+        .pipe(map(({ message }) => `${Order.parse(JSON.parse(message.parts[0]?.content ?? '')).amount} taken`)),
+    );
+    const engine = await startEngine([agent], new MemoryStore());
+    const run_id = await begin(engine, 'asks');
+    while ((await runOf(engine, run_id)).status !== 'awaiting') await new Promise(setImmediate);
+    for (const [what, change] of Object.entries(bad)) {
+      const value = { ...good, ...change };
+      expect(Order.safeParse(value).success, what).toBe(false);
+      await expect(engine.resume(run_id, reply(value)), what).rejects.toMatchObject({ kind: 'validation_failed' });
+    }
+    // zod lets objects have more properties, and takes them away; its schema does not.
+    await expect(engine.resume(run_id, reply({ ...good, more: 1 }))).rejects.toMatchObject({
+      kind: 'validation_failed',
+    });
+    await engine.resume(run_id, reply(good));
+    const { run } = await toTheEnd(engine, run_id);
+    expect([run.status, textOf(run)]).toEqual(['completed', '2 taken']);
+    await engine.stop();
+  });
+});
 
 describe('an invalid await', () => {
   const cases: [string, AwaitOptions, unknown, string][] = [

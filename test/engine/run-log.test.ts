@@ -70,6 +70,19 @@ describe('the writes of a log', () => {
   });
 });
 
+it('takes more entries of its journal at once than a call may have arguments', async () => {
+  const { store, begin } = setUp();
+  const log = begin();
+  const entries = Array.from({ length: 200_000 }, (_, n) => `${n}`);
+  // The second list is added to the first one.
+  for (const journal of [['"first"'], entries, ['"last"']]) log.attach({ journal });
+  log.append('{"n":2}');
+  await log.flushed();
+  const kept = await store.journal(log.run_id);
+  expect(kept).toHaveLength(entries.length + 2);
+  expect([kept[0], kept[1], kept.at(-2), kept.at(-1)]).toEqual(['"first"', '0', '199999', '"last"']);
+});
+
 describe('the end of a log', () => {
   it('is set once, and writes in the same turn after the final event are ignored', async () => {
     const { store, begin, linesOf } = setUp();

@@ -1,4 +1,4 @@
-import { concat, Observable, of } from 'rxjs';
+import { concat, ignoreElements, Observable, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import { defineAgent, type Run } from '../../src/index.ts';
@@ -155,15 +155,52 @@ describe('an Idempotency-Key whose request was answered with 503', () => {
   });
 });
 
+describe('an Idempotency-Key whose request was answered with 503, and whose run was given up', () => {
+  it('makes one run when the store is back, which completes', async () => {
+    const store = new TroubledStore();
+    const logged: string[] = [];
+    const logger = { level: 'warn', stream: { write: (line: string) => void logged.push(line) } };
+    const limits = { requestTimeout: 30, storeTimeout: 60, sweepInterval: 5 };
+    let lives = 0;
+    const counted = agent('counted', (input) => {
+      lives += 1;
+      return of(`life ${lives} of ${input.length}`);
+    });
+    const served = await serveApi([counted], { store, limits, logger });
+    const request = (): Promise<Response> => served.post('/runs', ask('counted'), { 'idempotency-key': 'k' });
+    const runs = async (): Promise<Run[]> => (await (await served.get('/runs')).json()).runs;
+    store.failing = () => true;
+    for (let times = 1; times <= 2; times += 1) {
+      expect((await request()).status).toBe(503);
+      // Its write is dropped, so that no later commit can take it.
+      while (logged.filter((line) => line.includes('could not start')).length < times) await turn();
+    }
+    expect(await runs()).toEqual([]);
+    // The third one is still tried when the store is back, or is given up as well.
+    expect((await request()).status).toBe(503);
+    store.failing = () => false;
+    let retry = await request();
+    for (; retry.status === 503; retry = await request()) expect((await runs()).length).toBeLessThan(2);
+    const run: Run = await retry.json();
+    expect([retry.status, run.status, textOf(run)]).toEqual([200, 'completed', 'life 1 of 1']);
+    const again: Run = await (await request()).json();
+    expect(again.run_id).toBe(run.run_id);
+    expect((await runs()).map(({ run_id, status }) => [run_id, status])).toEqual([[run.run_id, 'completed']]);
+    expect(lives).toBe(1);
+  });
+});
+
+/** A store that can never take a write with this text. */
+class Picky extends MemoryStore {
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    const odd = (one: Write): boolean => one.lines.some((line) => line.includes('unkeepable'));
+    const kept = await super.commit(writes.filter((one) => !odd(one)));
+    return writes.map((one) => (odd(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
+  }
+}
+
 describe('one write that the store can never take', () => {
   it('fails its run at once, and no other run of the commit', async () => {
-    class Picky extends MemoryStore {
-      override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-        const odd = (one: Write): boolean => one.lines.some((line) => line.includes('unkeepable'));
-        const kept = await super.commit(writes.filter((one) => !odd(one)));
-        return writes.map((one) => (odd(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
-      }
-    }
     const odd = agent('odd-one', () => of('unkeepable'));
     const served = await serveApi([odd, echo], { store: new Picky(), limits: { sweepInterval: 5 } });
     const answers = await Promise.all([startOf(served, 'odd-one'), startOf(served, 'echo'), startOf(served, 'echo')]);
@@ -171,6 +208,41 @@ describe('one write that the store can never take', () => {
     for (const { run_id } of others) expect((await finished(served, run_id)).status).toBe('completed');
     expect((await until(served, bad?.run_id ?? '', 'failed')).error?.message).toContain('did not take');
   });
+
+  // At once, and after an event that the store has taken.
+  it.each([[[]], [['kept ']]])(
+    'fails its durable run after `attempts`, and no other run (after %j)',
+    async (before) => {
+      const store = new Picky();
+      let lives = 0;
+      const odd = defineAgent(
+        { name: 'odd-one', description: 'Says what cannot be kept.' },
+        (_, context) => {
+          lives += 1;
+          const kept = before.map((text) => context.step('kept', () => of(text)));
+          return concat(...kept, context.step('turn', turn).pipe(ignoreElements()), of('unkeepable'));
+        },
+        { durable: true },
+      );
+      const good = new Tap('good');
+      const served = await serveApi([odd, good.agent, echo], { store, limits: { sweepInterval: 2, attempts: 3 } });
+      const other = await startOf(served, 'good');
+      await good.started();
+      good.push('one ');
+      const { run_id } = await startOf(served, 'odd-one');
+      const failed = await until(served, run_id, 'failed');
+      expect(failed.error).toMatchObject({ data: { reason: 'recovery_exhausted' } });
+      expect(JSON.stringify(failed)).not.toContain('secret');
+      expect(textOf(failed)).toBe(before.join(''));
+      const ended = lives;
+      good.push('two ');
+      good.complete();
+      expect(textOf(await finished(served, other.run_id))).toBe('one two ');
+      expect(textOf(await finished(served, (await startOf(served, 'echo')).run_id))).toBe('hi');
+      // The first life, and one for each attempt.
+      expect([ended, lives]).toEqual([4, 4]);
+    },
+  );
 });
 
 /** A source that stays open until it is unsubscribed. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
 /** A violation of an invariant. */
@@ -9,6 +10,9 @@ export interface Violation {
   readonly at: number;
 }
 
+const anyId = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g;
+const anyDay = /\b\d{4}-\d\d-\d\dT/g;
+
 /** How many events of each actor are kept for a report. */
 const kept = 40;
 
@@ -17,7 +21,9 @@ export class Ledger {
   readonly #clock: Clock;
   readonly #last = new Map<string, string[]>();
   readonly #names = new Map<string, string>();
-  #count = 0;
+  readonly #hash = createHash('sha256');
+  /** The ids that were recorded, in the order of their first appearance. */
+  readonly #ids = new Map<string, number>();
   violation: Violation | undefined;
 
   readonly #trace: ((line: string) => void) | undefined;
@@ -28,17 +34,20 @@ export class Ledger {
     this.#trace = trace;
   }
 
-  /** The number of recorded events: the same for the same seed. */
-  get count(): number {
-    return this.#count;
+  /**
+   * The hash of all recorded events, and so of the violation: the same for the same seed. Each simulation of a process has
+   * later days and ids than the one before, so a date counts without its day, and an id as its number.
+   */
+  get hash(): string {
+    return this.#hash.copy().digest('hex');
   }
 
   record(actor: string, text: string): void {
-    this.#count += 1;
     const lines = this.#last.get(actor) ?? [];
     this.#last.set(actor, lines);
     const time = `${(this.#clock.now / 1000).toFixed(3).padStart(8)} s`;
     lines.push(`${time}  ${text}`);
+    this.#hash.update(this.#withoutCalendar(`${this.#clock.now} ${actor}: ${text}\n`));
     this.#trace?.(this.#named(`${time}  ${actor}: ${text}`));
     if (lines.length > kept) lines.shift();
   }
@@ -68,6 +77,16 @@ export class Ledger {
   }
 
   #named(text: string): string {
-    return text.replaceAll(/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, (id) => this.nameOf(id));
+    return text.replaceAll(anyId, (id) => this.nameOf(id));
+  }
+
+  #withoutCalendar(text: string): string {
+    return text.replaceAll(anyId, (id) => this.#numberOf(id)).replaceAll(anyDay, 'T');
+  }
+
+  #numberOf(id: string): string {
+    const number = this.#ids.get(id) ?? this.#ids.size;
+    this.#ids.set(id, number);
+    return `#${number}`;
   }
 }

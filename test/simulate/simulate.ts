@@ -50,8 +50,8 @@ export interface Report {
   /** The last events of each actor. */
   readonly lines: readonly string[];
   readonly steps: number;
-  /** The hash of all recorded events; the same for the same plan. */
-  readonly events: number;
+  /** The hash of all recorded events, with the violation; the same for the same plan. */
+  readonly events: string;
   readonly runs: number;
   readonly seconds: number;
 }
@@ -86,7 +86,7 @@ export async function simulate(plan: Plan, flaws: Flaws = {}, trace?: (line: str
       violation,
       lines,
       steps: clock.steps,
-      events: ledger.count,
+      events: ledger.hash,
       runs: server.logs.size,
       seconds: clock.now / 1_000,
     };

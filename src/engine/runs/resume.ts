@@ -29,8 +29,7 @@ export async function resumeRun(
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
   const local = active.local(run_id);
-  // During a replay the execution may be at an earlier question.
-  const asked = input.id ?? (local?.replaying ? undefined : local?.run.await_request?.id);
+  const asked = input.id ?? (local === undefined ? undefined : openQuestion(local));
   const key =
     idempotency_key === undefined
       ? undefined
@@ -38,11 +37,28 @@ export async function resumeRun(
           input,
           ...(key_scope !== undefined && { run_id }),
         });
+  // The lookup of a key takes time, in which a run of the store or of another node may ask its next question.
+  const isLate = asked === undefined && local === undefined && key !== undefined;
+  const stored = isLate ? storedQuestion(services, run_id) : undefined;
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    () => resume(services, run_id, input, { asked, key, channel, principal, trace }),
+    async () => resume(services, run_id, input, { asked: asked ?? (await stored), key, channel, principal, trace }),
   );
+}
+
+/** During a replay the execution may be at an earlier question. */
+const openQuestion = ({ replaying, run }: Execution): string | undefined =>
+  replaying ? undefined : run.await_request?.id;
+
+/** The question of a run that this process does not execute. Where it cannot be read, the reply meets the same error. */
+async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<string | undefined> {
+  try {
+    const row = await active.row(run_id);
+    return row.status === 'awaiting' ? (await foldStored(store, row)).await_request?.id : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 interface Asked {
