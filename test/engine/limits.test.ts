@@ -1,15 +1,22 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { firstValueFrom, ignoreElements, map, of, range } from 'rxjs';
+import { concat, firstValueFrom, ignoreElements, map, NEVER, type Observable, of, range, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
+import {
+  type AgentContext,
+  type AgentFunction,
+  type AgentOutput,
+  type AgentResult,
+  defineAgent,
+} from '../../src/core/agent.ts';
 import { fold } from '../../src/core/run-state.ts';
 import type { Store } from '../../src/core/store.ts';
+import type { Limits } from '../../src/engine/limits.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { begin, type Ended, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
 
@@ -170,8 +177,34 @@ describe('an iterable that never waits', () => {
     expect(await turnTime(run, durable)).toBeLessThan(60);
   });
 
-  it('is paused while its values of a step wait for the store', async () => {
-    let emitted = 0;
+  function* states(context: AgentContext, more: () => boolean): Generator<AgentOutput> {
+    for (; more(); yield undefined as never) void context.session.setState('x'.repeat(100));
+  }
+  /** Each does its work while `more` allows it, and awaits nothing. The last number is the most of it that may wait. */
+  const waiting: [string, (context: AgentContext, more: () => boolean) => AgentResult, number][] = [
+    [
+      'values of a step',
+      (context, more) =>
+        context
+          .step('s', function* () {
+            while (more()) yield 'x'.repeat(100);
+          })
+          .pipe(ignoreElements()),
+      1_000,
+    ],
+    [
+      'errors of steps',
+      function* (context, more) {
+        const bad = (): Observable<never> => throwError(() => new Error('x'.repeat(1_000)));
+        for (; more(); yield undefined as never) context.step('s', bad).subscribe({ error: () => {} });
+      },
+      100,
+    ],
+    ['states', states, 1_000],
+    ['states, not durable', states, 1_000],
+  ];
+  it.each(waiting)('is paused while its %s wait for the store', async (what, work, most) => {
+    let done = 0;
     let open: () => void = () => {};
     const opened = new Promise<void>((resolve) => {
       open = resolve;
@@ -183,22 +216,55 @@ describe('an iterable that never waits', () => {
         return super.commit(...args);
       }
     }
-    const agent = agentOf((_, context) =>
-      context
-        .step('s', function* () {
-          for (; emitted < 5_000; emitted += 1) yield 'x'.repeat(100);
-        })
-        .pipe(ignoreElements()),
-    );
+    const more = (): boolean => done < 2_000 && ++done > 0;
+    const agent = agentOf((_, context) => work(context, more), what !== 'states, not durable');
     const engine = await startEngine([agent], new Slow(), { backlog: 10_000 });
     const run_id = await begin(engine, 'much');
     held = true;
     for (let turns = 0; turns < 50; turns += 1) await turn();
-    expect(emitted).toBeLessThan(1_000);
+    expect(done).toBeGreaterThan(0);
+    expect(done).toBeLessThan(most);
     open();
     expect((await toTheEnd(engine, run_id)).run.status).toBe('completed');
-    expect(emitted).toBe(5_000);
+    expect(done).toBe(2_000);
     await engine.stop();
+  });
+});
+
+describe.each<[string, Partial<Limits>]>([
+  ['events', { events: 60 }],
+  ['characters', { chars: 10_000 }],
+])('the limit of %s of a re-entered run', (_, limits) => {
+  const says = (count: number): Observable<string> => range(0, count).pipe(map((n) => `${n} ${'x'.repeat(50)}`));
+
+  /** A run that has said so much in a life without limits, and then waits. Its second life says `more` after that. */
+  async function secondLife(said: number, more: number): Promise<Ended & { readonly kept: number }> {
+    const store = new MemoryStore();
+    const first = await startEngine([agentOf(() => concat(says(said), NEVER))], store);
+    const run_id = await begin(first, 'much');
+    while ((await eventsOf(first, run_id)).length < said + 3) await turn();
+    await first.stop();
+    const kept = (await store.run(run_id))?.last ?? 0;
+    const second = await startEngine([agentOf(() => concat(says(said), says(more)))], store, limits);
+    const ended = await toTheEnd(second, run_id);
+    await second.stop();
+    return { ...ended, kept };
+  }
+
+  it('counts the output that it repeats, so that it fails as in its first life', async () => {
+    const { run: expected } = await whole([agentOf(() => says(100))], undefined, limits);
+    expect(expected.error?.message).toContain('passed the limit of');
+    const { run, events, kept } = await secondLife(100, 0);
+    expect(run).toMatchObject({ status: 'failed', error: expected.error });
+    // What the first life has written stays.
+    expect(events.slice(0, kept).filter(({ type }) => type === 'message.part')).toHaveLength(100);
+  });
+
+  it('counts the output of all its lives together', async () => {
+    const { run: expected } = await whole([agentOf(() => says(80))], undefined, limits);
+    expect((await secondLife(40, 40)).run).toMatchObject({ status: 'failed', error: expected.error });
+    // Either life alone stays below the limit.
+    expect((await secondLife(40, 1)).run.status).toBe('completed');
   });
 });
 

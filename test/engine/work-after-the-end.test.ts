@@ -7,15 +7,19 @@ import {
   NEVER,
   type Observable,
   of,
+  Subject,
   throwError,
   timer,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { newId } from '../../src/engine/ids.ts';
+import { endingWrite } from '../../src/engine/log/stored-run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { textOf } from '../support/run-output.ts';
 
 const agentOf = (run: AgentFunction, durable = false): Agent =>
   defineAgent({ name: 'late', description: 'Comes late.' }, run, { durable });
@@ -76,6 +80,68 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
   });
 });
 
+/** All that the store has of a run. */
+async function storedOf(store: MemoryStore, run_id: string): Promise<unknown> {
+  const row = await store.run(run_id);
+  if (row === undefined) throw new Error('the run is in the store');
+  const [events, journal] = [await store.events(run_id, 0, 1_000), await store.journal(run_id)];
+  return { row, events, journal, state: (await store.session(row.session_id))?.state ?? null };
+}
+
+describe('after a run has left its process', () => {
+  it.each(works)('%s does not start, and rejects with the reason', async (_, work) => {
+    let context: AgentContext | undefined;
+    const agent = agentOf((_, given) => {
+      context = given;
+      return NEVER;
+    }, true);
+    const store = new MemoryStore();
+    const engine = await startEngine([agent, echo], store);
+    const run_id = await begin(engine, 'late');
+    while (context === undefined) await new Promise(setImmediate);
+    await engine.stop();
+    const stored = await storedOf(store, run_id);
+    await expect(work(context)).rejects.toMatchObject({
+      kind: 'run_not_open',
+      message: expect.stringContaining('the run leaves this process'),
+    });
+    await new Promise(setImmediate);
+    expect(await storedOf(store, run_id)).toEqual(stored);
+    expect(stored).toMatchObject({ row: { status: 'in-progress' } });
+  });
+});
+
+describe.each([false, true])('after another process has taken a run over (durable: %s)', (durable) => {
+  it.each(works)('%s does not start, and rejects with the reason', async (_, work) => {
+    let context: AgentContext | undefined;
+    const tokens = new Subject<string>();
+    const agent = agentOf((_, given) => {
+      context = given;
+      return tokens;
+    }, durable);
+    const store = new MemoryStore();
+    const engine = await startEngine([agent, echo], store);
+    const run_id = await begin(engine, 'late');
+    while (context === undefined) await new Promise(setImmediate);
+    const run = await runOf(engine, run_id);
+    const row = await store.run(run_id);
+    if (row === undefined) throw new Error('the run is in the store');
+    // As a cancel in another process writes it, of which no notification comes.
+    await store.commit([endingWrite(row, run, new Date().toISOString())]);
+    const stored = await storedOf(store, run_id);
+    tokens.next('fenced');
+    while (!context.signal.aborted) await new Promise(setImmediate);
+    await expect(work(context)).rejects.toMatchObject({
+      kind: 'run_not_open',
+      message: expect.stringContaining('this process no longer owns the run'),
+    });
+    await new Promise(setImmediate);
+    expect(await storedOf(store, run_id)).toEqual(stored);
+    expect(stored).toMatchObject({ row: { status: 'cancelled', epoch: row.epoch + 1 } });
+    await engine.stop();
+  });
+});
+
 describe('work that an agent starts in its teardown', () => {
   it('writes nothing in the turn of the final event', async () => {
     const store = new MemoryStore();
@@ -95,6 +161,37 @@ describe('work that an agent starts in its teardown', () => {
     expect(refused).toMatchObject({ kind: 'run_not_open' });
     expect(await store.session(run.session_id ?? '')).toMatchObject({ state: null });
     expect(await store.figures(['late'])).toMatchObject([{ tokens: 1 }]);
+    await engine.stop();
+  });
+
+  it('does not keep the next run of the session from its turn', async () => {
+    const gate = new Subject<string>();
+    const refused: unknown[] = [];
+    const agent = agentOf((_, context) =>
+      gate.pipe(
+        finalize(() => {
+          for (const [, work] of works) work(context).catch((error: unknown) => refused.push(error));
+        }),
+      ),
+    );
+    const store = new MemoryStore();
+    // No periodic check: the end of the first run alone begins the next one.
+    const engine = await startEngine([agent, echo], store, { sweepInterval: 3_600_000, pollInterval: 3_600_000 });
+    const session_id = newId();
+    const enqueue = async (agent_name: string): Promise<string> => {
+      const created = { agent_name, session_id, input: [{ parts: [{ content: 'go' }] }] };
+      return (await engine.create(created, { if_busy: 'enqueue' })).run_id;
+    };
+    const first = await enqueue('late');
+    while (!gate.observed) await new Promise(setImmediate);
+    const next = await enqueue('echo');
+    expect((await runOf(engine, next)).status).toBe('created');
+    gate.next('done');
+    gate.complete();
+    expect((await toTheEnd(engine, first)).run.status).toBe('completed');
+    expect(textOf((await toTheEnd(engine, next)).run)).toBe('called');
+    expect(refused).toMatchObject(works.map(() => ({ kind: 'run_not_open' })));
+    expect((await store.session(session_id))?.state ?? null).toBe(null);
     await engine.stop();
   });
 

@@ -185,10 +185,19 @@ export class Feed {
     if (entry === undefined || !this.#canDeliver(entry)) return;
     replay.markDelivered();
     this.#host.recorder.progress += 1;
+    this.#countAgain(entry);
     if ('reply' in entry) this.#replyReceiver?.acceptJournaled(entry.reply);
     if ('give' in entry) this.#redeliver(entry.give);
     this.#resolveWaiters();
     this.agentActed();
+  }
+
+  /** Counts what the journal has as the first execution did. The limits of a run are for all of its executions. */
+  #countAgain(entry: JournalEntry): void {
+    const { recorder } = this.#host;
+    if ('reply' in entry) recorder.count(JSON.stringify(entry.reply).length);
+    if (!('give' in entry)) return;
+    for (const delivery of entry.give) if ('step' in delivery) recorder.count(JSON.stringify(delivery).length);
   }
 
   #canDeliver(entry: JournalEntry): boolean {

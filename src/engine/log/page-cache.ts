@@ -49,8 +49,13 @@ export class PageCache {
 }
 
 /** One page of the store; its first batch may begin before the cursor. @throws RivuletError `log_removed` */
-export async function readPage(store: Store, run_id: string, after: number): Promise<readonly Batch[]> {
-  const page = await store.events(run_id, after, eventsPerPage);
+export async function readPage(
+  store: Store,
+  run_id: string,
+  after: number,
+  limit = eventsPerPage,
+): Promise<readonly Batch[]> {
+  const page = await store.events(run_id, after, limit);
   // A removed log is cleared from its beginning, in steps, while readers may still be reading it.
   if (page[0] === undefined || page[0].first > after + 1) throw fail('log_removed', run_id);
   return page;

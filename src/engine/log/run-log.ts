@@ -177,6 +177,8 @@ export class RunLog implements UncommittedLog, Source {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite();
     addExtras(draft, extras);
+    // Until the commit: a state that a later one of the same write replaces counts as well.
+    if (extras.resources !== undefined) for (const { body } of extras.resources) this.#pendingChars += body.length;
     if (extras.journal === undefined) return;
     this.#resetAttempts();
     for (const { length } of extras.journal) {

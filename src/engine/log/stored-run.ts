@@ -66,7 +66,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
   };
   if (status !== 'awaiting' && status !== 'failed') return known;
   try {
-    const [page] = await readPage(store, run_id, row.snapshot - 1);
+    const [page] = await readPage(store, run_id, row.snapshot - 1, 1);
     const event = parseLine<Event>(run_id, page?.lines[row.snapshot - page.first] ?? '');
     if (!('run' in event)) return known;
     const { await_request, error } = event.run;
