@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { askOnce, echo, Tap } from '../support/agents.ts';
+import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, eventsOf, finished, frames, textOf } from '../support/serve.ts';
+import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 
 const limits = { requestTimeout: 50, pollInterval: 20 };
 
@@ -66,5 +68,55 @@ describe('a server whose store is unavailable', () => {
     let runs: { status: string }[] = [];
     while (runs[0]?.status !== 'cancelled') runs = (await (await a.get('/runs')).json()).runs;
     expect(runs).toHaveLength(1);
+  });
+});
+
+describe('a server whose store takes no commits, and can be read', () => {
+  const readiness = async (served: Served) => {
+    const response = await served.get('/ready');
+    return [response.status, (await response.json()).code ?? 'none'];
+  };
+  const begin = (served: Served) => served.post('/runs', ask('echo', 'hi', { mode: 'async' }));
+
+  it.each(['hang', 'are rejected'])('is not ready while its commits %s, and ready when they are taken', async (how) => {
+    const plan = newPlan();
+    const served = await serveApi([echo], { store: faulty(new MemoryStore(), plan), limits: { requestTimeout: 100 } });
+    const { run_id } = await (await begin(served)).json();
+    expect((await finished(served, run_id)).status).toBe('completed');
+    expect(await readiness(served)).toEqual([200, 'none']);
+    let recover = (): void => {};
+    const outage = new Promise<void>((resolve) => (recover = resolve));
+    plan.faults.commit = how === 'hang' ? { before: () => outage } : { fails: 1, times: Number.POSITIVE_INFINITY };
+    expect((await begin(served)).status).toBe(503);
+    await expect.poll(() => readiness(served)).toEqual([503, 'server_error']);
+    // Not only at one moment, such as between two attempts.
+    for (let request = 0; request < 10; request += 1) expect((await served.get('/ready')).status).toBe(503);
+    expect((await served.get(`/runs/${run_id}`)).status).toBe(200);
+    expect((await served.get('/runs')).status).toBe(200);
+    plan.faults = {};
+    recover();
+    await expect.poll(() => readiness(served)).toEqual([200, 'none']);
+    expect((await begin(served)).status).toBe(202);
+  });
+
+  it('stays ready while a commit takes less than `requestTimeout`', async () => {
+    const plan = newPlan();
+    const store = faulty(new MemoryStore(), plan);
+    const served = await serveApi([echo], { store, limits: { requestTimeout: 600_000 } });
+    let recover = (): void => {};
+    const outage = new Promise<void>((resolve) => (recover = resolve));
+    const hangs = new Promise<void>((resolve) => {
+      plan.faults.commit = {
+        before: () => {
+          resolve();
+          return outage;
+        },
+      };
+    });
+    const begun = begin(served);
+    await hangs;
+    expect(await readiness(served)).toEqual([200, 'none']);
+    recover();
+    expect((await begun).status).toBe(202);
   });
 });

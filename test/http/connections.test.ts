@@ -237,6 +237,28 @@ describe('a server that is full', () => {
   });
 });
 
+describe('the time-outs of Node’s server', () => {
+  async function timesOf(options: Partial<ServerOptions> = {}) {
+    const { server } = (await serveApi([echo], options)).app;
+    const { headersTimeout, requestTimeout, keepAliveTimeout } = server;
+    // How often Node looks for late requests: a property of its servers, missing in their type.
+    const checked: unknown = Reflect.get(server, 'connectionsCheckingInterval');
+    return { headersTimeout, requestTimeout, keepAliveTimeout, checked };
+  }
+
+  it('are the documented defaults, and checked every five seconds', async () => {
+    const documented = { headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 72_000 };
+    expect(await timesOf()).toEqual({ ...documented, checked: 5_000 });
+  });
+
+  it('are those of the options, and checked as often as the shortest says', async () => {
+    const options = { headersTimeout: 900, receiveTimeout: 800, keepAliveTimeout: 700 };
+    // Headers that may take longer than the request that they belong to are refused by Node.
+    const expected = { headersTimeout: 800, requestTimeout: 800, keepAliveTimeout: 700, checked: 700 };
+    expect(await timesOf(options)).toEqual(expected);
+  });
+});
+
 describe('options', () => {
   it.each<[Partial<ServerOptions>, string]>([
     [{ heartbeat: 0 }, 'options.heartbeat: expected integer to be greater or equal to 1'],

@@ -1,0 +1,241 @@
+import { map, merge } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { RivuletError } from '../../src/core/errors.ts';
+import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { Event } from '../../src/schema/event.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
+
+const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const agentOf = (durable: boolean, run: AgentFunction) =>
+  defineAgent({ name: 'asks', description: 'Asks once.' }, run, { durable });
+const asks: AgentFunction = (_, context) => context.await('Go on?').pipe(map(({ message }) => textOfMessage(message)));
+
+/** Asks while it works, and ignores its signal: its runs are `cancelling` until their work is done. */
+function asksAtWork() {
+  const working: (() => void)[] = [];
+  const work = (): Promise<string> => new Promise((resolve) => working.push(() => resolve('worked')));
+  const agent = agentOf(true, (_, context) =>
+    merge(context.await('Go on?').pipe(map(({ message }) => textOfMessage(message))), context.step('work', work)),
+  );
+  const finish = (): void => {
+    for (const end of working.splice(0)) end();
+  };
+  return { agent, finish };
+}
+
+/** Microtasks or turns between the first request and the second. */
+const moments = Array.from({ length: 31 }, (_, moment) => moment);
+/** As many turns, in fewer requests. */
+const someMoments = moments.filter((moment) => moment % 5 === 0);
+const orders = ['cancel', 'resume'] as const;
+
+interface Requests {
+  readonly cancel: () => Promise<string>;
+  readonly resume: () => Promise<string>;
+  readonly wait: () => Promise<void>;
+}
+
+/** The answers to both requests; the other one is sent `wait` after the first. */
+async function race(first: (typeof orders)[number], { cancel, resume, wait }: Requests) {
+  if (first === 'cancel') {
+    const cancelled = cancel();
+    await wait();
+    const resumed = resume();
+    return { cancelled: await cancelled, resumed: await resumed };
+  }
+  const resumed = resume();
+  await wait();
+  const cancelled = cancel();
+  return { cancelled: await cancelled, resumed: await resumed };
+}
+
+/** Both answers agree with what became of the run. */
+function check(answers: Awaited<ReturnType<typeof race>>, status: string, events: readonly Event[]): void {
+  expect(['cancelling', 'already_final']).toContain(answers.cancelled);
+  expect(['in-progress', 'not_awaiting', 'conflict']).toContain(answers.resumed);
+  expect(status).toBe(answers.cancelled === 'cancelling' ? 'cancelled' : 'completed');
+  const taken = events.some((event) => 'run' in event && event.run.await_resume !== undefined);
+  expect(taken).toBe(answers.resumed === 'in-progress');
+}
+
+const microtasks = async (count: number): Promise<void> => {
+  for (let microtask = 0; microtask < count; microtask += 1) await undefined;
+};
+const turns = async (count: number): Promise<void> => {
+  for (let passed = 0; passed < count; passed += 1) await turn();
+};
+
+/** The status with which a request was answered, or the kind of its error. */
+async function answerOf(request: Promise<string>): Promise<string> {
+  try {
+    return JSON.parse(await request).status;
+  } catch (error) {
+    if (error instanceof RivuletError) return error.kind;
+    throw error;
+  }
+}
+
+const requestsOf = (engine: Engine, run_id: string): Omit<Requests, 'wait'> => ({
+  cancel: () => answerOf(engine.cancel(run_id)),
+  resume: () => answerOf(engine.resume(run_id, reply).then(({ run }) => run)),
+});
+
+async function awaiting(engine: Engine): Promise<string> {
+  const run_id = await begin(engine, 'asks');
+  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+  return run_id;
+}
+
+describe('a run whose cancel was acknowledged', () => {
+  describe.each(orders)('at about the same moment as a reply, the %s first,', (first) => {
+    it.each([true, false])('ends cancelled, and takes no reply any more (durable: %s)', async (durable) => {
+      const engine = await startEngine([agentOf(durable, asks)], new MemoryStore());
+      for (const pass of [microtasks, turns]) {
+        for (const moment of moments) {
+          const run_id = await awaiting(engine);
+          const answers = await race(first, { ...requestsOf(engine, run_id), wait: () => pass(moment) });
+          await expect(engine.resume(run_id, reply)).rejects.toMatchObject({ kind: 'not_awaiting', status: 409 });
+          const { run, events } = await toTheEnd(engine, run_id);
+          check(answers, run.status, events);
+        }
+      }
+      await engine.stop();
+    });
+
+    it('ends cancelled where it is in the store alone', async () => {
+      for (const moment of moments) {
+        const store = new MemoryStore();
+        const before = await startEngine([agentOf(true, asks)], store);
+        const run_id = await awaiting(before);
+        await before.stop();
+        const engine = await startEngine([agentOf(true, asks)], store);
+        const answers = await race(first, { ...requestsOf(engine, run_id), wait: () => microtasks(moment) });
+        const { run, events } = await toTheEnd(engine, run_id);
+        check(answers, run.status, events);
+        await expect(engine.resume(run_id, reply)).rejects.toMatchObject({ kind: 'not_awaiting' });
+        await engine.stop();
+      }
+    });
+
+    it.each(orders)('ends cancelled where the node that executes it gets the %s', async (near) => {
+      const { node, queue } = nodes([agentOf(true, asks)]);
+      const [a, b] = [await node('a'), await node('b')];
+      queue.next = 'b';
+      const [cancels, resumes] = near === 'cancel' ? [b, a] : [a, b];
+      for (const moment of someMoments) {
+        const run_id = await awaitingOn(a);
+        const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
+        const answers = await race(first, { ...requests, wait: () => turns(moment) });
+        const { status } = await finished(a, run_id);
+        check(answers, status, await eventsOf(a, run_id));
+        expect(await resumeOn(a, run_id)).toBe('not_awaiting');
+        expect(await eventsOf(b, run_id)).toEqual(await eventsOf(a, run_id));
+      }
+    });
+
+    it.each(orders)('ends cancelled where it still works, and its node gets the %s', async (near) => {
+      const { agent, finish } = asksAtWork();
+      const { node, queue } = nodes([agent]);
+      const [a, b] = [await node('a'), await node('b')];
+      queue.next = 'b';
+      const [cancels, resumes] = near === 'cancel' ? [b, a] : [a, b];
+      for (const moment of someMoments) {
+        const run_id = await awaitingOn(a);
+        const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
+        const answers = await race(first, { ...requests, wait: () => turns(moment) });
+        expect(answers.cancelled).toBe('cancelling');
+        expect(await resumeOn(a, run_id)).toBe('not_awaiting');
+        finish();
+        const { status } = await finished(a, run_id);
+        check(answers, status, await eventsOf(a, run_id));
+      }
+    });
+  });
+});
+
+describe('a run that is cancelling, and whose last event is its question', () => {
+  it('refuses a reply in its own process and on another node', async () => {
+    const { agent, finish } = asksAtWork();
+    const { node, queue, store } = nodes([agent]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const run_id = await awaitingOn(a);
+    expect(await cancelOn(b, run_id)).toBe('cancelling');
+    expect((await store.run(run_id))?.status).toBe('cancelling');
+    expect((await eventsOf(a, run_id)).at(-1)?.type).toBe('run.awaiting');
+    for (const one of [a, b]) expect(await resumeOn(one, run_id)).toBe('not_awaiting');
+    finish();
+    expect((await finished(a, run_id)).status).toBe('cancelled');
+  });
+
+  it('refuses a reply that has read the run before the cancel was stored', async () => {
+    const { agent, finish } = asksAtWork();
+    const { node, queue, store } = nodes([agent]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const run_id = await awaitingOn(a);
+    const row = await store.run(run_id);
+    let read = (): void => {};
+    const hasRead = new Promise<void>((resolve) => (read = resolve));
+    let goOn = (): void => {};
+    const cancelled = new Promise<void>((resolve) => (goOn = resolve));
+    const { events } = store;
+    // The reply reads the log after the row, and before its write.
+    store.events = async (...args) => {
+      store.events = events;
+      read();
+      await cancelled;
+      return events.apply(store, args);
+    };
+    const resumed = resumeOn(a, run_id);
+    await hasRead;
+    expect(row?.status).toBe('awaiting');
+    expect(await cancelOn(b, run_id)).toBe('cancelling');
+    goOn();
+    expect(['not_awaiting', 'conflict']).toContain(await resumed);
+    finish();
+    expect((await finished(a, run_id)).status).toBe('cancelled');
+  });
+
+  it('refuses a reply where its node is gone', async () => {
+    const { agent, finish } = asksAtWork();
+    const { node, queue, store } = nodes([agent]);
+    const a = await node('a', { worker: false });
+    const b = await node('b');
+    queue.next = 'b';
+    const run_id = await awaitingOn(a);
+    await cancelOn(b, run_id);
+    queue.next = 'nothing';
+    queue.expireLeases('b');
+    expect(await resumeOn(a, run_id)).toBe('not_awaiting');
+    expect((await store.run(run_id))?.status).toBe('cancelling');
+    finish();
+  });
+});
+
+async function awaitingOn(served: Served): Promise<string> {
+  const { run_id, status } = await (await served.post('/runs', ask('asks'))).json();
+  expect(status).toBe('awaiting');
+  return run_id;
+}
+
+const cancelOn = (served: Served, run_id: string): Promise<string> => requestOn(served, `/runs/${run_id}/cancel`);
+
+const resumeOn = (served: Served, run_id: string): Promise<string> =>
+  requestOn(served, `/runs/${run_id}`, { await_resume: reply, mode: 'async' });
+
+/** The status of the run in the answer, or the reason of its error. */
+async function requestOn({ app }: Served, url: string, payload?: object): Promise<string> {
+  const response = await app.inject({ method: 'POST', url, ...(payload && { payload }) });
+  const body = response.json();
+  if (response.statusCode === 202) return body.status;
+  expect(response.statusCode).toBe(409);
+  return body.data.reason;
+}
