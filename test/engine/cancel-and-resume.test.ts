@@ -1,6 +1,6 @@
 import { map, merge } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -125,14 +125,7 @@ describe('a run whose cancel was acknowledged', () => {
     });
 
     it.each(orders)('ends cancelled where the node that executes it gets the %s', async (near) => {
-      const { node, queue } = nodes([agentOf(true, asks)]);
-      const [a, b] = [await node('a'), await node('b')];
-      queue.next = 'b';
-      const [cancels, resumes] = near === 'cancel' ? [b, a] : [a, b];
-      for (const moment of someMoments) {
-        const run_id = await awaitingOn(a);
-        const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
-        const answers = await race(first, { ...requests, wait: () => turns(moment) });
+      for await (const { a, b, run_id, answers } of racesOnNodes(agentOf(true, asks), first, near)) {
         const { status } = await finished(a, run_id);
         check(answers, status, await eventsOf(a, run_id));
         expect(await resumeOn(a, run_id)).toBe('not_awaiting');
@@ -142,14 +135,7 @@ describe('a run whose cancel was acknowledged', () => {
 
     it.each(orders)('ends cancelled where it still works, and its node gets the %s', async (near) => {
       const { agent, finish } = asksAtWork();
-      const { node, queue } = nodes([agent]);
-      const [a, b] = [await node('a'), await node('b')];
-      queue.next = 'b';
-      const [cancels, resumes] = near === 'cancel' ? [b, a] : [a, b];
-      for (const moment of someMoments) {
-        const run_id = await awaitingOn(a);
-        const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
-        const answers = await race(first, { ...requests, wait: () => turns(moment) });
+      for await (const { a, run_id, answers } of racesOnNodes(agent, first, near)) {
         expect(answers.cancelled).toBe('cancelling');
         expect(await resumeOn(a, run_id)).toBe('not_awaiting');
         finish();
@@ -219,6 +205,21 @@ describe('a run that is cancelling, and whose last event is its question', () =>
     finish();
   });
 });
+
+/**
+ * Races about runs that the second of two nodes executes. That node gets the request `near`, and the other one the other.
+ */
+async function* racesOnNodes(agent: Agent, first: (typeof orders)[number], near: (typeof orders)[number]) {
+  const { node, queue } = nodes([agent]);
+  const [a, b] = [await node('a'), await node('b')];
+  queue.next = 'b';
+  const [cancels, resumes] = near === 'cancel' ? [b, a] : [a, b];
+  for (const moment of someMoments) {
+    const run_id = await awaitingOn(a);
+    const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
+    yield { a, b, run_id, answers: await race(first, { ...requests, wait: () => turns(moment) }) };
+  }
+}
 
 async function awaitingOn(served: Served): Promise<string> {
   const { run_id, status } = await (await served.post('/runs', ask('asks'))).json();

@@ -180,8 +180,13 @@ describe('an iterable that never waits', () => {
   function* states(context: AgentContext, more: () => boolean): Generator<AgentOutput> {
     for (; more(); yield undefined as never) void context.session.setState('x'.repeat(100));
   }
-  /** Each does its work while `more` allows it, and awaits nothing. The last number is the most of it that may wait. */
-  const waiting: [string, (context: AgentContext, more: () => boolean) => AgentResult, number][] = [
+  /** Each does its work while `more` allows it, and awaits nothing. `most` of it may wait. */
+  const waiting: [
+    string,
+    (context: AgentContext, more: () => boolean) => AgentResult,
+    most: number,
+    durable: boolean,
+  ][] = [
     [
       'values of a step',
       (context, more) =>
@@ -191,6 +196,7 @@ describe('an iterable that never waits', () => {
           })
           .pipe(ignoreElements()),
       1_000,
+      true,
     ],
     [
       'errors of steps',
@@ -199,11 +205,12 @@ describe('an iterable that never waits', () => {
         for (; more(); yield undefined as never) context.step('s', bad).subscribe({ error: () => {} });
       },
       100,
+      true,
     ],
-    ['states', states, 1_000],
-    ['states, not durable', states, 1_000],
+    ['states', states, 1_000, true],
+    ['states, without being durable,', states, 1_000, false],
   ];
-  it.each(waiting)('is paused while its %s wait for the store', async (what, work, most) => {
+  it.each(waiting)('is paused while its %s wait for the store', async (_, work, most, durable) => {
     let done = 0;
     let open: () => void = () => {};
     const opened = new Promise<void>((resolve) => {
@@ -217,7 +224,7 @@ describe('an iterable that never waits', () => {
       }
     }
     const more = (): boolean => done < 2_000 && ++done > 0;
-    const agent = agentOf((_, context) => work(context, more), what !== 'states, not durable');
+    const agent = agentOf((_, context) => work(context, more), durable);
     const engine = await startEngine([agent], new Slow(), { backlog: 10_000 });
     const run_id = await begin(engine, 'much');
     held = true;

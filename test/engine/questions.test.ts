@@ -43,6 +43,16 @@ class SlowKeys extends RecordingStore {
   }
 }
 
+/** A reply without an id that waits for its key while another one answers the first question is not for the second. */
+async function expectLateRefused(store: SlowKeys, engine: Engine, run_id: string): Promise<void> {
+  const late = engine.resume(run_id, reply('late'), { idempotency_key: 'k' });
+  await engine.resume(run_id, reply('a'));
+  await asked(engine, run_id, '2');
+  store.answer();
+  await expect(late).rejects.toMatchObject({ kind: 'question_mismatch' });
+  expect(text(await asked(engine, run_id, '2'))).toBe('a;');
+}
+
 describe.each([false, true])('a question (durable: %s)', (durable) => {
   it('has its number within the run as its id', async () => {
     const { events } = await whole([agentOf(twice, durable)], () => 'yes');
@@ -91,12 +101,7 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
     const engine = await startEngine([agentOf(twice, durable)], store);
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
-    const late = engine.resume(run_id, reply('late'), { idempotency_key: 'k' });
-    await engine.resume(run_id, reply('a'));
-    await asked(engine, run_id, '2');
-    store.answer();
-    await expect(late).rejects.toMatchObject({ kind: 'question_mismatch' });
-    expect(text(await asked(engine, run_id, '2'))).toBe('a;');
+    await expectLateRefused(store, engine, run_id);
     await engine.resume(run_id, reply('b'));
     expect(text((await toTheEnd(engine, run_id)).run)).toBe('a;b;');
     await engine.stop();
@@ -111,12 +116,7 @@ it('a question of a run in the store does not get a reply without an id that cam
   await asked(first, run_id, '1');
   await first.stop();
   const engine = await startEngine([agent], store);
-  const late = engine.resume(run_id, reply('late'), { idempotency_key: 'k' });
-  await engine.resume(run_id, reply('a'));
-  await asked(engine, run_id, '2');
-  store.answer();
-  await expect(late).rejects.toMatchObject({ kind: 'question_mismatch' });
-  expect(text(await asked(engine, run_id, '2'))).toBe('a;');
+  await expectLateRefused(store, engine, run_id);
   await engine.stop();
 });
 

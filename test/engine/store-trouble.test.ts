@@ -4,6 +4,7 @@ import type { Outcome, Write } from '../../src/core/store.ts';
 import { defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, Tap } from '../support/agents.ts';
+import { Lines } from '../support/lines.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 
 const session_id = '55555555-5555-4555-8555-555555555555';
@@ -190,12 +191,12 @@ describe('an Idempotency-Key whose request was answered with 503, and whose run 
   });
 });
 
+const isOdd = ({ lines }: Write): boolean => lines.some((line) => line.includes('unkeepable'));
 /** A store that can never take a write with this text. */
 class Picky extends MemoryStore {
   override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    const odd = (one: Write): boolean => one.lines.some((line) => line.includes('unkeepable'));
-    const kept = await super.commit(writes.filter((one) => !odd(one)));
-    return writes.map((one) => (odd(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
+    const kept = await super.commit(writes.filter((one) => !isOdd(one)));
+    return writes.map((one) => (isOdd(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
   }
 }
 
@@ -243,6 +244,28 @@ describe('one write that the store can never take', () => {
       expect([ended, lives]).toEqual([4, 4]);
     },
   );
+});
+
+const failing = new TroubledStore();
+failing.failing = (writes) => writes.some(isOdd);
+
+it.each([
+  ['rejects', new Picky()],
+  ['does not take in time', failing],
+])('the cause of a write that the store %s is in the log, once, with the id of its run', async (_, store) => {
+  const lines = new Lines();
+  const served = await serveApi([agent('odd', () => of('unkeepable'))], {
+    store,
+    logger: { level: 'info', stream: lines.stream },
+    limits: { sweepInterval: 5, storeTimeout: 50 },
+  });
+  const { run_id } = await startOf(served, 'odd');
+  const run = await finished(served, run_id);
+  expect(run.status).toBe('failed');
+  expect(JSON.stringify(run)).not.toContain('secret');
+  const text = `stopped, as the store did not take its events: ${secret}`;
+  await lines.find(({ msg }) => msg === text);
+  expect(lines.all(text).map((line) => line.run_id)).toEqual([run_id]);
 });
 
 /** A source that stays open until it is unsubscribed. */

@@ -88,17 +88,23 @@ async function storedOf(store: MemoryStore, run_id: string): Promise<unknown> {
   return { row, events, journal, state: (await store.session(row.session_id))?.state ?? null };
 }
 
+/** A run of an agent that has this output, and the context that it was given. */
+async function begun(output: Observable<string>, durable: boolean) {
+  let context: AgentContext | undefined;
+  const agent = agentOf((_, given) => {
+    context = given;
+    return output;
+  }, durable);
+  const store = new MemoryStore();
+  const engine = await startEngine([agent, echo], store);
+  const run_id = await begin(engine, 'late');
+  while (context === undefined) await new Promise(setImmediate);
+  return { store, engine, run_id, context };
+}
+
 describe('after a run has left its process', () => {
   it.each(works)('%s does not start, and rejects with the reason', async (_, work) => {
-    let context: AgentContext | undefined;
-    const agent = agentOf((_, given) => {
-      context = given;
-      return NEVER;
-    }, true);
-    const store = new MemoryStore();
-    const engine = await startEngine([agent, echo], store);
-    const run_id = await begin(engine, 'late');
-    while (context === undefined) await new Promise(setImmediate);
+    const { store, engine, run_id, context } = await begun(NEVER, true);
     await engine.stop();
     const stored = await storedOf(store, run_id);
     await expect(work(context)).rejects.toMatchObject({
@@ -113,16 +119,8 @@ describe('after a run has left its process', () => {
 
 describe.each([false, true])('after another process has taken a run over (durable: %s)', (durable) => {
   it.each(works)('%s does not start, and rejects with the reason', async (_, work) => {
-    let context: AgentContext | undefined;
     const tokens = new Subject<string>();
-    const agent = agentOf((_, given) => {
-      context = given;
-      return tokens;
-    }, durable);
-    const store = new MemoryStore();
-    const engine = await startEngine([agent, echo], store);
-    const run_id = await begin(engine, 'late');
-    while (context === undefined) await new Promise(setImmediate);
+    const { store, engine, run_id, context } = await begun(tokens, durable);
     const run = await runOf(engine, run_id);
     const row = await store.run(run_id);
     if (row === undefined) throw new Error('the run is in the store');

@@ -29,7 +29,6 @@ export async function resumeRun(
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
   const local = active.local(run_id);
-  const asked = input.id ?? (local === undefined ? undefined : openQuestion(local));
   const key =
     idempotency_key === undefined
       ? undefined
@@ -38,12 +37,11 @@ export async function resumeRun(
           ...(key_scope !== undefined && { run_id }),
         });
   // The lookup of a key takes time, in which a run of the store or of another node may ask its next question.
-  const isLate = asked === undefined && local === undefined && key !== undefined;
-  const stored = isLate ? storedQuestion(services, run_id) : undefined;
+  const asked = input.id ?? (local === undefined ? key && storedQuestion(services, run_id) : openQuestion(local));
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    async () => resume(services, run_id, input, { asked: asked ?? (await stored), key, channel, principal, trace }),
+    async () => resume(services, run_id, input, { asked: await asked, key, channel, principal, trace }),
   );
 }
 
