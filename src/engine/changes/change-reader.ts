@@ -40,8 +40,11 @@ interface ChangeReaderOptions {
 
 /** Changed runs that wait for a slow reader. */
 const maxPending = 1_000;
-/** Runs of one batch of events. */
+/** Runs of one batch of events, and its characters: it ends early with the questions that make it large. */
 const runsPerBatch = 50;
+const maxBatchChars = 1024 * 1024;
+/** Runs that are read at once. */
+const concurrentReads = 8;
 /** Milliseconds until a store that was unavailable is read again. */
 const retryPause = 500;
 
@@ -54,6 +57,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   #pending = new Map<string, Change>();
   #mustReset = false;
   #closed = false;
+  #begun = false;
   #wake = (): void => {};
   #timer: NodeJS.Timeout | undefined;
   #events: AsyncGenerator<readonly ChangeEvent[], void, undefined> | undefined;
@@ -68,6 +72,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     try {
       this.#events = this.#read(after);
       this.#first = (await this.#events.next()).value ?? undefined;
+      this.#begun = true;
     } catch (error) {
       this.close();
       throw error;
@@ -112,28 +117,28 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   }
 
   async *#read(after: number | undefined): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
-    if (after === undefined) yield await this.#newest();
-    else yield* this.#changedSince(after);
+    yield* after === undefined ? this.#newest() : this.#changedSince(after);
     while (!this.#closed) {
       if (this.#mustReset) {
         this.#mustReset = false;
-        const newest = await this.#whenAvailable(() => this.#newest());
-        if (newest !== undefined) yield [{ type: 'reset', data: '{}' }, ...newest];
-      } else if (this.#pending.size > 0) {
-        const changes = this.#takePending();
-        const events = await this.#whenAvailable(() => this.#eventsOf(changes));
-        if (events !== undefined) yield events;
-      } else await this.#woken();
+        yield* this.#newest({ type: 'reset', data: '{}' });
+      } else if (this.#pending.size > 0) yield* this.#eventsOf(this.#takePending());
+      else await this.#woken();
     }
   }
 
-  /** The newest runs, oldest first, without positions: a reader that gets only some of them has none. */
-  async #newest(): Promise<ChangeEvent[]> {
+  /**
+   * The newest runs, oldest first, without positions: a reader that gets only some of them has none. `before` comes first, as
+   * soon as the store answers.
+   */
+  async *#newest(before?: ChangeEvent): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     const { store, filter, limit, now } = this.#options;
     const at = now();
-    const rows = await store.runs(filter, undefined, limit);
-    const events = await this.#eventsOf(rows.toReversed().map((row) => ({ row })));
-    return [...events, { type: 'ready', data: '{}', position: at }];
+    const rows = await this.#answer(() => store.runs(filter, undefined, limit));
+    if (rows === undefined) return;
+    if (before !== undefined) yield [before];
+    yield* this.#eventsOf(rows.toReversed().map((row) => ({ row })));
+    if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
   }
 
   /** The runs that may have changed since an earlier reader's position. */
@@ -144,10 +149,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     const since = new Date(Math.max(0, Math.min(after, at) - storeTimeout - maxClockSkew)).toISOString();
     for await (const rows of changedSince(store, since, filter.session_id)) {
       if (rows === 'too many') return this.reset();
-      const changed = rows.filter((row) => concerns(filter, row, undefined)).map((row) => ({ row }));
-      for (let from = 0; from < changed.length; from += runsPerBatch) {
-        yield await this.#eventsOf(changed.slice(from, from + runsPerBatch));
-      }
+      yield* this.#eventsOf(rows.filter((row) => concerns(filter, row, undefined)).map((row) => ({ row })));
       if (this.#closed) return;
     }
     yield [{ type: 'ready', data: '{}', position: at }];
@@ -163,21 +165,37 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     return changes;
   }
 
-  #eventsOf(changes: readonly { readonly row: RunRow; readonly at?: number }[]): Promise<ChangeEvent[]> {
+  /** Batches of events, so that no reader has more than one in memory, and its next reads. */
+  async *#eventsOf(
+    changes: readonly { readonly row: RunRow; readonly at?: number }[],
+  ): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     const eventOf = async ({ row, at }: (typeof changes)[number]): Promise<ChangeEvent> => {
       const data = await this.#options.textOf(row);
       return { type: 'run', data, ...(at !== undefined && { position: at }) };
     };
-    return Promise.all(changes.map(eventOf));
+    let batch: ChangeEvent[] = [];
+    let chars = 0;
+    for (let from = 0; from < changes.length; from += concurrentReads) {
+      const read = () => Promise.all(changes.slice(from, from + concurrentReads).map(eventOf));
+      for (const event of (await this.#answer(read)) ?? []) {
+        batch.push(event);
+        chars += event.data.length;
+        if (batch.length < runsPerBatch && chars < maxBatchChars) continue;
+        yield batch;
+        batch = [];
+        chars = 0;
+      }
+    }
+    if (batch.length > 0) yield batch;
   }
 
-  /** Repeats a read until the store answers; undefined where the reader is closed meanwhile. */
-  async #whenAvailable<T>(read: () => Promise<T>): Promise<T | undefined> {
+  /** The answer of the store. From the first batch on it is repeated until it comes; undefined where the reader is closed. */
+  async #answer<T>(read: () => Promise<T>): Promise<T | undefined> {
     while (!this.#closed) {
       try {
         return await read();
       } catch (error) {
-        if (!isUnavailable(error)) throw error;
+        if (!this.#begun || !isUnavailable(error)) throw error;
         await this.#woken(retryPause);
       }
     }

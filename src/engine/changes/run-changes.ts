@@ -32,6 +32,8 @@ const concurrentReads = 16;
 /** Runs whose last row is known, and runs that wait to be read. */
 const maxKnown = 20_000;
 const maxUnread = 10_000;
+/** Characters of the texts that are kept for other readers. */
+const maxTextChars = 8 * 1024 * 1024;
 
 /**
  * The changes of status of all runs, for any number of readers. Writes of this node are passed on as soon as they are
@@ -52,8 +54,9 @@ export class RunChanges {
   #missedNotifications = false;
   /** When the last comparison began, in milliseconds. */
   #comparedAt = 0;
-  /** The JSON of changed runs, which all readers share. */
-  readonly #texts = new WeakMap<RunRow, Promise<string>>();
+  /** The JSON of changed runs, which all readers share; and what is being read. */
+  readonly #texts = new LRUCache<RunRow, string>({ maxSize: maxTextChars, sizeCalculation: ({ length }) => length });
+  readonly #reading = new Map<RunRow, Promise<string>>();
   #stopped = false;
 
   constructor(store: Store, options: RunChangesOptions) {
@@ -140,6 +143,7 @@ export class RunChanges {
     this.#started = undefined;
     this.#known = undefined;
     this.#unread.clear();
+    this.#texts.clear();
     this.#missedNotifications = false;
     for (const task of this.#tasks) void task.stop();
   }
@@ -192,15 +196,18 @@ export class RunChanges {
     else this.#learn(row);
   }
 
-  #textOf(row: RunRow): Promise<string> {
-    let text = this.#texts.get(row);
-    if (text === undefined) {
-      text = summaryOf(this.#store, row).then((run) => JSON.stringify({ run }));
+  async #textOf(row: RunRow): Promise<string> {
+    const known = this.#texts.get(row) ?? this.#reading.get(row);
+    if (known !== undefined) return known;
+    const reading = summaryOf(this.#store, row).then((run) => JSON.stringify({ run }));
+    this.#reading.set(row, reading);
+    try {
+      const text = await reading;
       this.#texts.set(row, text);
-      // The next reader tries again.
-      text.catch(() => this.#texts.delete(row));
+      return text;
+    } finally {
+      this.#reading.delete(row);
     }
-    return text;
   }
 
   #now(): number {
