@@ -31,7 +31,12 @@ const v8Flags = [
   '--max-semi-space-size=64',
 ];
 
-const isolated = ['test/simulate/*.test.ts', 'test/core/collections.test.ts', 'test/core/flat.test.ts'];
+const isolated = [
+  'test/simulate/*.test.ts',
+  'test/core/collections.test.ts',
+  'test/core/flat.test.ts',
+  'test/engine/queued-heap.test.ts',
+];
 
 export default defineConfig({
   resolve: {

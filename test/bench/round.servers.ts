@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import { build } from '../../bench/contestant.ts';
+import { join, resolve } from 'node:path';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { build, Contestant } from '../../bench/contestant.ts';
 import { entries } from '../../bench/entries.ts';
 import { judge } from '../../bench/goals.ts';
 import { write } from '../../bench/report.ts';
@@ -13,7 +14,8 @@ import { works } from '../../bench/works.ts';
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const work = works.find((one): one is MeasuredInRounds => one.name === '1 stream of 1,000 tokens');
+const workOf = (name: string) => works.find((one): one is MeasuredInRounds => one.name === name);
+const work = workOf('1 stream of 1,000 tokens');
 const figures = (perSecond: number) => [{ 'events/s': perSecond }];
 
 describe('the bench', () => {
@@ -27,6 +29,31 @@ describe('the bench', () => {
     expect([...rows.keys()]).toEqual(['bare', 'rivulet-memory']);
     expect(rows.get('rivulet-memory')?.[0]?.['events/s']).toBeGreaterThan(0);
     expect(excluded.get('missing')).toMatch(/Cannot find module/);
+  });
+
+  it('measures fewer runs in a turn of less than a second', async () => {
+    const [entry, runs] = [
+      entries(folder).find(({ id }) => id === 'rivulet-memory'),
+      workOf('Sync runs, 1 connection'),
+    ];
+    if (entry === undefined || runs === undefined) throw new Error('the entry or the workload is missing');
+    build();
+    const contestant = await Contestant.start(entry, { pinned: false });
+    onTestFinished(() => contestant.stop());
+    expect((await runs.measure(contestant, 10))['runs/s']).toBeGreaterThan(0);
+    const made = await (await fetch(`http://127.0.0.1:${contestant.port}/runs?limit=100`)).json();
+    // Four for each millisecond, and a tenth of that before, which does not count.
+    expect(made.runs).toHaveLength(44);
+  });
+
+  it.skipIf(spawnSync('taskset', ['-c', '0', 'true']).status !== 0)('takes the turn of its command', () => {
+    const root = resolve(import.meta.dirname, '../..');
+    const options = ['--only', 'streams', '--work', '1 stream of 1,000', '--contestants', 'rivulet-memory'];
+    const few = ['--pairs', '1', '--rounds', '1', '--warm-up', '1'];
+    const args = ['--import', 'tsx', 'bench/main.ts', '--before', root, ...options, ...few, '--turn', '50'];
+    const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+    expect(stdout).toMatch(/\| Rivulet, memory \| events\/s \| \d+ \| \d+ \|[\s\S]* and turns of 50 ms\./);
+    expect(status).toBe(0);
   });
 
   it('reports by how much a goal is missed', () => {

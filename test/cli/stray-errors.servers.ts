@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { agentFile, post, projectFolder, startRivulet } from './server-project.ts';
+import type { Run } from '../../src/index.ts';
+import { textOf } from '../support/run-output.ts';
+import { agentFile, createRun, getJson, post, projectFolder, startRivulet } from './server-project.ts';
 
 it('rivulet serve drains and exits with 1 after more than ten errors outside of runs within a minute', async (t) => {
   const body =
@@ -16,4 +18,25 @@ it('rivulet serve drains and exits with 1 after more than ten errors outside of 
   const again = startRivulet(folder, ['serve', '--port', '0', '--store', 'sqlite:./s.db'], t);
   const { runs } = await (await fetch(`${await again.url()}/runs`)).json();
   expect(runs).toMatchObject([{ agent_name: 'stray', status: 'completed' }]);
+});
+
+it('rivulet serve goes on after an agent leaves a promise that rejects when its awaiting run leaves memory', async (t) => {
+  const body = `async (_, context) => {
+    const question = context.await('Shall I?');
+    const note = async () => { try { await question; } catch { throw new Error('astray'); } };
+    void note();
+    const { message } = await question;
+    return 'You said ' + message.parts[0].content;
+  }, { durable: true }`;
+  const folder = projectFolder({ 'agents/stray.js': agentFile('stray', body) }, t);
+  const limits = ['passivateAfter=1', 'sweepInterval=5'].flatMap((limit) => ['--limit', limit]);
+  const rivulet = startRivulet(folder, ['serve', '--port', '0', '--store', 'sqlite:./s.db', ...limits], t);
+  const url = await rivulet.url();
+  const { run_id } = await createRun(url, 'stray');
+  await expect.poll(() => rivulet.out).toContain('astray');
+  await expect.poll(() => rivulet.out).toContain('the server goes on');
+  expect(await getJson(`${url}/runs/${run_id}`)).toMatchObject({ status: 'awaiting' });
+  const await_resume = { type: 'message', message: { parts: [{ content: 'yes' }] } };
+  const run: Run = await (await post(`${url}/runs/${run_id}`, { mode: 'sync', await_resume })).json();
+  expect([run.status, textOf(run)]).toEqual(['completed', 'You said yes']);
 });

@@ -1,13 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { concat, defer, finalize, map, NEVER, Observable, of, timer } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { errorOf } from '../../src/core/errors.ts';
 import { failureOf } from '../../src/engine/execution/failure.ts';
+import { isReported } from '../../src/engine/unhandled.ts';
 import type { Message } from '../../src/schema/message.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { again, begin, eventsOf, toTheEnd, whole } from '../support/lives.ts';
+import { again, begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
 
@@ -69,6 +70,32 @@ it('leaves no unhandled rejection of what an agent began and did not wait for', 
   const { run } = await whole([agent]);
   await settle();
   expect([run.status, seen]).toEqual(['completed', []]);
+});
+
+it('resumes an awaiting run as usual, although promises of its agent rejected unhandled when it left memory', async () => {
+  const seen = strays();
+  const left = vi.fn();
+  const agent = agentOf(
+    async (_, context) => {
+      context.signal.addEventListener('abort', left);
+      const question = context.await('?');
+      void question.then(() => 'not waited for');
+      void (async () => await question)();
+      return `You said ${(await question).message.parts[0]?.content}`;
+    },
+    'odd',
+    true,
+  );
+  const engine = await startEngine([agent], new MemoryStore(), { passivateAfter: 1, sweepInterval: 1 });
+  const run_id = await begin(engine, 'odd');
+  await expect.poll(() => left.mock.calls).toHaveLength(1);
+  await settle();
+  expect(seen.filter((error) => !isReported(error))).toEqual([]);
+  expect((await runOf(engine, run_id)).status).toBe('awaiting');
+  await engine.resume(run_id, { type: 'message', message: { parts: [{ content: 'yes' }] } });
+  const { run } = await toTheEnd(engine, run_id);
+  expect([run.status, text(run), run.questions?.length]).toEqual(['completed', 'You said yes', 1]);
+  await engine.stop();
 });
 
 describe('whatever an agent throws, the process lives and the run ends', () => {

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import Fastify, { type FastifyInstance, type RequestPayload } from 'fastify';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JsonSize } from '../../src/http/json-size.ts';
 import { rivulet } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
@@ -118,6 +118,24 @@ describe('the size of a body', () => {
     expect([long.status, (await long.json()).message]).toEqual([413, expect.stringContaining('larger')]);
   });
 
+  it.each([
+    ['body_too_deep', '['.repeat(101)],
+    ['too_many_values', `[${many(20_001, '0')}`],
+    ['too_many_members', `{${named(1_001)}`],
+  ])('is checked before the body is parsed: %s, also where it is no JSON', async (reason, text) => {
+    const { app } = await server();
+    const parse = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => parse.mockRestore());
+    const refusalOf = async (payload: string): Promise<unknown> => {
+      const response = await app.inject({ method: 'POST', url: '/runs', payload });
+      return response.json().data.reason;
+    };
+    expect(await refusalOf(text)).toBe(reason);
+    expect(await refusalOf('[')).toBe('body_not_json');
+    const parsed = parse.mock.calls.map(([first]) => first);
+    expect([parsed.includes(text), parsed.includes('[')]).toEqual([false, true]);
+  });
+
   it('is also limited for chunks without a length', async () => {
     const served = await serveApi([echo], { bodyLimit: 1_000 });
     const pieces = new ReadableStream({
@@ -169,6 +187,16 @@ describe('JSON text that is measured on arrival', () => {
     expect([fits(`{${named(1_000)}}`, 1e6, 7), fits(`{${named(1_001)}}`, 1e6, 7)]).toEqual([true, false]);
     expect([fits(`[${many(5_000, '0')}]`, 5_001, 7), fits(`[${many(5_001, '0')}]`, 5_001, 7)]).toEqual([true, false]);
     expect(fits(`[${many(300, `{${named(999)}}`)}]`, 1e6, 7)).toBe(true);
+  });
+
+  it('is measured quickly where it is one long text', async () => {
+    const bytes = Buffer.from(`"${'a, [b'.repeat(2_000_000)}"`);
+    const least = await leastTime(async () => {
+      const size = new JsonSize(1);
+      for (let at = 0; at < bytes.length; at += 65_536) size.add(bytes.subarray(at, at + 65_536));
+    });
+    // It takes 35 ms.
+    expect(least).toBeLessThan(1_000);
   });
 
   it('is left to the parser where it is invalid', () => {
