@@ -66,17 +66,20 @@ if (chosen.length === 0 || wanted.length === 0) {
     `nothing to do; groups: ${[...new Set(works.map(({ group }) => group))].join(', ')}; contestants: ${contestants.map(({ id }) => id).join(', ')}`,
   );
 }
+const rounds = numberOf('rounds');
+const turn = numberOf('turn');
+const warmUp = numberOf('warm-up');
+const mostPairs = numberOf('pairs');
 build();
 if (before !== undefined) build(before);
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-const [rounds, turn] = [numberOf('rounds'), numberOf('turn')];
 
 async function resultOf(work: Work, order = chosen): Promise<Result> {
   if ('measure' in work) {
     return compare(work, order, {
       rounds,
       pinned: true,
-      warmUp: numberOf('warm-up'),
+      warmUp,
       turn,
       progress,
     });
@@ -95,7 +98,7 @@ const options = {
 for (const work of wanted) {
   if (before !== undefined) {
     const pairs: Result[] = [];
-    const count = 'fresh' in work && work.fresh ? 1 : numberOf('pairs');
+    const count = 'fresh' in work && work.fresh ? 1 : mostPairs;
     // Neither twin is always the first to start and to be measured.
     while (pairs.length < count)
       pairs.push(await resultOf(work, pairs.length % 2 === 0 ? chosen : chosen.toReversed()));
