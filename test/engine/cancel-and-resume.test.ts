@@ -7,6 +7,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { faulty, newPlan } from '../support/faulty-store.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
@@ -35,6 +36,8 @@ const moments = Array.from({ length: 31 }, (_, moment) => moment);
 /** As many turns, in fewer requests. */
 const someMoments = moments.filter((moment) => moment % 5 === 0);
 const orders = ['cancel', 'resume'] as const;
+/** The request that the node which executes the run gets. The other node gets the other one, or both. */
+const places = [...orders, 'neither'] as const;
 
 interface Requests {
   readonly cancel: () => Promise<string>;
@@ -63,6 +66,8 @@ function check(answers: Awaited<ReturnType<typeof race>>, status: string, events
   expect(status).toBe(answers.cancelled === 'cancelling' ? 'cancelled' : 'completed');
   const taken = events.some((event) => 'run' in event && event.run.await_resume !== undefined);
   expect(taken).toBe(answers.resumed === 'in-progress');
+  const ends = events.filter(({ type }) => type === 'run.cancelled' || type === 'run.completed');
+  expect(ends).toEqual(events.slice(-1));
 }
 
 const microtasks = async (count: number): Promise<void> => {
@@ -129,6 +134,15 @@ describe('a run whose cancel was acknowledged', () => {
         const { status } = await finished(a, run_id);
         check(answers, status, await eventsOf(a, run_id));
         expect(await resumeOn(a, run_id)).toBe('not_awaiting');
+        expect(await eventsOf(b, run_id)).toEqual(await eventsOf(a, run_id));
+      }
+    });
+
+    it.each(places)('ends cancelled where it is not durable (its node gets: %s)', async (near) => {
+      for await (const { a, b, run_id, answers } of racesOnNodes(agentOf(false, asks), first, near)) {
+        const { status } = await finished(a, run_id);
+        check(answers, status, await eventsOf(a, run_id));
+        for (const one of [a, b]) expect(await resumeOn(one, run_id)).toBe('not_awaiting');
         expect(await eventsOf(b, run_id)).toEqual(await eventsOf(a, run_id));
       }
     });
@@ -207,13 +221,17 @@ describe('a run that is cancelling, and whose last event is its question', () =>
 });
 
 /**
- * Races about runs that the second of two nodes executes. That node gets the request `near`, and the other one the other.
+ * Races about runs that the second of two nodes executes. That node gets the request `near`, and the other node the rest.
  */
-async function* racesOnNodes(agent: Agent, first: (typeof orders)[number], near: (typeof orders)[number]) {
-  const { node, queue } = nodes([agent]);
-  const [a, b] = [await node('a'), await node('b')];
+async function* racesOnNodes(agent: Agent, first: (typeof orders)[number], near: (typeof places)[number]) {
+  const { node, queue, store } = nodes([agent]);
+  // As over a network, so that each request meets the other one between any two of its calls.
+  const slow = { before: turn, after: turn };
+  const options = { store: faulty(store, newPlan({ run: slow, events: slow, journal: slow, commit: slow })) };
+  const [a, b] = [await node('a', options), await node('b', options)];
   queue.next = 'b';
-  const [cancels, resumes] = near === 'cancel' ? [b, a] : [a, b];
+  const cancels = near === 'cancel' ? b : a;
+  const resumes = near === 'resume' ? b : a;
   for (const moment of someMoments) {
     const run_id = await awaitingOn(a);
     const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };

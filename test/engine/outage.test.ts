@@ -1,6 +1,9 @@
+import { defer, finalize, interval, map, type Observable, switchMap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import type { AgentResult } from '../../src/core/agent.ts';
+import type { Limits } from '../../src/engine/limits.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { askOnce, echo, Tap } from '../support/agents.ts';
+import { agent, askOnce, echo, Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
@@ -120,3 +123,74 @@ describe('a server whose store takes no commits, and can be read', () => {
     expect((await begun).status).toBe(202);
   });
 });
+
+describe.each(['hang', 'are rejected'])('while the commits of a run %s', (how) => {
+  const word = 'x'.repeat(100);
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  /** A run of an agent that emits from the begin of an outage on. */
+  async function inOutage(emit: (outage: Promise<void>) => AgentResult, more: Partial<Limits>) {
+    const plan = newPlan();
+    const [outage, end] = [new Signal(), new Signal()];
+    const store = faulty(new MemoryStore(), plan);
+    const served = await serveApi([agent('emits', () => emit(outage.given))], {
+      store,
+      limits: { ...limits, ...more },
+    });
+    const { run_id } = await (await served.post('/runs', ask('emits', 'hi', { mode: 'async' }))).json();
+    plan.faults.commit = how === 'hang' ? { before: () => end.given } : { fails: 1, times: Number.POSITIVE_INFINITY };
+    outage.give();
+    const recover = (): void => {
+      plan.faults = {};
+      end.give();
+    };
+    return { recover, ended: () => finished(served, run_id) };
+  }
+
+  it('an iterable is pulled no further than `backlog` allows, and goes on when they are taken', async () => {
+    const count = 2_000;
+    let pulled = 0;
+    async function* words(outage: Promise<void>): AsyncGenerator<string> {
+      for (await outage; pulled < count; pulled += 1) yield word;
+    }
+    const { recover, ended } = await inOutage(words, { backlog: 10_000 });
+    for (let turns = 0; turns < 100; turns += 1) await turn();
+    expect(pulled).toBeGreaterThan(0);
+    // What a commit has in flight, and what waits for the next one.
+    expect(pulled).toBeLessThan((2 * 10_000) / word.length);
+    recover();
+    const run = await ended();
+    expect([run.status, textOf(run)]).toEqual(['completed', word.repeat(count)]);
+  });
+
+  it.each<[string, Partial<Limits>]>([
+    ['events', { events: 100 }],
+    ['chars', { chars: 10_000 }],
+  ])(
+    'an Observable, which cannot be paused, is unsubscribed at the limit `%s`, and the run fails',
+    async (_, limit) => {
+      let emitted = 0;
+      const left = new Signal();
+      const endless = (outage: Promise<void>): Observable<string> =>
+        defer(() => outage).pipe(
+          switchMap(() => interval(0)),
+          map(() => {
+            emitted += 1;
+            return word;
+          }),
+          finalize(left.give),
+        );
+      const { recover, ended } = await inOutage(endless, limit);
+      await left.given;
+      expect(emitted).toBeLessThanOrEqual(100);
+      recover();
+      expect(await ended()).toMatchObject({ status: 'failed', error: { data: { reason: 'output_limit' } } });
+    },
+  );
+});
+
+/** A promise that the test resolves. */
+class Signal {
+  give = (): void => {};
+  readonly given = new Promise<void>((resolve) => (this.give = resolve));
+}
