@@ -31,7 +31,13 @@ export interface EngineTools {
   readonly log?: AgentLog;
   /** Milliseconds since 1970, for the times of events and messages. Default `Date.now`. */
   readonly clock?: () => number;
+  /** Gets what failed in the engine's periodic work. Default: it is thrown. */
+  readonly onFailure?: (error: unknown) => void;
 }
+
+const raise = (error: unknown): never => {
+  throw error;
+};
 
 /**
  * Replies to what a run asks. A list has one for each question, in their order; where it has none, the run is left
@@ -48,13 +54,13 @@ export interface Followed {
 
 const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** An engine without a server, started. The caller stops it. */
-export async function startEngine(
+/** An engine without a server, which is not started. The caller stops it. */
+export function createEngine(
   agents: readonly Agent[],
   store: Store,
   limits: Partial<Limits> = {},
-  { log = silent, clock }: EngineTools = {},
-): Promise<Engine> {
+  { log = silent, clock, onFailure = raise }: EngineTools = {},
+): Engine {
   const engine = new Engine({
     registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
     store,
@@ -62,9 +68,7 @@ export async function startEngine(
     fetchResource: () => Promise.reject(new Error('a test reads no sessions of other servers')),
     publicUrl: () => 'http://localhost',
     logFor: () => log,
-    onFailure: (error) => {
-      throw error;
-    },
+    onFailure,
     // A replay on a busy machine may take longer than a client would wait.
     limits: { shutdownGrace: 0, attempts: 0, requestTimeout: 600_000, ...limits },
     ...(clock && { clock }),
@@ -74,6 +78,12 @@ export async function startEngine(
       if (failure !== undefined) log.warn(`agent ${row.agent_name}, run ${row.run_id} failed: ${failure}`);
     },
   });
+  return engine;
+}
+
+/** The same, started. */
+export async function startEngine(...of: Parameters<typeof createEngine>): Promise<Engine> {
+  const engine = createEngine(...of);
   await engine.start();
   return engine;
 }

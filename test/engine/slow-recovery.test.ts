@@ -1,10 +1,10 @@
-import { from, map, merge, NEVER, of } from 'rxjs';
+import { concat, from, map, merge, NEVER, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Store } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { startEngine } from '../../src/testing/engine.ts';
+import { createEngine, startEngine } from '../../src/testing/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { begin, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
@@ -15,7 +15,7 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
   while (!(await holds())) await turn();
 };
 const isEnd = ({ type }: { type: string }): boolean => /^run\.(completed|failed|cancelled)$/.test(type);
-const await_resume = { type: 'message', message: { parts: [{ content: 'yes' }] } };
+const await_resume = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
 
 interface Counted {
   readonly agent: Agent;
@@ -37,19 +37,22 @@ function works(): Counted & { readonly finish: () => void } {
   return { agent, calls, finish };
 }
 
-/** Asks beside a step that its first life never ends: a run with an open step is re-entered, although it awaits. */
-function asksAtWork(): Counted {
+/**
+ * Asks beside a step that its first life never ends: a run with an open step is re-entered, although it awaits. It ends
+ * after the reply and `finish`.
+ */
+function asksAtWork(): Counted & { readonly finish: () => void } {
   const calls = { count: 0 };
+  let finish = (): void => {};
+  const done = new Promise<string>((resolve) => (finish = () => resolve('done')));
   const agent = durable((_, context) => {
     calls.count += 1;
     const work = calls.count === 1 ? NEVER : of('worked ');
     const answer = context.await('Go on?').pipe(map(({ message }) => textOfMessage(message)));
-    return merge(
-      context.step('work', () => work),
-      answer,
-    );
+    const worked = context.step('work', () => work);
+    return concat(merge(worked, answer), from(done));
   });
-  return { agent, calls };
+  return { agent, calls, finish };
 }
 
 /** Holds the next read of a log. */
@@ -146,12 +149,36 @@ describe('a run whose recovery is slow', () => {
   });
 
   it('is executed once more where it gets a reply meanwhile', async () => {
-    const { agent, calls } = asksAtWork();
+    const { agent, calls, finish } = asksAtWork();
+    finish();
     const { a, run_id, letGo } = await recovering({ agent, calls }, 1);
     expect((await a.post(`/runs/${run_id}`, { await_resume, mode: 'async' })).status).toBe(202);
     letGo();
-    expect(await ended(a, run_id)).toEqual({ status: 'completed', text: 'yesworked ', ends: 1 });
+    expect(await ended(a, run_id)).toEqual({ status: 'completed', text: 'yesworked done', ends: 1 });
     expect(calls.count).toBe(2);
+  });
+
+  it('is executed once more where it gets a reply while its engine starts', async () => {
+    const { agent, calls, finish } = asksAtWork();
+    const store = new MemoryStore();
+    const first = await startEngine([agent], store);
+    const run_id = await begin(first, 'works');
+    await until(async () => (await store.journal(run_id)).length === 1);
+    await first.stop();
+    const { held, letGo } = holdNextLog(store);
+    const engine = createEngine([agent], store, { sweepInterval: 1 });
+    onTestFinished(() => engine.stop());
+    const started = engine.start();
+    await held();
+    await engine.resume(run_id, await_resume);
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    letGo();
+    await started;
+    await until(() => calls.count > 1);
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    finish();
+    const { run, events } = await toTheEnd(engine, run_id);
+    expect([run.status, events.filter(isEnd).length, calls.count]).toEqual(['completed', 1, 2]);
   });
 
   it('is not executed again where it is cancelled meanwhile', async () => {

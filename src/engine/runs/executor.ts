@@ -35,7 +35,7 @@ export class Executor {
     const execution = active.local(run_id);
     // Created by this process: its execution is in memory already.
     if (execution !== undefined && execution.log.outcome === undefined) await this.#start(execution);
-    else await this.#enterOnce(run_id);
+    else await this.#enterOnce(run_id, () => this.#load(run_id));
     const entered = active.local(run_id);
     if (dispatcher.shared) await active.holdLease(run_id, lease);
     return entered?.log.final === true ? 'ended' : 'left';
@@ -56,7 +56,7 @@ export class Executor {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
         store.unfinished(undefined, after, page),
       );
-      for (const row of rows) await this.#enter(row);
+      for (const row of rows) await this.#enterOnce(row.run_id, () => this.#enter(row));
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
     }
@@ -96,12 +96,15 @@ export class Executor {
     }
   }
 
-  #enterOnce(run_id: string): Promise<void> {
+  /** Enters a run after an earlier entry, which may have offered it: it is then the first of its session's queue. */
+  async #enterOnce(run_id: string, enter: () => Promise<void>): Promise<void> {
+    await this.#entering.get(run_id);
+    // Those that have waited share one entry.
     const entering = this.#entering.get(run_id);
     if (entering !== undefined) return entering;
-    const loading = this.#load(run_id).finally(() => this.#entering.delete(run_id));
-    this.#entering.set(run_id, loading);
-    return loading;
+    const entered = enter().finally(() => this.#entering.delete(run_id));
+    this.#entering.set(run_id, entered);
+    return entered;
   }
 
   async #load(run_id: string): Promise<void> {
