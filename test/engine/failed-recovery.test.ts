@@ -76,7 +76,7 @@ describe.each(outages)('a process that starts while its store %s for %i calls', 
   it.each<Method>(['unfinished', 'run', 'events', 'journal', 'input', 'commit'])(
     'of `%s`, whichever, ends all runs and begins those that wait for them',
     async (method) => {
-      for (let fails = 1, calls = fails; fails <= Math.min(calls, 10); fails += 1) {
+      for (let fails = 1, calls = fails; fails <= Math.min(calls, 6); fails += 1) {
         const { store, begun, queued } = await leftStore();
         const plan = newPlan({ [method]: { fails, times, error } });
         const engine = await startEngine(agentsOf(true), faulty(store, plan), { sweepInterval: 1 }, { onFailure() {} });
