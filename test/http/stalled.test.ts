@@ -43,6 +43,26 @@ async function open({ app, url }: Served, run_id: string): Promise<{ client: Soc
   throw new Error('the server has closed');
 }
 
+/** Reads a log of 6 MB in pieces, for longer than `stalledAfter` in all. Times are in milliseconds. */
+async function readSlowly(stalledAfter: number) {
+  const served = await serveApi([kilobytes], { stalledAfter });
+  const { client: socket } = await open(served, await finalRun(served, 'kilobytes', '6000'));
+  const clock = await serveApi([never], { heartbeat: stalledAfter / 120 });
+  const from = performance.now();
+  const read = { bytes: 0, tail: '', longestPause: 0 };
+  let last = from;
+  socket.on('readable', () => {});
+  await heartbeats(clock, Number.POSITIVE_INFINITY, () => {
+    const chunk: Buffer | null = socket.read(Math.max(1, Math.min(socket.readableLength, 128 * 1024)));
+    read.bytes += chunk?.length ?? 0;
+    read.tail = (read.tail + (chunk ?? '').toString()).slice(-10);
+    read.longestPause = Math.max(read.longestPause, performance.now() - last);
+    last = performance.now();
+    return !socket.readableEnded && !socket.destroyed;
+  });
+  return { ...read, took: performance.now() - from };
+}
+
 describe('a reader', () => {
   it('that does not read pending data is dropped', async () => {
     const served = await serveApi([kilobytes], { stalledAfter: 100 });
@@ -68,24 +88,17 @@ describe('a reader', () => {
   });
 
   it('that reads slowly gets everything, even one event of megabytes', async () => {
-    const stalledAfter = 600;
-    const served = await serveApi([kilobytes], { stalledAfter });
-    const { client: socket } = await open(served, await finalRun(served, 'kilobytes', '6000'));
-    const clock = await serveApi([never], { heartbeat: 5 });
-    const from = performance.now();
-    let bytes = 0;
-    let tail = '';
-    socket.on('readable', () => {});
-    await heartbeats(clock, Number.POSITIVE_INFINITY, () => {
-      const chunk: Buffer | null = socket.read(Math.max(1, Math.min(socket.readableLength, 128 * 1024)));
-      bytes += chunk?.length ?? 0;
-      tail = (tail + (chunk ?? '').toString()).slice(-10);
-      return !socket.readableEnded && !socket.destroyed;
-    });
-    // The tokens, the last event, which repeats all of them, and the end of a complete response.
-    expect(bytes).toBeGreaterThan(2 * 6_000_000);
-    expect(tail).toMatch(/\n0\r\n\r\n$/);
-    expect(performance.now() - from).toBeGreaterThan(stalledAfter);
+    for (let stalledAfter = 600; ; stalledAfter *= 2) {
+      const { bytes, tail, took, longestPause } = await readSlowly(stalledAfter);
+      const isWhole = /\n0\r\n\r\n$/.test(tail);
+      // Other load has kept it from reading: it gets more time.
+      if (!isWhole && longestPause > stalledAfter / 4) continue;
+      // The tokens, and the last event, which repeats all of them.
+      expect(bytes).toBeGreaterThan(2 * 6_000_000);
+      expect(isWhole).toBe(true);
+      expect(took).toBeGreaterThan(stalledAfter);
+      return;
+    }
   });
 
   it('that does not read over HTTP/2 costs its window and a piece, and gets the rest later', async () => {
