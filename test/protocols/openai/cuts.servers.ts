@@ -5,7 +5,8 @@ import { all } from './agents.ts';
 import { clientOf } from './client.ts';
 import { expectExactCuts, slowly } from './cuts.ts';
 
-it('the stream of a response is whole, cut after each few bytes', async () => {
+// Hundreds of connections, one after the other.
+it('the stream of a response is whole, cut after each few bytes', { timeout: 900_000 }, async () => {
   const { url } = await serve([slowly]);
   expect(await expectExactCuts([url], 17)).toBeGreaterThan(500);
 });
