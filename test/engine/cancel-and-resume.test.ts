@@ -11,9 +11,9 @@ import { faulty, newPlan } from '../support/faulty-store.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const agentOf = (durable: boolean, run: AgentFunction) =>
   defineAgent({ name: 'asks', description: 'Asks once.' }, run, { durable });
 const asks: AgentFunction = (_, context) => context.await('Go on?').pipe(map(({ message }) => textOfMessage(message)));

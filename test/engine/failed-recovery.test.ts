@@ -10,8 +10,8 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { agent, echo } from '../support/agents.ts';
 import { faulty, type Method, newPlan } from '../support/faulty-store.ts';
+import { turn } from '../support/turn.ts';
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const durable = (name: string, run: AgentFunction): Agent =>
   defineAgent({ name, description: 'Is durable.' }, run, { durable: true });
 const input = [{ parts: [{ content: 'hi' }] }];

@@ -3,13 +3,12 @@ import { expect, it, vi } from 'vitest';
 import { agent } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, frames, textOf } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 /** Events that one read of a log asks for. */
 const pageSize = 1_000;
 const said = Array.from({ length: 3_000 }, (_, n) => `said ${n} `);
 const values = Array.from({ length: 2_000 }, (_, n) => `value ${n} `);
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 it('a large run whose node is gone is read in pages elsewhere, and goes on after what it repeats', async () => {
   const calls = { agent: 0, step: 0 };
   const large = agent('large', (_, context) => {

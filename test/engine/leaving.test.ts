@@ -10,10 +10,9 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
+import { turn } from '../support/turn.ts';
 
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes ' }] } };
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 const agentOf = (run: AgentFunction) =>
   defineAgent({ name: 'asks', description: 'Asks while it works.' }, run, { durable: true });
 /** Asks while a step works: such a run stays in memory. */

@@ -7,12 +7,11 @@ import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { turn } from '../support/turn.ts';
 
 const agentOf = (run: AgentFunction) =>
   defineAgent({ name: 'much', description: 'Does much.' }, run, { durable: true });
 const reply = { message: { parts: [{ content: 'x'.repeat(20_000) }] } };
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 const values = (context: AgentContext, name: string) => context.step(name, () => range(0, 60)).pipe(ignoreElements());
 const fails = (context: AgentContext, name: string) =>
   lastValueFrom(context.step(name, () => Promise.reject(new Error('x'.repeat(6_000))))).catch(() => undefined);

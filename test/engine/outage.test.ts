@@ -7,6 +7,7 @@ import { agent, askOnce, echo, Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 const limits = { requestTimeout: 50, pollInterval: 20 };
 
@@ -126,8 +127,6 @@ describe('a server whose store takes no commits, and can be read', () => {
 
 describe.each(['hang', 'are rejected'])('while the commits of a run %s', (how) => {
   const word = 'x'.repeat(100);
-  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
   /** A run of an agent that emits from the begin of an outage on. */
   async function inOutage(emit: (outage: Promise<void>) => AgentResult, more: Partial<Limits>) {
     const plan = newPlan();

@@ -3,8 +3,7 @@ import { never } from '../support/agents.ts';
 import { eventually } from '../support/eventually.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask } from '../support/serve.ts';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+import { turn } from '../support/turn.ts';
 
 it('a poll of a shared store checks all idle runs, 16 of them at once', async () => {
   const { node, store } = nodes([never]);

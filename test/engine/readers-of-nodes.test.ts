@@ -4,11 +4,10 @@ import { Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, finished, type Served, textOf } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 import { agents, countReadersOfAllNodes } from './readers-of-nodes.ts';
 
 const sse = { accept: 'text/event-stream' };
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe('two nodes of one store', () => {
   countReadersOfAllNodes(async () => {
     const { node, queue } = nodes(agents);

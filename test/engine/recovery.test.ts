@@ -9,8 +9,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { append, fresh, type TestWrite } from '../stores/writes.ts';
 import { begin } from '../support/lives.ts';
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+import { turn } from '../support/turn.ts';
 
 /** A durable agent that never ends, and the runs that it has begun. */
 function worker() {

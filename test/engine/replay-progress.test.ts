@@ -22,10 +22,10 @@ import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { again, begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { textOf as text } from '../support/run-output.ts';
+import { turn } from '../support/turn.ts';
 
 const agentOf = (run: AgentFunction, name = 'again') =>
   defineAgent({ name, description: 'Lives again.' }, run, { durable: true });
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const quick = { sweepInterval: 2, idleTimeout: 30 };
 
 /** A first life that ends without its last commit; the second is another agent's. */

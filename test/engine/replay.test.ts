@@ -30,6 +30,7 @@ import {
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { withoutInput } from '../support/details.ts';
 import { apiOnly } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 /** The actions of a durable agent; everything that may differ in a replay is in steps. */
 type Act = {
@@ -129,8 +130,6 @@ const agentOf = (acts: Act[]): Agent =>
     (_, context) => concat(...acts.map((one, n) => defer(() => perform(one, context, n)))),
     { durable: true },
   );
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Serves until the run is final, and replies to its questions; the reply depends on the question. */
 async function toTheEnd(

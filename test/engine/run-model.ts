@@ -6,6 +6,7 @@ import { canBecome, createServer, fold, isFinal } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { apiOnly, parseFrames } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 /** The actions of a random agent. */
 type Step =
@@ -59,8 +60,6 @@ function perform(one: Step, context: AgentContext): Observable<AgentOutput> {
       return of();
   }
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** The transitions in the log, with `cancelling` added, which has no event. */
 function transitionsOf(events: Event[]): [Run['status'], Run['status']][] {

@@ -6,10 +6,9 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, finished, type Served, serveApi } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 const session_id = '66666666-6666-4666-8666-666666666666';
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 const start = async (served: Served, name: string, if_busy: string, text = 'hi'): Promise<Run> =>
   (await served.post('/runs', ask(name, text, { session_id, mode: 'async' }), { 'if-busy': if_busy })).json();
 

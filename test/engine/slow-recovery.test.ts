@@ -9,8 +9,8 @@ import { faulty, newPlan } from '../support/faulty-store.ts';
 import { begin, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served, textOf } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await turn();
 };

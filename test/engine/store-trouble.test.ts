@@ -6,6 +6,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 const session_id = '55555555-5555-4555-8555-555555555555';
 const secret = 'SQLITE_FULL: /var/secret/rivulet.db';
@@ -26,8 +27,6 @@ class TroubledStore extends MemoryStore {
     for (const until = this.refused + count; this.refused < until; ) await turn();
   }
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const startOf = async (served: Served, name: string, more: object = {}, headers = {}): Promise<Run> =>
   (await served.post('/runs', ask(name, 'hi', { mode: 'async', ...more }), headers)).json();

@@ -7,11 +7,10 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
+import { turn } from '../support/turn.ts';
 
 /** Milliseconds that the runs wait for a reply. */
 const timeToReply = 1_000;
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 const hurried = defineAgent(
   { name: 'hurried', description: 'Waits a second for a reply.' },
   (_, context) => context.await('?', { expiresIn: timeToReply }).pipe(map(() => 'ok')),

@@ -4,6 +4,7 @@ import { type RemoteAgentOptions, remoteAgent } from 'rivulet/remote';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { turn } from '../support/turn.ts';
 import { type A2aServer, type A2aTask, startA2a, textPart } from './a2a-server.ts';
 
 const local = { allowNetworks: ['127.0.0.1'], delay: 5 } as const;
@@ -16,8 +17,6 @@ async function start(script: (task: A2aTask) => Promise<void> | void, options = 
 
 const remote = ({ url }: { url: string }, options: RemoteAgentOptions = {}): Promise<Agent> =>
   remoteAgent(url, { ...local, ...options });
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Counts in one artifact, then adds data and a file in others. */
 async function counts({ text, add, work, end }: A2aTask): Promise<void> {

@@ -1,8 +1,8 @@
 import { concat, defer, from, map, NEVER, of, range } from 'rxjs';
 import { expect } from 'vitest';
 import { type Agent, type createServer, defineAgent, type Run } from '../../src/index.ts';
+import { turn } from './turn.ts';
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 export const limits = { sweepInterval: 2, requestTimeout: 2_000, shutdownGrace: 0, idempotencyTtl: 60_000 };
 
 export type App = Awaited<ReturnType<typeof createServer>>;

@@ -57,9 +57,9 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   #pending = new Map<string, Change>();
   #mustReset = false;
   #closed = false;
-  #begun = false;
   #wake = (): void => {};
   #timer: NodeJS.Timeout | undefined;
+  /** Set with the first batch. */
   #events: AsyncGenerator<readonly ChangeEvent[], void, undefined> | undefined;
   #first: readonly ChangeEvent[] | undefined;
 
@@ -70,9 +70,9 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   /** Reads the first batch, so that an error of the store becomes the answer of the request. */
   async begin(after: number | undefined): Promise<void> {
     try {
-      this.#events = this.#read(after);
-      this.#first = (await this.#events.next()).value ?? undefined;
-      this.#begun = true;
+      const events = this.#read(after);
+      this.#first = (await events.next()).value ?? undefined;
+      this.#events = events;
     } catch (error) {
       this.close();
       throw error;
@@ -195,7 +195,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
       try {
         return await read();
       } catch (error) {
-        if (!this.#begun || !isUnavailable(error)) throw error;
+        if (this.#events === undefined || !isUnavailable(error)) throw error;
         await this.#woken(retryPause);
       }
     }

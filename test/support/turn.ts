@@ -1,0 +1,2 @@
+/** Resolves in a later turn of the event loop, when promises have settled and what was due has run. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
