@@ -30,8 +30,8 @@ async function monitored(monitor: Redis, redis: Redis): Promise<void> {
 describe.skipIf(place === undefined)('a store in Redis', () => {
   const { url = '', name = '' } = place ?? {};
   const { open, closeAfter } = closedAfterEach();
-  const client = (): Redis => {
-    const redis = new Redis(url);
+  const client = (of = url): Redis => {
+    const redis = new Redis(of);
     closeAfter({ close: () => redis.quit() });
     return redis;
   };
@@ -142,18 +142,21 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(numbered(await store.events(good.row.run_id, 0, 10))).toHaveLength(4);
   });
 
-  it('does the same work in one call, however many runs a removed session has', async ({ onTestFinished }) => {
-    const store = await open(url);
-    const monitor = await client().monitor();
+  it('does the same work in one call, however many runs a removed session has', async ({ skip, onTestFinished }) => {
+    // The client fails where it is shown a command of another one before the answer to its own.
+    const server = (await startRedis()) ?? skip('there is no redis-server to start');
+    onTestFinished(server.stop);
+    const store = await open(server.url);
+    const monitor = await client(server.url).monitor();
     onTestFinished(() => monitor.disconnect());
-    /** Words of the commands of each script of this store. The commands of a script follow it without another between. */
+    /** Words of the commands of each script. The commands of a script follow it without another between. */
     const scripts: number[] = [];
     let mine = false;
     monitor.on('monitor', (_time: string, words: string[], source: string) => {
       if (source === 'lua') {
         if (mine) scripts.push((scripts.pop() ?? 0) + words.length);
       } else {
-        mine = /^eval/i.test(words[0] ?? '') && words.some((word) => word.includes(name));
+        mine = /^eval/i.test(words[0] ?? '');
         if (mine) scripts.push(0);
       }
     });
@@ -168,11 +171,11 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
         await store.commit(part);
         await store.commit(part.map(({ row }) => end(row, 'completed')));
       }
-      await monitored(monitor, client());
+      await monitored(monitor, client(server.url));
       scripts.length = 0;
       expect(await store.removeSession(session_id)).toBe(true);
       while (await store.sweep({ keys: '' }));
-      await monitored(monitor, client());
+      await monitored(monitor, client(server.url));
       expect(scripts.length).toBeGreaterThan(1);
       return Math.max(...scripts);
     };
