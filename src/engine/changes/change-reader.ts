@@ -55,8 +55,8 @@ const retryPause = 500;
 export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   readonly #options: ChangeReaderOptions;
   #pending = new Map<string, Change>();
-  #mustReset = false;
-  #closed = false;
+  /** `reset`: it has missed changes, and begins again. */
+  #state: 'open' | 'reset' | 'closed' = 'open';
   #wake = (): void => {};
   #timer: NodeJS.Timeout | undefined;
   /** Set with the first batch. */
@@ -92,14 +92,14 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
 
   /** The reader may miss changes: it begins again. */
   reset(): void {
-    this.#mustReset = true;
+    if (this.#state !== 'closed') this.#state = 'reset';
     this.#pending.clear();
     this.#wake();
   }
 
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
     this.#pending.clear();
     clearTimeout(this.#timer);
     this.#wake();
@@ -118,9 +118,9 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
 
   async *#read(after: number | undefined): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     yield* after === undefined ? this.#newest() : this.#changedSince(after);
-    while (!this.#closed) {
-      if (this.#mustReset) {
-        this.#mustReset = false;
+    while (this.#state !== 'closed') {
+      if (this.#state === 'reset') {
+        this.#state = 'open';
         yield* this.#newest({ type: 'reset', data: '{}' });
       } else if (this.#pending.size > 0) yield* this.#eventsOf(this.#takePending());
       else await this.#woken();
@@ -138,7 +138,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     if (rows === undefined) return;
     if (before !== undefined) yield [before];
     yield* this.#eventsOf(rows.toReversed().map((row) => ({ row })));
-    if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
+    if (this.#state !== 'closed') yield [{ type: 'ready', data: '{}', position: at }];
   }
 
   /** The runs that may have changed since an earlier reader's position. */
@@ -150,7 +150,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     for await (const rows of changedSince(store, since, filter.session_id)) {
       if (rows === 'too many') return this.reset();
       yield* this.#eventsOf(rows.filter((row) => concerns(filter, row, undefined)).map((row) => ({ row })));
-      if (this.#closed) return;
+      if (this.#state === 'closed') return;
     }
     yield [{ type: 'ready', data: '{}', position: at }];
   }
@@ -191,7 +191,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
 
   /** The answer of the store. From the first batch on it is repeated until it comes; undefined where the reader is closed. */
   async #answer<T>(read: () => Promise<T>): Promise<T | undefined> {
-    while (!this.#closed) {
+    while (this.#state !== 'closed') {
       try {
         return await read();
       } catch (error) {
@@ -205,7 +205,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   /** Resolves when the reader is woken, or after some milliseconds. */
   #woken(milliseconds?: number): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#closed) return resolve();
+      if (this.#state === 'closed') return resolve();
       this.#wake = () => {
         clearTimeout(this.#timer);
         resolve();

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type Continues, EndOfWork } from '../../core/agent.ts';
 import { guarded } from './guarded.ts';
 
@@ -22,6 +23,8 @@ export class RunSignal {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
+      // Each request that an agent has under way adds one. Node 20 would warn of the eleventh.
+      setMaxListeners(0, this.#controller.signal);
       guardListeners(this.#controller.signal, this.#report);
       if (this.#fired) this.#controller.abort(this.#error());
     }
