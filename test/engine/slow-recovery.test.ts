@@ -148,6 +148,22 @@ describe('a run whose recovery is slow', () => {
     expect(calls.count).toBe(2);
   });
 
+  it('is executed once more, although its node got it twice and then lost it to another one', async () => {
+    const { agent, calls, finish } = works();
+    const { b, run_id, queue, letGo } = await recovering({ agent, calls });
+    queue.loseLease(run_id);
+    await until(() => queue.holder(run_id) === 'a');
+    queue.next = 'b';
+    queue.expireLeases('a');
+    await until(() => calls.count === 2);
+    letGo();
+    // Long enough for the entries of node `a` to read the run and to write to it.
+    for (let n = 0; n < 100; n += 1) await turn();
+    finish();
+    expect(await ended(b, run_id)).toEqual({ status: 'completed', text: 'done', ends: 1 });
+    expect(calls.count).toBe(2);
+  });
+
   it('is executed once more where it gets a reply meanwhile', async () => {
     const { agent, calls, finish } = asksAtWork();
     finish();

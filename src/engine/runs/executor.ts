@@ -33,9 +33,12 @@ export class Executor {
   readonly execute = async (run_id: string, lease: Lease): Promise<'ended' | 'left'> => {
     const { active, dispatcher } = this.#services;
     const execution = active.local(run_id);
-    // Created by this process: its execution is in memory already.
-    if (execution !== undefined && execution.log.outcome === undefined) await this.#start(execution);
-    else await this.#enterOnce(run_id, () => this.#load(run_id));
+    const isLive = execution !== undefined && execution.log.outcome === undefined;
+    // Created by this process: its execution is in memory already. An entry starts its own when the run is durable.
+    if (isLive && !this.#entering.has(run_id)) {
+      this.#toOffer.delete(run_id);
+      await this.#start(execution);
+    } else await this.#enter(run_id);
     const entered = active.local(run_id);
     if (dispatcher.shared) await active.holdLease(run_id, lease);
     return entered?.log.final === true ? 'ended' : 'left';
@@ -56,7 +59,7 @@ export class Executor {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
         store.unfinished(undefined, after, page),
       );
-      for (const row of rows) await this.#enterOnce(row.run_id, () => this.#enter(row));
+      for (const { run_id } of rows) await this.#enter(run_id);
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
     }
@@ -96,23 +99,28 @@ export class Executor {
     }
   }
 
-  /** Enters a run after an earlier entry, which may have offered it: it is then the first of its session's queue. */
-  async #enterOnce(run_id: string, enter: () => Promise<void>): Promise<void> {
-    await this.#entering.get(run_id);
-    // Those that have waited share one entry.
+  /**
+   * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for it and enters the run
+   * again: the offer may be the start that the entry, which has read the run before, has brought about. A shared
+   * dispatcher offers the run again when it is released.
+   */
+  async #enter(run_id: string): Promise<void> {
+    if (!this.#services.dispatcher.shared) await this.#entering.get(run_id);
+    // Those that have waited share one entry, because it reads the run after all of them have come.
     const entering = this.#entering.get(run_id);
     if (entering !== undefined) return entering;
-    const entered = enter().finally(() => this.#entering.delete(run_id));
+    const entered = this.#load(run_id).finally(() => this.#entering.delete(run_id));
     this.#entering.set(run_id, entered);
     return entered;
   }
 
+  /** Reads the run anew: that of a page, or of an offer, may be older than what an earlier entry has written. */
   async #load(run_id: string): Promise<void> {
     const created = this.#services.active.takeCreated(run_id);
-    if (created !== undefined) return this.#enter(created.row, created);
+    if (created !== undefined) return this.#tryToEnter(created.row, created);
     try {
       const row = await this.#services.store.run(run_id);
-      if (row !== undefined && !isFinal(row.status)) await this.#enter(row);
+      if (row !== undefined && !isFinal(row.status)) await this.#tryToEnter(row);
       else this.#toOffer.delete(run_id);
     } catch (error) {
       this.#services.executions.logFor(run_id).warn(`could not be loaded; will retry: ${String(error)}`);
@@ -121,7 +129,7 @@ export class Executor {
   }
 
   /** Never rejects: where the store fails, the run is offered again later. */
-  async #enter(row: RunRow, created?: CreatedRun): Promise<void> {
+  async #tryToEnter(row: RunRow, created?: CreatedRun): Promise<void> {
     const { executions, dispatcher } = this.#services;
     try {
       const orphan = this.#toOffer.has(row.run_id);

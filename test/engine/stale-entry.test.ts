@@ -1,0 +1,148 @@
+import { from, map, NEVER } from 'rxjs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { newId } from '../../src/engine/ids.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { createEngine, startEngine } from '../../src/testing/engine.ts';
+import { echo } from '../support/agents.ts';
+import { faulty, newPlan } from '../support/faulty-store.ts';
+import { begin } from '../support/lives.ts';
+import { turn } from '../support/turn.ts';
+
+const durable = (name: string, run: AgentFunction): Agent =>
+  defineAgent({ name, description: 'Is durable.' }, run, { durable: true });
+const asks = durable('asks', (_, context) => context.await('?').pipe(map(() => 'answered')));
+const input = [{ parts: [{ content: 'hi' }] }];
+
+/** Something that comes to a point at which the test holds it. */
+class Hold {
+  #letGo = (): void => {};
+  readonly #released = new Promise<void>((resolve) => (this.#letGo = resolve));
+  #held = false;
+
+  come(): Promise<void> {
+    this.#held = true;
+    return this.#released;
+  }
+
+  async held(): Promise<void> {
+    while (!this.#held) await turn();
+  }
+
+  letGo(): void {
+    this.#letGo();
+  }
+}
+
+/**
+ * A process that starts, and is held while it enters the run of another session. It has read the rows of two queued runs:
+ * `next`, which has begun and ended since then, and `last`, which comes after it.
+ */
+async function startOver(sabotage: (store: MemoryStore, last: string) => void) {
+  const store = new MemoryStore();
+  const first = await startEngine([echo, durable('works', () => NEVER), asks], store);
+  const session_id = newId();
+  const create = async (agent_name: string, session: string, if_busy: 'parallel' | 'enqueue'): Promise<string> =>
+    (await first.create({ agent_name, session_id: session, input }, { if_busy })).run_id;
+  const working = await create('works', session_id, 'parallel');
+  const next = await create('echo', session_id, 'enqueue');
+  const elsewhere = await create('asks', newId(), 'parallel');
+  const last = await create('echo', session_id, 'enqueue');
+  const statusOf = async (run_id: string) => (await MemoryStore.prototype.run.call(store, run_id))?.status;
+  while ((await statusOf(elsewhere)) !== 'awaiting' || (await statusOf(working)) !== 'in-progress') await turn();
+  await first.stop();
+  const recovery = new Hold();
+  const { journal } = store;
+  store.journal = async (run_id) => {
+    if (run_id === elsewhere) await recovery.come();
+    return journal.call(store, run_id);
+  };
+  sabotage(store, last);
+  const works = new Hold();
+  const done = durable('works', () => from(works.come().then(() => 'done')));
+  const engine = createEngine([echo, done, asks], store, { sweepInterval: 5 });
+  const started = engine.start();
+  await recovery.held();
+  await works.held();
+  works.letGo();
+  const ended = async (): Promise<void> => {
+    await started;
+    while ((await statusOf(last)) !== 'completed') await turn();
+    expect(await statusOf(next)).toBe('completed');
+  };
+  return { engine, recovery, ended };
+}
+
+describe('a queued run whose turn comes while its process still starts', () => {
+  const stopAtEnd = (engine: Engine) => onTestFinished(() => engine.stop());
+
+  it('is executed where the store could not read it once', async () => {
+    let failed = false;
+    const { engine, recovery, ended } = await startOver((store, last) => {
+      const { run } = store;
+      store.run = async (run_id) => {
+        if (run_id !== last || failed) return run.call(store, run_id);
+        failed = true;
+        throw new Error('once');
+      };
+    });
+    stopAtEnd(engine);
+    while (!failed) await turn();
+    for (let n = 0; n < 5; n += 1) await turn();
+    recovery.letGo();
+    await ended();
+  });
+
+  it('is executed, at whichever moment its start meets that of the process', async () => {
+    const microtasks = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n += 1) await null;
+    };
+    for (let offset = -30; offset <= 30; offset += 1) {
+      const begins = new Hold();
+      const { engine, recovery, ended } = await startOver((store, last) => {
+        const { commit } = store;
+        store.commit = async (writes) => {
+          const outcomes = await commit.call(store, writes);
+          if (writes.some(({ row, when }) => row.run_id === last && when === 'first')) await begins.come();
+          return outcomes;
+        };
+      });
+      await begins.held();
+      const inOrder = offset < 0 ? [recovery, begins] : [begins, recovery];
+      for (const hold of inOrder) {
+        hold.letGo();
+        await microtasks(Math.abs(offset));
+      }
+      await ended();
+      await engine.stop();
+    }
+  });
+});
+
+it('an agent is not called before the write that re-enters its run is durable, although a sweep offers the run', async () => {
+  let calls = 0;
+  const agent = durable('works', () => {
+    calls += 1;
+    return NEVER;
+  });
+  const disk = new MemoryStore();
+  const first = await startEngine([agent], disk);
+  const run_id = await begin(first, 'works');
+  while (calls < 1) await turn();
+  await first.stop();
+  const write = new Hold();
+  // The start cannot read the log, so that a sweep enters the run, and the next ones offer it.
+  const plan = newPlan({ events: { fails: 1 }, commit: { before: () => write.come() } });
+  const engine = await startEngine([agent], faulty(disk, plan), { sweepInterval: 1 });
+  onTestFinished(() => engine.stop());
+  await write.held();
+  const reads = plan.calls.run ?? 0;
+  const before = await disk.run(run_id);
+  for (let n = 0; n < 20; n += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(await disk.run(run_id)).toEqual(before);
+  expect(calls).toBe(1);
+  write.letGo();
+  while (calls < 2) await turn();
+  expect(plan.calls.run).toBeGreaterThanOrEqual(reads);
+});
