@@ -142,7 +142,8 @@ export async function* eventsOf(
             if (id <= last) continue;
             if (id !== last + 1) throw broken('interrupted', `Event ${id} came after event ${last}.`);
           }
-          last = id || last;
+          // A feed that begins again also does so where its connection breaks before the next position.
+          last = event.type === 'reset' ? 0 : id || last;
           failures = 0;
           limit = retries;
           const run = !isFeed && 'run' in event && event.run;

@@ -215,11 +215,11 @@ describe('watching runs', () => {
   const said = (type: string, id?: number): string =>
     `event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: {}\n\n`;
 
-  it('continues from the last position, and says when it is ready and when it begins again', async () => {
+  it('continues from the last position, or anew after a reset, and says when it is ready and when it begins again', async () => {
     const answers = [
       stream(soon + state('created')),
       stream(soon + state('created') + said('ready', 100) + state('awaiting', 130)),
-      stream(soon + said('reset') + state('completed')),
+      stream(soon + said('reset', 0) + state('completed')),
       stream(soon + said('ready', 170) + said('dream') + state('failed', 180)),
     ];
     const { client, requests } = setUp(answers);
@@ -233,7 +233,7 @@ describe('watching runs', () => {
       )
       .forEach(() => {});
     expect(seen).toEqual(['created', 'created', 'ready', 'awaiting', 'reset', 'completed', 'ready', 'failed']);
-    expect(requests.map(({ headers }) => headers.get('Last-Event-ID'))).toEqual(['0', '0', '130', '130']);
+    expect(requests.map(({ headers }) => headers.get('Last-Event-ID'))).toEqual(['0', '0', '130', '0']);
     expect(requests.every(({ method, path }) => `${method} ${path}` === 'GET /runs')).toBe(true);
   });
 

@@ -12,7 +12,12 @@ import { append, fresh } from '../stores/writes.ts';
 class CountingStore extends MemoryStore {
   readonly read: string[] = [];
   logReads = 0;
+  listReads = 0;
   available = true;
+  /** What lists wait for. */
+  hold: Promise<void> | undefined;
+  /** Pages of unfinished runs until the store is away for a moment. */
+  pagesUntilFailure = Number.POSITIVE_INFINITY;
 
   override async run(run_id: string): Promise<RunRow | undefined> {
     this.read.push(run_id);
@@ -24,7 +29,18 @@ class CountingStore extends MemoryStore {
     return super.events(...asked);
   }
 
+  override async unfinished(...asked: Parameters<MemoryStore['unfinished']>): Promise<RunRow[]> {
+    if (this.pagesUntilFailure === 0) {
+      this.pagesUntilFailure = Number.POSITIVE_INFINITY;
+      throw fail('store_unavailable');
+    }
+    this.pagesUntilFailure -= 1;
+    return super.unfinished(...asked);
+  }
+
   override async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
+    this.listReads += 1;
+    await this.hold;
     if (!this.available) throw fail('store_unavailable');
     return super.runs(filter, before, limit);
   }
@@ -145,6 +161,107 @@ describe('a reader of changed runs', () => {
     reader.close();
   });
 
+  it('asks a store that is unavailable no sooner because runs change', async () => {
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20 });
+    const reading = new Reading(reader);
+    await settled();
+    store.available = false;
+    reader.reset();
+    await settled();
+    const before = store.listReads;
+    for (let n = 0; n < 50; n += 1) {
+      const row = await write(fresh(), 'created');
+      changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
+      await settled();
+    }
+    expect(store.listReads).toBe(before);
+    store.available = true;
+    await vi.advanceTimersByTimeAsync(500);
+    await settled();
+    expect(reading.statuses.at(1)).toBe('reset');
+    reader.close();
+  });
+
+  it('begins anew where its client reconnects between `reset` and `ready`', async () => {
+    for (let n = 0; n < 3; n += 1) await write(fresh(), 'completed', true);
+    vi.setSystemTime(time + 3_600_000);
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20 });
+    const batches = reader[Symbol.asyncIterator]();
+    let position: number | undefined;
+    let seen: string[] = [];
+    const readUntil = async (type: string): Promise<void> => {
+      while (!seen.includes(type)) {
+        for (const event of (await batches.next()).value ?? []) {
+          position = event.position ?? position;
+          seen.push(event.type);
+        }
+      }
+    };
+    await readUntil('ready');
+    reader.reset();
+    seen = [];
+    await readUntil('reset');
+    expect(seen).toEqual(['reset']);
+    reader.close();
+    // As the request with this position: 0 is the beginning.
+    const again = await changes.open({}, { limit: 20, after: position || undefined });
+    const reading = new Reading(again);
+    await settled();
+    expect(reading.statuses).toEqual(['completed', 'completed', 'completed', 'ready']);
+    again.close();
+  });
+
+  it('with a position waits for a store that is away between two pages', async () => {
+    for (let n = 0; n < 600; n += 1) await write(fresh(), 'in-progress');
+    store.pagesUntilFailure = 1;
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20, after: time });
+    const reading = new Reading(reader);
+    await vi.advanceTimersByTimeAsync(500);
+    await settled();
+    expect(store.pagesUntilFailure).toBe(Number.POSITIVE_INFINITY);
+    expect([reading.statuses.length, reading.statuses.at(-1)]).toEqual([601, 'ready']);
+    reader.close();
+  });
+
+  it('gets no older state after the one that the store has', async () => {
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20 });
+    const reading = new Reading(reader);
+    await settled();
+    const first = await write(fresh(), 'in-progress');
+    const second = await write(first, 'completed', true);
+    reader.reset();
+    // This node learns of the first write when the store has the second one already.
+    changes.onCommitted([{ row: first, expect: first.last, lines: [] }], ['taken']);
+    await settled();
+    changes.onCommitted([{ row: second, expect: second.last, lines: [] }], ['taken']);
+    await settled();
+    expect(reading.statuses).toEqual(['ready', 'reset', 'completed', 'ready', 'completed']);
+    reader.close();
+  });
+
+  it('does not begin again once it is closed', async () => {
+    await write(fresh(), 'completed', true);
+    const changes = changesOf();
+    const reader = await changes.open({}, { limit: 20 });
+    const batches = reader[Symbol.asyncIterator]();
+    await batches.next();
+    await batches.next();
+    let letGo = (): void => {};
+    store.hold = new Promise((resolve) => (letGo = resolve));
+    const before = store.listReads;
+    reader.reset();
+    const next = batches.next();
+    await settled();
+    expect(store.listReads).toBe(before + 1);
+    reader.close();
+    letGo();
+    expect((await next).done).toBe(true);
+  });
+
   it('shares what is read of a run with the other readers', async () => {
     const changes = changesOf();
     const readings = [
@@ -155,6 +272,20 @@ describe('a reader of changed runs', () => {
     changes.onCommitted([asked], await store.commit([asked]));
     await settled();
     for (const { statuses } of readings) expect(statuses).toEqual(['ready', 'awaiting']);
+    expect(store.logReads).toBe(1);
+    await changes.stop();
+  });
+
+  it('shares what was read at its beginning, although a database makes rows of their own for each', async () => {
+    await store.commit([append(fresh({ status: 'awaiting', snapshot: 1 }), [awaiting('Q')])]);
+    const { runs } = store;
+    store.runs = async (...asked) => structuredClone(await runs.apply(store, asked));
+    const changes = changesOf();
+    for (let n = 0; n < 3; n += 1) {
+      const reading = new Reading(await changes.open({}, { limit: 20 }));
+      await settled();
+      expect(reading.statuses).toEqual(['awaiting', 'ready']);
+    }
     expect(store.logReads).toBe(1);
     await changes.stop();
   });

@@ -1,8 +1,9 @@
 import { isFinal } from '../../core/run-state.ts';
 import type { RunFilter, RunRow, Store } from '../../core/store.ts';
+import { Delay } from '../../core/timing.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { isUnavailable } from '../store-access.ts';
-import { changedSince, maxClockSkew } from './changed-since.ts';
+import { type ChangedRuns, changedSince, maxClockSkew } from './changed-since.ts';
 
 /** The row of a run whose status has changed, and when this node learned of it, in milliseconds. */
 export interface Change {
@@ -12,7 +13,8 @@ export interface Change {
 
 /**
  * What a reader is given. `run`: the state of a run; `data` is JSON, `{"run":…}`. `ready`: the reader has all runs that
- * its beginning promises. `reset`: the reader may have missed changes; the newest runs follow, as at the beginning.
+ * its beginning promises. `reset`: the reader may have missed changes; the newest runs follow, as at the beginning. Its
+ * position is 0, so that a client which reconnects before `ready` begins anew as well.
  */
 export interface ChangeEvent {
   readonly type: 'run' | 'ready' | 'reset';
@@ -40,13 +42,16 @@ interface ChangeReaderOptions {
 
 /** Changed runs that wait for a slow reader. */
 const maxPending = 1_000;
-/** Runs of one batch of events, and its characters: it ends early with the questions that make it large. */
+/** Runs of one batch of events. */
 const runsPerBatch = 50;
+/** Characters after which a batch ends early: the questions of awaiting runs may be long. */
 const maxBatchChars = 1024 * 1024;
 /** Runs that are read at once. */
 const concurrentReads = 8;
 /** Milliseconds until a store that was unavailable is read again. */
 const retryPause = 500;
+/** Says that a reader has to begin anew. */
+const reset: ChangeEvent = { type: 'reset', data: '{}', position: 0 };
 
 /**
  * Reads the states of the runs that match a filter: as of the beginning, then each change. States replace each other:
@@ -58,10 +63,10 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   /** `reset`: it has missed changes, and begins again. */
   #state: 'open' | 'reset' | 'closed' = 'open';
   #wake = (): void => {};
-  #timer: NodeJS.Timeout | undefined;
-  /** Set with the first batch. */
-  #events: AsyncGenerator<readonly ChangeEvent[], void, undefined> | undefined;
+  readonly #pause = new Delay();
   #first: readonly ChangeEvent[] | undefined;
+  /** The batches after the first one. Until `begin` has read that, an error of the store is that of the request. */
+  #others: AsyncGenerator<readonly ChangeEvent[], void, undefined> | undefined;
 
   constructor(options: ChangeReaderOptions) {
     this.#options = options;
@@ -70,9 +75,10 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   /** Reads the first batch, so that an error of the store becomes the answer of the request. */
   async begin(after: number | undefined): Promise<void> {
     try {
-      const events = this.#read(after);
-      this.#first = (await events.next()).value ?? undefined;
-      this.#events = events;
+      const batches = this.#read(after);
+      const first = await batches.next();
+      if (first.done !== true) this.#first = first.value;
+      this.#others = batches;
     } catch (error) {
       this.close();
       throw error;
@@ -92,16 +98,16 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
 
   /** The reader may miss changes: it begins again. */
   reset(): void {
-    if (this.#state !== 'closed') this.#state = 'reset';
+    if (!this.#closed) this.#state = 'reset';
     this.#pending.clear();
     this.#wake();
   }
 
   close(): void {
-    if (this.#state === 'closed') return;
+    if (this.#closed) return;
     this.#state = 'closed';
     this.#pending.clear();
-    clearTimeout(this.#timer);
+    this.#pause.close();
     this.#wake();
     this.#options.onClose();
   }
@@ -110,18 +116,22 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     try {
       if (this.#first !== undefined) yield this.#first;
       this.#first = undefined;
-      if (this.#events !== undefined) yield* this.#events;
+      if (this.#others !== undefined) yield* this.#others;
     } finally {
       this.close();
     }
   }
 
+  get #closed(): boolean {
+    return this.#state === 'closed';
+  }
+
   async *#read(after: number | undefined): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     yield* after === undefined ? this.#newest() : this.#changedSince(after);
-    while (this.#state !== 'closed') {
+    while (!this.#closed) {
       if (this.#state === 'reset') {
         this.#state = 'open';
-        yield* this.#newest({ type: 'reset', data: '{}' });
+        yield* this.#newest(reset);
       } else if (this.#pending.size > 0) yield* this.#eventsOf(this.#takePending());
       else await this.#woken();
     }
@@ -135,10 +145,10 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     const { store, filter, limit, now } = this.#options;
     const at = now();
     const rows = await this.#answer(() => store.runs(filter, undefined, limit));
-    if (rows === undefined) return;
+    if (rows === undefined || this.#closed) return;
     if (before !== undefined) yield [before];
-    yield* this.#eventsOf(rows.toReversed().map((row) => ({ row })));
-    if (this.#state !== 'closed') yield [{ type: 'ready', data: '{}', position: at }];
+    yield* this.#statesOf(rows.toReversed());
+    if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
   }
 
   /** The runs that may have changed since an earlier reader's position. */
@@ -147,12 +157,25 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     const at = now();
     // A run may end while its store fails. It is in the store up to `storeTimeout` later, with the time of its end.
     const since = new Date(Math.max(0, Math.min(after, at) - storeTimeout - maxClockSkew)).toISOString();
-    for await (const rows of changedSince(store, since, filter.session_id)) {
+    const pages: ChangedRuns = {
+      unfinished: async (...args) => (await this.#answer(() => store.unfinished(...args))) ?? [],
+      ended: async (...args) => (await this.#answer(() => store.ended(...args))) ?? [],
+    };
+    for await (const rows of changedSince(pages, since, filter.session_id)) {
       if (rows === 'too many') return this.reset();
-      yield* this.#eventsOf(rows.filter((row) => concerns(filter, row, undefined)).map((row) => ({ row })));
-      if (this.#state === 'closed') return;
+      yield* this.#statesOf(rows.filter((row) => concerns(filter, row, undefined)));
+      if (this.#closed) return;
     }
-    yield [{ type: 'ready', data: '{}', position: at }];
+    if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
+  }
+
+  /** The states that the store has. Pending changes that are no newer would come after them. */
+  #statesOf(rows: readonly RunRow[]): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
+    for (const row of rows) {
+      const change = this.#pending.get(row.run_id);
+      if (change !== undefined && !isNewer(change.row, row)) this.#pending.delete(row.run_id);
+    }
+    return this.#eventsOf(rows.map((row) => ({ row })));
   }
 
   #takePending(): Change[] {
@@ -165,7 +188,10 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     return changes;
   }
 
-  /** Batches of events, so that no reader has more than one in memory, and its next reads. */
+  /**
+   * Events in batches. A reader has one of them in memory, and the runs that it reads at once for the next. When it is
+   * closed, it still gives what it has read: how a run ended when its server stopped.
+   */
   async *#eventsOf(
     changes: readonly { readonly row: RunRow; readonly at?: number }[],
   ): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
@@ -177,7 +203,9 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     let chars = 0;
     for (let from = 0; from < changes.length; from += concurrentReads) {
       const read = () => Promise.all(changes.slice(from, from + concurrentReads).map(eventOf));
-      for (const event of (await this.#answer(read)) ?? []) {
+      const events = await this.#answer(read);
+      if (events === undefined) break;
+      for (const event of events) {
         batch.push(event);
         chars += event.data.length;
         if (batch.length < runsPerBatch && chars < maxBatchChars) continue;
@@ -189,31 +217,33 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     if (batch.length > 0) yield batch;
   }
 
-  /** The answer of the store. From the first batch on it is repeated until it comes; undefined where the reader is closed. */
+  /** The answer of the store. From the first batch on it is repeated until it comes; undefined where the reader is closed before. */
   async #answer<T>(read: () => Promise<T>): Promise<T | undefined> {
-    while (this.#state !== 'closed') {
+    while (!this.#closed) {
       try {
         return await read();
       } catch (error) {
-        if (this.#events === undefined || !isUnavailable(error)) throw error;
-        await this.#woken(retryPause);
+        if (this.#others === undefined || !isUnavailable(error)) throw error;
+        await this.#pause.wait(retryPause);
       }
     }
     return undefined;
   }
 
-  /** Resolves when the reader is woken, or after some milliseconds. */
-  #woken(milliseconds?: number): Promise<void> {
+  /** Resolves when the reader is woken. */
+  #woken(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#state === 'closed') return resolve();
-      this.#wake = () => {
-        clearTimeout(this.#timer);
-        resolve();
-      };
-      if (milliseconds !== undefined) this.#timer = setTimeout(resolve, milliseconds);
+      this.#wake = resolve;
+      if (this.#closed) resolve();
     });
   }
 }
+
+type Version = Pick<RunRow, 'epoch' | 'last'>;
+
+/** Whether a run's row is newer than the one that is known. */
+export const isNewer = (version: Version, known: Version | undefined): boolean =>
+  known === undefined || version.epoch > known.epoch || version.last > known.last;
 
 /**
  * Whether a reader has to know of a run's new status: the run matches the filter, or has matched it before. Without the

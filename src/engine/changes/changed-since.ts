@@ -1,5 +1,8 @@
 import type { RunRow, Store } from '../../core/store.ts';
 
+/** What the search reads. */
+export type ChangedRuns = Pick<Store, 'unfinished' | 'ended'>;
+
 /** Milliseconds by which the clocks of two nodes may differ. */
 export const maxClockSkew = 10_000;
 /** Runs that one read asks the store for. */
@@ -13,7 +16,7 @@ const maxRuns = 10_000;
  * `too many` where there are more.
  */
 export async function* changedSince(
-  store: Store,
+  store: ChangedRuns,
   since: string,
   session_id?: string,
 ): AsyncGenerator<readonly RunRow[] | 'too many', void, undefined> {
@@ -29,7 +32,10 @@ export async function* changedSince(
   }
 }
 
-async function* unfinished(store: Store, session_id?: string): AsyncGenerator<readonly RunRow[], void, undefined> {
+async function* unfinished(
+  store: ChangedRuns,
+  session_id?: string,
+): AsyncGenerator<readonly RunRow[], void, undefined> {
   for (let after = ''; ; ) {
     const rows = await store.unfinished(session_id, after, page);
     const last = rows.at(-1);
@@ -40,7 +46,7 @@ async function* unfinished(store: Store, session_id?: string): AsyncGenerator<re
 }
 
 async function* endedSince(
-  store: Store,
+  store: ChangedRuns,
   since: string,
 ): AsyncGenerator<readonly RunRow[] | 'too many', void, undefined> {
   /** The runs that ended at `since`, with which the next page begins. */

@@ -10,9 +10,10 @@ import {
   type Write,
 } from '../../core/store.ts';
 import type { Limits } from '../limits.ts';
+import { SharedReads } from '../log/shared-reads.ts';
 import { summaryOf } from '../log/stored-run.ts';
 import { PeriodicTask } from '../periodic.ts';
-import { ChangeReader, type ChangesOptions } from './change-reader.ts';
+import { ChangeReader, type ChangesOptions, isNewer } from './change-reader.ts';
 import { changedSince, maxClockSkew } from './changed-since.ts';
 
 export interface RunChangesOptions {
@@ -54,9 +55,8 @@ export class RunChanges {
   #missedNotifications = false;
   /** When the last comparison began, in milliseconds. */
   #comparedAt = 0;
-  /** The JSON of changed runs, which all readers share; and what is being read. */
-  readonly #texts = new LRUCache<RunRow, string>({ maxSize: maxTextChars, sizeCalculation: ({ length }) => length });
-  readonly #reading = new Map<RunRow, Promise<string>>();
+  /** The JSON of runs, by version, for all readers. */
+  readonly #texts = new SharedReads<string>(maxTextChars, ({ length }) => length);
   #stopped = false;
 
   constructor(store: Store, options: RunChangesOptions) {
@@ -196,26 +196,14 @@ export class RunChanges {
     else this.#learn(row);
   }
 
-  async #textOf(row: RunRow): Promise<string> {
-    const known = this.#texts.get(row) ?? this.#reading.get(row);
-    if (known !== undefined) return known;
-    const reading = summaryOf(this.#store, row).then((run) => JSON.stringify({ run }));
-    this.#reading.set(row, reading);
-    try {
-      const text = await reading;
-      this.#texts.set(row, text);
-      return text;
-    } finally {
-      this.#reading.delete(row);
-    }
+  #textOf(row: RunRow): Promise<string> {
+    const { run_id, epoch, last } = row;
+    return this.#texts.get(`${run_id} ${epoch} ${last}`, async () => {
+      return JSON.stringify({ run: await summaryOf(this.#store, row) });
+    });
   }
 
   #now(): number {
     return Date.parse(this.#options.now());
   }
 }
-
-type Version = Pick<RunRow, 'epoch' | 'last'>;
-
-const isNewer = (version: Version, known: Version | undefined): boolean =>
-  known === undefined || version.epoch > known.epoch || version.last > known.last;

@@ -1,8 +1,7 @@
-import { LRUCache } from 'lru-cache';
-import { BoxedMap } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { charsOf } from '../../core/lines.ts';
 import type { Batch, Store } from '../../core/store.ts';
+import { SharedReads } from './shared-reads.ts';
 
 /** Events that one read asks the store for. Each store ends its pages earlier where the events are long. */
 const eventsPerPage = 1000;
@@ -15,11 +14,9 @@ const maxCachedChars = 8 * 1024 * 1024;
  */
 export class PageCache {
   readonly #store: Store;
-  readonly #cached = new LRUCache<string, readonly Batch[]>({
-    maxSize: maxCachedChars,
-    sizeCalculation: (page) => page.reduce((sum, { lines }) => sum + charsOf(lines), 1),
-  });
-  readonly #reading = new BoxedMap<Promise<readonly Batch[]>>();
+  readonly #pages = new SharedReads<readonly Batch[]>(maxCachedChars, (page) =>
+    page.reduce((sum, { lines }) => sum + charsOf(lines), 0),
+  );
 
   constructor(store: Store) {
     this.#store = store;
@@ -27,26 +24,16 @@ export class PageCache {
 
   /** Adds the first events of a log, which this process has written. */
   addFirst(run_id: string, lines: readonly string[]): void {
-    this.#cached.set(`${run_id} 0`, [{ first: 1, lines }]);
+    this.#pages.keep(keyOf(run_id, 0), [{ first: 1, lines }]);
   }
 
   /** The batches after an event, oldest first. @throws RivuletError `log_removed` */
-  async after(run_id: string, after: number): Promise<readonly Batch[]> {
-    const key = `${run_id} ${after}`;
-    const known = this.#cached.get(key) ?? this.#reading.get(key);
-    if (known !== undefined) return known;
-    // The cache's own `fetch` would make an AbortController for each page.
-    const reading = readPage(this.#store, run_id, after);
-    this.#reading.set(key, reading);
-    try {
-      const page = await reading;
-      this.#cached.set(key, page);
-      return page;
-    } finally {
-      this.#reading.delete(key);
-    }
+  after(run_id: string, after: number): Promise<readonly Batch[]> {
+    return this.#pages.get(keyOf(run_id, after), () => readPage(this.#store, run_id, after));
   }
 }
+
+const keyOf = (run_id: string, after: number): string => `${run_id} ${after}`;
 
 /** One page of the store; its first batch may begin before the cursor. @throws RivuletError `log_removed` */
 export async function readPage(

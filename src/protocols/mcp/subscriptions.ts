@@ -61,8 +61,9 @@ export async function* taskFrames(
   const follow = (run: Run): void => void (isFinal(run.status) ? runs.delete(run.run_id) : runs.set(run.run_id, run));
   for (const run of [...runs.values()]) follow(run);
   for await (const events of runs.size === 0 ? [] : reader) {
-    const isAnew = events.some(({ type }) => type !== 'run');
-    const changed = isAnew ? [...runs.keys()] : events.map(({ data }): string => JSON.parse(data).run.run_id);
+    const isAnew = events.some(({ type }) => type === 'ready');
+    const states = events.filter(({ type }) => type === 'run');
+    const changed = isAnew ? [...runs.keys()] : states.map(({ data }): string => JSON.parse(data).run.run_id);
     const frames: string[] = [];
     for (const taskId of changed) {
       const before = runs.get(taskId);
