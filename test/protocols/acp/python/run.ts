@@ -13,9 +13,9 @@ const folder = import.meta.dirname;
 const version = '1.0.3';
 const environment = join(folder, '.venv');
 
-function run(command: string, ...args: readonly string[]): Promise<boolean> {
+function run(command: string, args: readonly string[], stdio: 'inherit' | 'ignore' = 'inherit'): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit' });
+    const child = spawn(command, args, { stdio });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code === 0));
   });
@@ -24,12 +24,13 @@ function run(command: string, ...args: readonly string[]): Promise<boolean> {
 /** The interpreter of an environment that has the client. */
 async function installed(): Promise<string> {
   const python = join(environment, 'bin/python');
-  if (!existsSync(python) && !(await run('python3', '-m', 'venv', environment))) {
-    throw new Error('python3 -m venv failed: expected Python 3.11 or newer, with its module venv');
+  if (existsSync(python) && (await run(python, ['-c', 'import acp_sdk'], 'ignore'))) return python;
+  if (!(await run('python3', ['-m', 'venv', '--clear', environment]))) {
+    throw new Error('python3 -m venv failed: expected Python 3.11 or newer, with its modules venv and ensurepip');
   }
-  if (await run(python, '-m', 'pip', 'install', '--quiet', `acp-sdk==${version}`)) return python;
+  if (await run(python, ['-m', 'pip', 'install', '--quiet', `acp-sdk==${version}`])) return python;
   throw new Error(
-    `acp-sdk ${version} could not be installed: expected PyPI to be reachable. ` +
+    `acp-sdk ${version} could not be installed: expected Python 3.11 or newer, and PyPI to be reachable. ` +
       'ACP_PYTHON takes the path of a Python that has the client already',
   );
 }
@@ -47,7 +48,7 @@ const serve = () =>
 const apps = [await serve(), await serve()];
 try {
   const urls = await Promise.all(apps.map((app) => app.listen({ port: 0, host: '127.0.0.1' })));
-  if (!(await run(python, join(folder, 'checks.py'), ...urls))) process.exitCode = 1;
+  if (!(await run(python, [join(folder, 'checks.py'), ...urls]))) process.exitCode = 1;
 } finally {
   await Promise.all(apps.map((app) => app.close()));
 }
