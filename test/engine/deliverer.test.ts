@@ -6,6 +6,7 @@ import { type Attempt, Deliverer, type SendWebhook } from '../../src/engine/webh
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { delivery, webhooks } from '../stores/contract-deliveries.ts';
 import { ownedRow } from '../stores/contract-owners.ts';
+import { warningsOfNode } from '../support/warnings.ts';
 
 describe('the deliverer', () => {
   // Its periodic checks never come, so what a test expects does not wait for one.
@@ -35,6 +36,7 @@ describe('the deliverer', () => {
   });
 
   it('sends a webhook of an owner while all receivers of others answer nothing', async () => {
+    const warnings = warningsOfNode();
     const store = new MemoryStore();
     const ofHost = (owner: string, name: string): Write[] =>
       Array.from({ length: 16 }, (_, port) =>
@@ -55,6 +57,8 @@ describe('the deliverer', () => {
     await sent;
     const perOrigin = begun.map(({ url }) => begun.filter((one) => one.url === url).length);
     expect(Math.max(...perOrigin)).toBe(8);
+    // Each request under way listens to the signal that ends them all.
+    expect(await warnings()).toEqual([]);
   });
 
   it('sends hundreds to one receiver without a pause', async () => {

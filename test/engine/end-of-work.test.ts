@@ -2,11 +2,11 @@ import { setTimeout } from 'node:timers/promises';
 import { defineAgent, EndOfWork } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { NEVER } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agent } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, listen, serveApi, textOf } from '../support/serve.ts';
-import { turn } from '../support/turn.ts';
+import { warningsOfNode } from '../support/warnings.ts';
 
 /** An agent that never ends, and what its signal said. */
 function listening(durable: boolean) {
@@ -59,17 +59,12 @@ describe('the reason of a signal', () => {
 });
 
 it('lets an agent have more than ten requests under way with its signal, without a warning', async () => {
-  const warnings: Error[] = [];
-  const onWarning = (warning: Error): number => warnings.push(warning);
-  process.on('warning', onWarning);
-  onTestFinished(() => void process.off('warning', onWarning));
+  const warnings = warningsOfNode();
   const busy = agent('busy', async (_, { signal }) => {
     await Promise.all(Array.from({ length: 20 }, () => setTimeout(1, undefined, { signal })));
-    // Node warns in a turn of its own.
-    await turn();
     return 'done';
   });
   const served = await serveApi([busy]);
   expect(textOf(await (await served.post('/runs', ask('busy'))).json())).toBe('done');
-  expect(warnings).toEqual([]);
+  expect(await warnings()).toEqual([]);
 });

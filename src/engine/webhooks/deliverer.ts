@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Delivery, DeliveryResult, UrlFailures } from '../../core/outbox.ts';
 import { type PushForms, targetsOf } from '../../core/push-targets.ts';
 import type { Store } from '../../core/store.ts';
@@ -84,6 +85,8 @@ export class Deliverer {
 
   constructor(options: DelivererOptions) {
     this.#options = options;
+    // Each attempt adds one. Node 20 would warn of the eleventh.
+    setMaxListeners(0, this.#stopped.signal);
     this.#task = new PeriodicTask(checkInterval, () => this.#claim(), options.onFailure);
   }
 
