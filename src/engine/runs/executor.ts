@@ -59,7 +59,11 @@ export class Executor {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
         store.unfinished(undefined, after, page),
       );
-      for (const { run_id } of rows) await this.#enter(run_id);
+      for (const row of rows) {
+        // Where that cannot be read, the entry says so.
+        const staysInStore = await this.#onlyAwaits(row).catch(() => false);
+        if (!staysInStore) await this.#enter(row.run_id);
+      }
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
     }
@@ -153,12 +157,9 @@ export class Executor {
     const { active, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
-    if (row.status === 'awaiting' && row.tier === 'durable') {
-      // The run stays in the store until the reply comes, so that it costs no memory, unless a step is open as well.
-      const journal = await journalOf(this.#services.store, row.run_id);
-      if (openSteps(journal).size > 0) await this.#start(await recoverRun(this.#services, row, {}));
-      return;
-    }
+    if (await this.#onlyAwaits(row)) return;
+    if (row.status === 'awaiting' && row.tier === 'durable')
+      return this.#start(await recoverRun(this.#services, row, {}));
     // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling') return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
@@ -169,6 +170,12 @@ export class Executor {
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
     await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created));
+  }
+
+  /** Whether a durable run awaits a reply while no step is open: it stays in the store until then, and costs no memory. */
+  async #onlyAwaits({ run_id, status, tier }: RunRow): Promise<boolean> {
+    if (status !== 'awaiting' || tier !== 'durable') return false;
+    return openSteps(await journalOf(this.#services.store, run_id)).size === 0;
   }
 
   /** Starts an execution. A process that is stopping releases it instead, if another one can go on with it. */
