@@ -65,13 +65,12 @@ async function startOver(sabotage: (store: MemoryStore, last: string) => void) {
   const started = engine.start();
   await recovery.held();
   await works.held();
-  works.letGo();
   const ended = async (): Promise<void> => {
     await started;
     while ((await statusOf(last)) !== 'completed') await turn();
     expect(await statusOf(next)).toBe('completed');
   };
-  return { engine, recovery, ended };
+  return { engine, recovery, works, ended };
 }
 
 describe('a queued run whose turn comes while its process still starts', () => {
@@ -79,7 +78,7 @@ describe('a queued run whose turn comes while its process still starts', () => {
 
   it('is executed where the store could not read it once', async () => {
     let failed = false;
-    const { engine, recovery, ended } = await startOver((store, last) => {
+    const { engine, recovery, works, ended } = await startOver((store, last) => {
       const { run } = store;
       store.run = async (run_id) => {
         if (run_id !== last || failed) return run.call(store, run_id);
@@ -88,9 +87,33 @@ describe('a queued run whose turn comes while its process still starts', () => {
       };
     });
     stopAtEnd(engine);
+    works.letGo();
     while (!failed) await turn();
     for (let n = 0; n < 5; n += 1) await turn();
     recovery.letGo();
+    await ended();
+  });
+
+  it('is executed where the entry of the start has read it just before', async () => {
+    const read = new Hold();
+    const queued: unknown[] = [];
+    const { engine, recovery, works, ended } = await startOver((store, last) => {
+      const { run } = store;
+      store.run = async (run_id) => {
+        const row = await run.call(store, run_id);
+        if (run_id !== last || queued.length > 0) return row;
+        queued.push(row?.queued_at);
+        await read.come();
+        return row;
+      };
+    });
+    stopAtEnd(engine);
+    recovery.letGo();
+    await read.held();
+    expect(queued).toEqual([expect.any(String)]);
+    works.letGo();
+    for (let n = 0; n < 20; n += 1) await turn();
+    read.letGo();
     await ended();
   });
 
@@ -100,7 +123,7 @@ describe('a queued run whose turn comes while its process still starts', () => {
     };
     for (let offset = -30; offset <= 30; offset += 1) {
       const begins = new Hold();
-      const { engine, recovery, ended } = await startOver((store, last) => {
+      const { engine, recovery, works, ended } = await startOver((store, last) => {
         const { commit } = store;
         store.commit = async (writes) => {
           const outcomes = await commit.call(store, writes);
@@ -108,6 +131,7 @@ describe('a queued run whose turn comes while its process still starts', () => {
           return outcomes;
         };
       });
+      works.letGo();
       await begins.held();
       const inOrder = offset < 0 ? [recovery, begins] : [begins, recovery];
       for (const hold of inOrder) {
@@ -120,7 +144,7 @@ describe('a queued run whose turn comes while its process still starts', () => {
   });
 });
 
-it('an agent is not called before the write that re-enters its run is durable, although a sweep offers the run', async () => {
+it('an agent is not called before the write that re-enters its run is durable, although sweeps offer the run', async () => {
   let calls = 0;
   const agent = durable('works', () => {
     calls += 1;
@@ -136,13 +160,46 @@ it('an agent is not called before the write that re-enters its run is durable, a
   const plan = newPlan({ events: { fails: 1 }, commit: { before: () => write.come() } });
   const engine = await startEngine([agent], faulty(disk, plan), { sweepInterval: 1 });
   onTestFinished(() => engine.stop());
+  onTestFinished(() => write.letGo());
   await write.held();
-  const reads = plan.calls.run ?? 0;
   const before = await disk.run(run_id);
-  for (let n = 0; n < 20; n += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+  const sweeps = plan.calls.due ?? 0;
+  while ((plan.calls.due ?? 0) < sweeps + 5) await turn();
   expect(await disk.run(run_id)).toEqual(before);
   expect(calls).toBe(1);
   write.letGo();
   while (calls < 2) await turn();
-  expect(plan.calls.run).toBeGreaterThanOrEqual(reads);
+});
+
+it.each([true, false])('a run that is created while its engine starts is executed; durable: %s', async (isDurable) => {
+  const agent = defineAgent({ name: 'works', description: 'Works.' }, () => 'done', { durable: isDurable });
+  const store = new MemoryStore();
+  const [page, answer, row] = [new Hold(), new Hold(), new Hold()];
+  const { commit, run, unfinished } = store;
+  store.unfinished = async (...asked) => {
+    if (asked[0] === undefined) await page.come();
+    return unfinished.apply(store, asked);
+  };
+  store.commit = async (writes) => {
+    const outcomes = await commit.call(store, writes);
+    await answer.come();
+    return outcomes;
+  };
+  store.run = async (run_id) => {
+    await row.come();
+    return run.call(store, run_id);
+  };
+  const engine = createEngine([agent], store, { sweepInterval: 5 });
+  onTestFinished(() => engine.stop());
+  const started = engine.start();
+  const created = engine.create({ agent_name: 'works', input });
+  await answer.held();
+  // The start finds the run, which the engine does not know to be durable yet.
+  page.letGo();
+  await row.held();
+  answer.letGo();
+  const { run_id } = await created;
+  row.letGo();
+  await started;
+  while ((await run.call(store, run_id))?.status !== 'completed') await turn();
 });

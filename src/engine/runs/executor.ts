@@ -32,17 +32,23 @@ export class Executor {
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
   readonly execute = async (run_id: string, lease: Lease): Promise<'ended' | 'left'> => {
     const { active, dispatcher } = this.#services;
-    const execution = active.local(run_id);
-    const isLive = execution !== undefined && execution.log.outcome === undefined;
-    // Created by this process: its execution is in memory already. An entry starts its own when the run is durable.
-    if (isLive && !this.#entering.has(run_id)) {
+    if (this.#liveExecution(run_id) === undefined) await this.#enter(run_id);
+    // Created by this process: its execution is in memory already. That of an entry has been started.
+    const live = this.#liveExecution(run_id);
+    if (live !== undefined) {
       this.#toOffer.delete(run_id);
-      await this.#start(execution);
-    } else await this.#enter(run_id);
+      await this.#start(live);
+    }
     const entered = active.local(run_id);
     if (dispatcher.shared) await active.holdLease(run_id, lease);
     return entered?.log.final === true ? 'ended' : 'left';
   };
+
+  /** A run's execution in memory that may work; undefined while an entry of the run is under way, which starts its own. */
+  #liveExecution(run_id: string): Execution | undefined {
+    const execution = this.#entering.has(run_id) ? undefined : this.#services.active.local(run_id);
+    return execution?.log.outcome === undefined ? execution : undefined;
+  }
 
   /** A run has left its process: it is offered again if it still has to be executed. */
   readonly onReleased = async (run_id: string): Promise<void> => {
