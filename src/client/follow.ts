@@ -123,6 +123,7 @@ export async function* eventsOf(
   const isEnd = until === 'settled' ? isSettled : isFinal;
   let run_id = 'run_id' in source ? source.run_id : undefined;
   let last = 'begin' in source ? 0 : source.after;
+  let hasStates = false;
   let failures = 0;
   let limit = Math.min(firstRetries, retries);
   /** What the server asked for, in milliseconds. */
@@ -135,6 +136,7 @@ export async function* eventsOf(
     signal.throwIfAborted();
     const begins = run_id === undefined;
     const from: Followed = run_id === undefined ? { ...source, after: last } : { run_id, after: last };
+    let isAnew = isFeed && last === 0 && hasStates;
     try {
       for await (const together of connect(from, signal, onRetry)) {
         for (const { id, event } of together) {
@@ -142,10 +144,14 @@ export async function* eventsOf(
             if (id <= last) continue;
             if (id !== last + 1) throw broken('interrupted', `Event ${id} came after event ${last}.`);
           }
-          // A feed that begins again also does so where its connection breaks before the next position.
-          last = event.type === 'reset' ? 0 : id || last;
+          // Where the connection breaks before the next position, the feed begins anew.
+          last = isFeed && event.type === 'reset' ? 0 : id || last;
           failures = 0;
           limit = retries;
+          // The states that it has given may be old: they are not among those that a beginning has.
+          if (isAnew) yield { type: 'reset' };
+          isAnew = false;
+          hasStates = true;
           const run = !isFeed && 'run' in event && event.run;
           if (run) run_id = run.run_id;
           yield event;

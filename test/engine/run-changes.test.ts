@@ -226,7 +226,7 @@ describe('a reader of changed runs', () => {
     reader.close();
   });
 
-  it('gets no older state after the one that the store has', async () => {
+  it('gets no pending state that is older than the one that the store has', async () => {
     const changes = changesOf();
     const reader = await changes.open({}, { limit: 20 });
     const reading = new Reading(reader);

@@ -169,7 +169,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
   }
 
-  /** The states that the store has. Pending changes that are no newer would come after them. */
+  /** The states that the store has, without the pending changes that are no newer. */
   #statesOf(rows: readonly RunRow[]): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     for (const row of rows) {
       const change = this.#pending.get(row.run_id);
