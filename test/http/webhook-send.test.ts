@@ -1,3 +1,4 @@
+import { getEventListeners, setMaxListeners } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -49,6 +50,25 @@ describe('an attempt to send a webhook', () => {
     });
     expect(await sendTo(url)).toEqual({ status: 200, error: null });
     await isClosed;
+  });
+
+  it('leaves nothing with the signal that stops all attempts', async () => {
+    const quick = await receiver((_, response) => response.end());
+    const { signal } = new AbortController();
+    setMaxListeners(0, signal);
+    const attempts = Array.from({ length: 20 }, () => sendTo(quick, { signal }));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(20);
+    expect(new Set((await Promise.all(attempts)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    // What Node 20 keeps of each signal that depends on another, for as long as that one lives.
+    const kept = Object.getOwnPropertySymbols(signal).filter(({ description }) => description === 'kDependantSignals');
+    expect(kept.map((symbol) => Reflect.get(signal, symbol))).toEqual(kept.map(() => new Set()));
+  });
+
+  it('does not begin where the server has stopped', async () => {
+    const silent = await receiver(() => {});
+    const error = 'the server stopped during the attempt';
+    expect(await sendTo(silent, { signal: AbortSignal.abort() })).toEqual({ status: null, error });
   });
 
   it('ends after its time, whether the receiver is silent or sends headers for ever', async () => {
