@@ -36,6 +36,7 @@ const isolated = [
   'test/core/collections.test.ts',
   'test/core/flat.test.ts',
   'test/engine/queued-heap.test.ts',
+  'test/engine/timers.test.ts',
 ];
 
 export default defineConfig({
@@ -68,7 +69,8 @@ export default defineConfig({
     // a browser.
     projects: [
       // Ids never go back: a process that has simulated makes ids of 2030, and no later run of it expires. What measures
-      // the heap collects its garbage again and again, which takes ten times as long in a process with other files.
+      // the heap collects its garbage again and again, which takes ten times as long in a process with other files; and what
+      // counts timers would count theirs.
       { extends: true, test: { name: 'default-isolated', include: isolated, isolate: true } },
       {
         extends: true,

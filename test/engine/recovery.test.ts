@@ -1,5 +1,5 @@
 import { NEVER } from 'rxjs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
 import { encode } from '../../src/core/encode.ts';
 import type { RunInput } from '../../src/core/request.ts';
@@ -8,7 +8,6 @@ import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { append, fresh, type TestWrite } from '../stores/writes.ts';
-import { begin } from '../support/lives.ts';
 import { turn } from '../support/turn.ts';
 
 /** A durable agent that never ends, and the runs that it has begun. */
@@ -78,26 +77,5 @@ describe('an engine that starts', () => {
     // They are left for the next process.
     expect(engine.load.working).toBe(0);
     expect(await store.openRuns()).toMatchObject([{ status: 'in-progress', count: left.length }]);
-  });
-});
-
-describe('an engine that stops', () => {
-  it('leaves no timer, although runs work and a disconnected reader may come back', async () => {
-    // Also counts timers that do not keep the process alive. They stand still, and the engine needs none of them to stop.
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const store = new MemoryStore();
-    await store.commit([leftOver()]);
-    const { agent, begun } = worker();
-    const engine = await startEngine([agent], store);
-    const run_id = await begin(engine, 'works');
-    while (begun.length < 2) await turn();
-    const periodic = vi.getTimerCount();
-    expect(periodic).toBeGreaterThan(0);
-    const disconnect = await engine.connectReader(run_id);
-    disconnect(true);
-    expect(vi.getTimerCount()).toBe(periodic + 1);
-    await engine.stop();
-    expect(vi.getTimerCount()).toBe(0);
   });
 });
