@@ -121,9 +121,9 @@ export async function* eventsOf(
 ): AsyncGenerator<Event | FeedEvent, void, undefined> {
   const isFeed = 'filter' in source;
   const isEnd = until === 'settled' ? isSettled : isFinal;
-  let run_id = 'run_id' in source ? source.run_id : undefined;
+  /** Empty for a feed, and until the run has begun. */
+  let run_id = 'run_id' in source ? source.run_id : '';
   let last = 'begin' in source ? 0 : source.after;
-  let hasStates = false;
   let failures = 0;
   let limit = Math.min(firstRetries, retries);
   /** What the server asked for, in milliseconds. */
@@ -134,24 +134,22 @@ export async function* eventsOf(
   };
   attempts: for (;;) {
     signal.throwIfAborted();
-    const begins = run_id === undefined;
-    const from: Followed = run_id === undefined ? { ...source, after: last } : { run_id, after: last };
-    let isAnew = isFeed && last === 0 && hasStates;
+    const begins = !run_id;
+    const from: Followed = begins ? { ...source, after: last } : { run_id, after: last };
     try {
       for await (const together of connect(from, signal, onRetry)) {
         for (const { id, event } of together) {
           if (!isFeed) {
             if (id <= last) continue;
             if (id !== last + 1) throw broken('interrupted', `Event ${id} came after event ${last}.`);
+          } else if (failures && !last) {
+            // It begins anew after a break: states that it has given may be old, and do not come again.
+            yield { type: 'reset' };
           }
-          // Where the connection breaks before the next position, the feed begins anew.
-          last = isFeed && event.type === 'reset' ? 0 : id || last;
+          // Where the connection breaks before the next position, it begins anew.
+          last = event.type === 'reset' ? 0 : id || last;
           failures = 0;
           limit = retries;
-          // The states that it has given may be old: they are not among those that a beginning has.
-          if (isAnew) yield { type: 'reset' };
-          isAnew = false;
-          hasStates = true;
           const run = !isFeed && 'run' in event && event.run;
           if (run) run_id = run.run_id;
           yield event;

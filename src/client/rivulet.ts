@@ -114,7 +114,7 @@ export const allAgents: AgentsQuery = { limit: 1000 };
 /** The runs of a feed. */
 export const runsOf = (events: Events<FeedEvent>, { onReady, onReset }: WatchRunsOptions): Observable<RunSummary> =>
   events.pipe(
-    tap(({ type }) => (type === 'ready' ? onReady : type === 'reset' ? onReset : undefined)?.()),
+    tap(({ type }) => ({ run: undefined, ready: onReady, reset: onReset })[type]?.()),
     filter((event) => event.type === 'run'),
     map(({ run }) => run),
   );
