@@ -1,21 +1,10 @@
 import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import {
-  type Agent,
-  AgentError,
-  type AgentFunction,
-  type AgentOptions,
-  createServer,
-  defineAgent,
-  type Run,
-} from '../../src/index.ts';
+import { type Agent, AgentError, createServer, defineAgent, type Run } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
-import { echo } from '../support/agents.ts';
+import { durable, echo } from '../support/agents.ts';
 import { apiOnly, ask, eventsOf, finished, frames, type Served, serveApi, textOf, types } from '../support/serve.ts';
-
-const durable = (name: string, run: AgentFunction, options: AgentOptions = {}): Agent =>
-  defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true, ...options });
 
 const reply = (content: string, more: object = {}) => ({
   mode: 'sync',

@@ -1,6 +1,6 @@
 import { map, merge, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type Agent, type AgentFunction, defineAgent, type IfBusy } from '../../src/core/agent.ts';
+import type { Agent, IfBusy } from '../../src/core/agent.ts';
 import { fail } from '../../src/core/errors.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import type { Store } from '../../src/core/store.ts';
@@ -8,12 +8,10 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { agent, echo } from '../support/agents.ts';
+import { agent, durable, echo } from '../support/agents.ts';
 import { faulty, type Method, newPlan } from '../support/faulty-store.ts';
 import { turn } from '../support/turn.ts';
 
-const durable = (name: string, run: AgentFunction): Agent =>
-  defineAgent({ name, description: 'Is durable.' }, run, { durable: true });
 const input = [{ parts: [{ content: 'hi' }] }];
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
 

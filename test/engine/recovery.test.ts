@@ -19,7 +19,7 @@ function worker() {
       begun.push(run_id);
       return NEVER;
     },
-    { durable: true, on_disconnect: 'grace=60' },
+    { durable: true },
   );
   return { agent, begun };
 }

@@ -7,6 +7,8 @@ import { defaultLimits } from '../../src/engine/limits.ts';
 import type { RunStatus } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh } from '../stores/writes.ts';
+import { Hold } from '../support/hold.ts';
+import { turn as settled } from '../support/turn.ts';
 
 /** A store of which the test knows the reads. */
 class CountingStore extends MemoryStore {
@@ -15,7 +17,7 @@ class CountingStore extends MemoryStore {
   listReads = 0;
   available = true;
   /** What lists wait for. */
-  hold: Promise<void> | undefined;
+  hold: Hold | undefined;
   /** Pages of unfinished runs until the store is away for a moment. */
   pagesUntilFailure = Number.POSITIVE_INFINITY;
 
@@ -40,7 +42,7 @@ class CountingStore extends MemoryStore {
 
   override async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
     this.listReads += 1;
-    await this.hold;
+    await this.hold?.come();
     if (!this.available) throw fail('store_unavailable');
     return super.runs(filter, before, limit);
   }
@@ -104,8 +106,20 @@ class Reading {
   }
 }
 
-/** Lets promises settle. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** This node learns that its write of a row was committed. */
+const learn = (changes: RunChanges, row: RunRow): void =>
+  changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
+
+/** A reader that has begun, and has to begin again while the store is unavailable. */
+async function resetWhileAway(changes: RunChanges) {
+  const reader = await changes.open({}, { limit: 20 });
+  const reading = new Reading(reader);
+  await settled();
+  store.available = false;
+  reader.reset();
+  await settled();
+  return { reader, reading };
+}
 
 describe('a reader of changed runs', () => {
   it('that is slow gets only the newest state of each run', async () => {
@@ -114,7 +128,7 @@ describe('a reader of changed runs', () => {
     let row = fresh();
     for (const status of ['created', 'in-progress', 'awaiting', 'in-progress', 'completed'] as const) {
       row = await write(row, status, status === 'completed');
-      changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
+      learn(changes, row);
     }
     const reading = new Reading(reader);
     await settled();
@@ -127,7 +141,7 @@ describe('a reader of changed runs', () => {
     const reader = await changes.open({}, { limit: 2 });
     for (let n = 0; n < 1_001; n += 1) {
       const row = await write(fresh(), 'created');
-      changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
+      learn(changes, row);
     }
     const reading = new Reading(reader);
     await settled();
@@ -148,12 +162,7 @@ describe('a reader of changed runs', () => {
 
   it('waits for a store that is unavailable when it has to begin again', async () => {
     const changes = changesOf();
-    const reader = await changes.open({}, { limit: 20 });
-    const reading = new Reading(reader);
-    await settled();
-    store.available = false;
-    reader.reset();
-    await settled();
+    const { reader, reading } = await resetWhileAway(changes);
     expect(reading.statuses).toEqual(['ready']);
     store.available = true;
     await vi.advanceTimersByTimeAsync(500);
@@ -163,16 +172,11 @@ describe('a reader of changed runs', () => {
 
   it('asks a store that is unavailable no sooner because runs change', async () => {
     const changes = changesOf();
-    const reader = await changes.open({}, { limit: 20 });
-    const reading = new Reading(reader);
-    await settled();
-    store.available = false;
-    reader.reset();
-    await settled();
+    const { reader, reading } = await resetWhileAway(changes);
     const before = store.listReads;
     for (let n = 0; n < 50; n += 1) {
       const row = await write(fresh(), 'created');
-      changes.onCommitted([{ row, expect: row.last, lines: [] }], ['taken']);
+      learn(changes, row);
       await settled();
     }
     expect(store.listReads).toBe(before);
@@ -235,9 +239,9 @@ describe('a reader of changed runs', () => {
     const second = await write(first, 'completed', true);
     reader.reset();
     // This node learns of the first write when the store has the second one already.
-    changes.onCommitted([{ row: first, expect: first.last, lines: [] }], ['taken']);
+    learn(changes, first);
     await settled();
-    changes.onCommitted([{ row: second, expect: second.last, lines: [] }], ['taken']);
+    learn(changes, second);
     await settled();
     expect(reading.statuses).toEqual(['ready', 'reset', 'completed', 'ready', 'completed']);
     reader.close();
@@ -250,15 +254,15 @@ describe('a reader of changed runs', () => {
     const batches = reader[Symbol.asyncIterator]();
     await batches.next();
     await batches.next();
-    let letGo = (): void => {};
-    store.hold = new Promise((resolve) => (letGo = resolve));
+    const list = new Hold();
+    store.hold = list;
     const before = store.listReads;
     reader.reset();
     const next = batches.next();
-    await settled();
+    await list.held();
     expect(store.listReads).toBe(before + 1);
     reader.close();
-    letGo();
+    list.letGo();
     expect((await next).done).toBe(true);
   });
 

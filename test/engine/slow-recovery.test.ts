@@ -6,6 +6,7 @@ import type { Store } from '../../src/core/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createEngine, startEngine } from '../../src/testing/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
+import { Hold } from '../support/hold.ts';
 import { begin, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served, textOf } from '../support/serve.ts';
@@ -58,16 +59,13 @@ function asksAtWork(): Counted & { readonly finish: () => void } {
 /** Holds the next read of a log. */
 function holdNextLog(store: Store) {
   const { events } = store;
-  let reads = 0;
-  let letGo = (): void => {};
-  const released = new Promise<void>((resolve) => (letGo = resolve));
+  const read = new Hold();
   store.events = async (...args) => {
     store.events = events;
-    reads += 1;
-    await released;
+    await read.come();
     return events.apply(store, args);
   };
-  return { held: () => until(() => reads > 0), letGo };
+  return { held: () => read.held(), letGo: () => read.letGo() };
 }
 
 /** A run whose node is gone, with so many entries of its journal. Node `a` re-enters it, and still reads its log. */

@@ -1,39 +1,18 @@
 import { from, map, NEVER } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createEngine, startEngine } from '../../src/testing/engine.ts';
-import { echo } from '../support/agents.ts';
+import { durable, echo } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
+import { Hold } from '../support/hold.ts';
 import { begin } from '../support/lives.ts';
 import { turn } from '../support/turn.ts';
 
-const durable = (name: string, run: AgentFunction): Agent =>
-  defineAgent({ name, description: 'Is durable.' }, run, { durable: true });
 const asks = durable('asks', (_, context) => context.await('?').pipe(map(() => 'answered')));
 const input = [{ parts: [{ content: 'hi' }] }];
-
-/** Something that comes to a point at which the test holds it. */
-class Hold {
-  #letGo = (): void => {};
-  readonly #released = new Promise<void>((resolve) => (this.#letGo = resolve));
-  #held = false;
-
-  come(): Promise<void> {
-    this.#held = true;
-    return this.#released;
-  }
-
-  async held(): Promise<void> {
-    while (!this.#held) await turn();
-  }
-
-  letGo(): void {
-    this.#letGo();
-  }
-}
 
 /**
  * A process that starts, and is held while it enters the run of another session. It has read the rows of two queued runs:

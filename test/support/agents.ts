@@ -1,9 +1,13 @@
 import { concat, defer, from, map, NEVER, Observable, of, range } from 'rxjs';
-import { type Agent, type AgentFunction, defineAgent } from '../../src/index.ts';
+import { type Agent, type AgentFunction, type AgentOptions, defineAgent } from '../../src/index.ts';
 
 /** An agent of one function, for a test. */
 export const agent = (name: string, run: AgentFunction, more: object = {}): Agent =>
   defineAgent({ name, description: `The test's ${name}.`, ...more }, run);
+
+/** A durable agent of one function, for a test. */
+export const durable = (name: string, run: AgentFunction, options: AgentOptions = {}): Agent =>
+  defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true, ...options });
 
 export const echo = agent('echo', (input) => from(input));
 

@@ -1,10 +1,10 @@
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { concat, map, NEVER, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { AgentError, type AgentFunction, createRuntime, createServer, defineAgent, type Run } from '../../src/index.ts';
+import { AgentError, createRuntime, createServer, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
-import { agent, Tap } from '../support/agents.ts';
+import { agent, durable, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, finished, type Served, serveApi } from '../support/serve.ts';
@@ -12,8 +12,6 @@ import { idOf, linksOf, Sdk } from '../support/tracing.ts';
 
 const sdk = Sdk.use();
 
-const durable = (name: string, run: AgentFunction) =>
-  defineAgent({ name, description: `The test's ${name}.` }, run, { durable: true });
 const reply = (content: string): object => ({
   mode: 'sync',
   await_resume: { type: 'message', message: { role: 'user', parts: [{ content }] } },

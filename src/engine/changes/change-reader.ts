@@ -164,7 +164,6 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     for await (const rows of changedSince(pages, since, filter.session_id)) {
       if (rows === 'too many') return this.reset();
       yield* this.#statesOf(rows.filter((row) => concerns(filter, row, undefined)));
-      if (this.#closed) return;
     }
     if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
   }

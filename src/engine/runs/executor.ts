@@ -32,9 +32,12 @@ export class Executor {
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
   readonly execute = async (run_id: string, lease: Lease): Promise<'ended' | 'left'> => {
     const { active, dispatcher } = this.#services;
-    if (this.#liveExecution(run_id) === undefined) await this.#enter(run_id);
+    let live = this.#liveExecution(run_id);
+    if (live === undefined) {
+      await this.#enter(run_id);
+      live = this.#liveExecution(run_id);
+    }
     // Created by this process: its execution is in memory already. That of an entry has been started.
-    const live = this.#liveExecution(run_id);
     if (live !== undefined) {
       this.#toOffer.delete(run_id);
       await this.#start(live);
