@@ -4,6 +4,7 @@ import { RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
+import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { Run, RunDetails } from '../../schema/run.ts';
 import { serverInfoKey, subscriptionKey } from './client.ts';
@@ -40,11 +41,11 @@ interface Subscription {
 
 /**
  * The frames of a subscription: that it has begun, the state of each task and each change, and its end, once all tasks
- * are final. Of what the caller does not have, it says nothing.
+ * are final or removed. Of what the caller does not have, it says nothing.
  */
 export async function* taskFrames(
   { own, id, taskIds, serverInfo }: Subscription,
-  reader: Awaited<ReturnType<Access['watchRuns']>>,
+  feed: AsyncIterable<readonly ChangeEvent[]>,
 ): AsyncGenerator<readonly string[], void, undefined> {
   const _meta = { [subscriptionKey]: id };
   const frameOf = (method: string, params: object): string =>
@@ -58,19 +59,21 @@ export async function* taskFrames(
     frameOf('notifications/subscriptions/acknowledged', { notifications: { taskIds: [...runs.keys()] } }),
     ...[...runs.values()].map((run) => frameOf('notifications/tasks', taskOf(own, run))),
   ];
-  const follow = (run: Run): void => void (isFinal(run.status) ? runs.delete(run.run_id) : runs.set(run.run_id, run));
-  for (const run of [...runs.values()]) follow(run);
-  for await (const events of runs.size === 0 ? [] : reader) {
+  /** Of a run that is final, or removed, there is nothing more to tell. */
+  const follow = (taskId: string, run: Run | undefined): void =>
+    void (run === undefined || isFinal(run.status) ? runs.delete(taskId) : runs.set(taskId, run));
+  for (const [taskId, run] of [...runs]) follow(taskId, run);
+  for await (const events of runs.size === 0 ? [] : feed) {
     const isAnew = events.some(({ type }) => type === 'ready');
     const states = events.filter(({ type }) => type === 'run');
     const changed = isAnew ? [...runs.keys()] : states.map(({ data }): string => JSON.parse(data).run.run_id);
     const frames: string[] = [];
     for (const taskId of changed) {
       const before = runs.get(taskId);
-      const run = before && (await stateOf(own, taskId));
-      if (run === undefined) continue;
-      follow(run);
-      if (isNews(before, run)) frames.push(frameOf('notifications/tasks', taskOf(own, run)));
+      if (before === undefined) continue;
+      const run = await stateOf(own, taskId);
+      follow(taskId, run);
+      if (run !== undefined && isNews(before, run)) frames.push(frameOf('notifications/tasks', taskOf(own, run)));
     }
     if (frames.length > 0) yield frames;
     if (runs.size === 0) break;
@@ -80,8 +83,8 @@ export async function* taskFrames(
   yield [`data: ${toLine(resultOf(id, result))}\n\n`];
 }
 
-const isNews = (before: Run | undefined, now: Run): boolean =>
-  before?.status !== now.status || before.await_request?.id !== now.await_request?.id;
+const isNews = (before: Run, now: Run): boolean =>
+  before.status !== now.status || before.await_request?.id !== now.await_request?.id;
 
 /** A run as it is now; undefined for one that the caller does not have. */
 async function stateOf(own: Access, run_id: string): Promise<Run | undefined> {
