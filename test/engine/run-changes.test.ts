@@ -13,7 +13,6 @@ import { turn as settled } from '../support/turn.ts';
 /** A store of which the test knows the reads. */
 class CountingStore extends MemoryStore {
   readonly read: string[] = [];
-  logReads = 0;
   listReads = 0;
   available = true;
   /** What lists wait for. */
@@ -24,11 +23,6 @@ class CountingStore extends MemoryStore {
   override async run(run_id: string): Promise<RunRow | undefined> {
     this.read.push(run_id);
     return super.run(run_id);
-  }
-
-  override async events(...asked: Parameters<MemoryStore['events']>): ReturnType<MemoryStore['events']> {
-    this.logReads += 1;
-    return super.events(...asked);
   }
 
   override async unfinished(...asked: Parameters<MemoryStore['unfinished']>): Promise<RunRow[]> {
@@ -85,9 +79,6 @@ const notification = ({ run_id, epoch, last }: RunRow, changed = true) => ({
   final: false,
   changed,
 });
-
-const awaiting = (message: string): string =>
-  JSON.stringify({ type: 'run.awaiting', run: { await_request: { message } } });
 
 /** Reads in the background, so that a test can look at what came. */
 class Reading {
@@ -264,56 +255,6 @@ describe('a reader of changed runs', () => {
     reader.close();
     list.letGo();
     expect((await next).done).toBe(true);
-  });
-
-  it('shares what is read of a run with the other readers', async () => {
-    const changes = changesOf();
-    const readings = [
-      new Reading(await changes.open({}, { limit: 20 })),
-      new Reading(await changes.open({}, { limit: 20 })),
-    ];
-    const asked = append(fresh({ status: 'awaiting', snapshot: 1 }), [awaiting('Which one?')]);
-    changes.onCommitted([asked], await store.commit([asked]));
-    await settled();
-    for (const { statuses } of readings) expect(statuses).toEqual(['ready', 'awaiting']);
-    expect(store.logReads).toBe(1);
-    await changes.stop();
-  });
-
-  it('shares what was read at its beginning, although a database makes rows of their own for each', async () => {
-    await store.commit([append(fresh({ status: 'awaiting', snapshot: 1 }), [awaiting('Q')])]);
-    const { runs } = store;
-    store.runs = async (...asked) => structuredClone(await runs.apply(store, asked));
-    const changes = changesOf();
-    for (let n = 0; n < 3; n += 1) {
-      const reading = new Reading(await changes.open({}, { limit: 20 }));
-      await settled();
-      expect(reading.statuses).toEqual(['awaiting', 'ready']);
-    }
-    expect(store.logReads).toBe(1);
-    await changes.stop();
-  });
-
-  it('has one batch of long questions in memory, and what is read at once', async () => {
-    const question = 'x'.repeat(300_000);
-    const ids: string[] = [];
-    for (let n = 0; n < 20; n += 1) {
-      const row = fresh({ status: 'awaiting', snapshot: 1 });
-      await store.commit([append(row, [awaiting(question)])]);
-      ids.push(row.run_id);
-    }
-    const changes = changesOf();
-    const reader = await changes.open({}, { limit: 20 });
-    // Not more is read before the reader asks for more.
-    expect(store.logReads).toBe(8);
-    const batches: (readonly ChangeEvent[])[] = [];
-    for await (const batch of reader) if (batches.push(batch) && batch.at(-1)?.type === 'ready') break;
-    expect(batches.map(({ length }) => length)).toEqual([4, 4, 4, 4, 4, 1]);
-    const given = batches.flat().slice(0, -1);
-    expect(given.map(({ data }) => JSON.parse(data).run.run_id)).toEqual(ids);
-    for (const { data } of given) expect(JSON.parse(data).run.await_request.message).toBe(question);
-    expect(store.logReads).toBe(20);
-    await changes.stop();
   });
 
   it('is refused while the store is unavailable, and leaves nothing behind', async () => {
