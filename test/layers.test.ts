@@ -42,7 +42,7 @@ const rooms: Record<string, string[]> = {
   // The port of traces, over OpenTelemetry.
   tracing: ['core', 'schema'],
   http: ['engine', 'engine/webhooks', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
-  protocols: ['http', 'engine', 'engine/runs', 'engine/log', 'engine/base', 'core', 'schema'],
+  protocols: ['http', 'engine', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
   // Agents of other libraries; they know no more of Rivulet than any agent does.
   adapters: ['core', 'schema'],
   client: ['core', 'schema'],
