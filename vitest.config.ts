@@ -21,13 +21,15 @@ class IsolatedFirst extends BaseSequencer {
 
 /**
  * Code of a test runs a few times, and its objects live short: with V8's own settings a fifth of the CPU goes into
- * compiling what is not used again, and a tenth into collections of 16 MB. Node 22 and newer do not start with the first
- * flag, which their V8 has no longer.
+ * compiling what is not used again, or was discarded meanwhile, and a tenth into collections of 1 to 16 MB. Node 22 and
+ * newer do not start with the first flag, which their V8 has no longer.
  */
 const v8Flags = [
   ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=2000000'] : []),
   '--max-lazy',
+  '--no-flush-bytecode',
   '--single-threaded-gc',
+  '--min-semi-space-size=64',
   '--max-semi-space-size=64',
 ];
 
