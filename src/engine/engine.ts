@@ -359,7 +359,7 @@ export class Engine {
   async stop(): Promise<void> {
     const { dispatcher, active } = this.#services;
     const tasks = this.#tasks.map((task) => task.stop());
-    await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.clear()]);
+    await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.close()]);
     await active.stop();
     await this.webhooks.stop();
     await this.#changes.stop();

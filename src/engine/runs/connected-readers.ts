@@ -19,6 +19,7 @@ export class ConnectedReaders {
   readonly #byRun = new BoxedMap<RunReaders>();
   readonly #nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined;
   readonly #cancel: (run_id: string) => void;
+  #isClosed = false;
 
   /** `nodes` where several nodes share the store. */
   constructor(nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined, cancel: (run_id: string) => void) {
@@ -31,7 +32,7 @@ export class ConnectedReaders {
    * the end of the response. Only then does the policy apply.
    */
   connect(run_id: string, policy: string): (disconnected: boolean) => void {
-    if (policy === 'continue') return unwatched;
+    if (policy === 'continue' || this.#isClosed) return unwatched;
     const readers: RunReaders = this.#byRun.get(run_id) ?? {
       run_id,
       count: 0,
@@ -45,7 +46,7 @@ export class ConnectedReaders {
     this.#enter(readers);
     let connected = true;
     return (disconnected) => {
-      if (!connected) return;
+      if (!connected || this.#isClosed) return;
       connected = false;
       readers.count -= 1;
       if (readers.count > 0) return;
@@ -55,8 +56,9 @@ export class ConnectedReaders {
     };
   }
 
-  /** Removes all readers: the server stops. Resolves when the other nodes know it. */
-  async clear(): Promise<void> {
+  /** Removes all readers, those to come as well: the server stops. Resolves when the other nodes know it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(
       this.#byRun.all().map((readers) => {
         clearTimeout(readers.timer);

@@ -20,7 +20,7 @@ export interface OneStream {
   /** What it shares with the others. As one field: a copy of that takes V8 a hundredth of a stream of one event. */
   readonly streams: StreamOptions;
   readonly mode: StreamMode;
-  /** Called when the response closes, with true where that was before its end. */
+  /** Called when the response closes, with true where its client disconnected before the end of the stream. */
   readonly onClose: (early: boolean) => void;
   /** Frames before those of the source. */
   readonly lead?: string;
@@ -47,10 +47,15 @@ export function sendStream<Batch>(
   const { raw } = reply;
   const closeSource = (): void => source.close();
   reply.hijack();
-  const stopMonitoring = monitor.add(reply, mode, closeSource);
+  // From then on the response may close without its end being sent: its client may not read, or the protocol breaks it off.
+  let isEnding = false;
+  const stopMonitoring = monitor.add(reply, mode, () => {
+    isEnding = true;
+    closeSource();
+  });
   const closed = (): void => {
     // Asked first: the end of the source ends the response, which has no connection where it was pipelined.
-    const early = !raw.writableEnded;
+    const early = !isEnding && !raw.writableEnded;
     stopMonitoring();
     closeSource();
     onClose(early);
@@ -75,6 +80,7 @@ export function sendStream<Batch>(
     const isFailure = error !== undefined && answerTo(error, reply.request).status >= 500;
     if (isFailure) reply.log.error({ err: error }, 'a stream ended early');
     if (raw.destroyed) return;
+    isEnding = true;
     if (ending !== undefined) finish(raw, ending(error));
     else if (error === undefined) raw.end();
     else reply.sse(errorEvent(error, reply));
