@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AgentLog } from '../core/agent.ts';
 import type { Dispatcher } from '../core/dispatcher.ts';
+import { errorOf } from '../core/errors.ts';
 import type { Outcome, Store, Write } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { Traces } from '../core/traces.ts';
@@ -59,7 +60,8 @@ export function servicesOf(
 ): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
   const now = wireClock(options.clock ?? Date.now);
-  const sessions = new Sessions(storeForAgents(options.store, limits.storeTimeout), fetchResource, publicUrl, logFor);
+  const agentStore = storeForAgents(options.store, limits.storeTimeout, () => !active.stopped);
+  const sessions = new Sessions(agentStore, fetchResource, publicUrl, logFor);
   const observers = new Observers();
   const counts = new EngineCounts((name) => registry.find(name) !== undefined);
   const reporting = withDeliveries(options.store, now, options.webhooks?.forms);
@@ -85,6 +87,7 @@ export function servicesOf(
     limit: limits.queued,
     offer: (run_id) => executor().offer(run_id),
     stopping: () => active.stopping,
+    onRejected: (run_id, error) => logFor(run_id).error(`the store does not take its start: ${errorOf(error).message}`),
   });
   const active: ActiveRuns = new ActiveRuns(store, commits, {
     limits,

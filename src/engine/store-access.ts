@@ -11,13 +11,11 @@ export function storeForRequests(store: Store, requestTimeout: number): Store {
   return wrapCalls(store, (call) => orUnavailable(call(), requestTimeout));
 }
 
-/**
- * A store for agents: failed calls are retried for at most `storeTimeout` milliseconds.
- */
-export const storeForAgents = (store: Store, storeTimeout: number): Store =>
+/** A store for agents: failed calls are retried for at most `storeTimeout` milliseconds, while there may be agents. */
+export const storeForAgents = (store: Store, storeTimeout: number, goesOn: () => boolean): Store =>
   wrapCalls(store, async (call) => {
     try {
-      return await retry(call, { again: whileInTime(storeTimeout) });
+      return await retry(call, { again: whileInTime(storeTimeout, goesOn) });
     } catch (cause) {
       throw unavailable(cause);
     }
@@ -59,7 +57,7 @@ export interface CommitObserver {
 }
 
 /** Commits one write. Calls `onTaken` if it is taken, even if that happens after the promise has rejected. */
-export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
+export type CommitOne = (write: Write, onTaken: () => void) => Promise<Exclude<Outcome, TargetsChanged>>;
 
 /**
  * For writes of runs without an execution in this process. The consequences of such a write (the run is offered, its
@@ -69,7 +67,7 @@ export type CommitOne = (write: Write, onTaken: () => void) => Promise<Outcome>;
 export const createCommitOne =
   (store: Pick<Store, 'commit'>, requestTimeout: number, observer: CommitObserver): CommitOne =>
   (write, onTaken) => {
-    const commit = async (): Promise<Outcome> => {
+    const commit = async (): Promise<Exclude<Outcome, TargetsChanged>> => {
       for (let next = write; ; ) {
         const began = performance.now();
         let outcomes: Outcome[];

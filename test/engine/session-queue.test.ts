@@ -4,6 +4,7 @@ import type { Outcome, Write } from '../../src/core/store.ts';
 import { createServer, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
+import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, finished, type Served, serveApi } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
@@ -45,7 +46,39 @@ class CountingStore extends MemoryStore {
   }
 }
 
+/** Can never take the start of a queued run, until that is allowed. */
+class NoStarts extends MemoryStore {
+  allowed = false;
+  refused = 0;
+
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    if (this.allowed || writes.every(({ when }) => when !== 'first')) return super.commit(writes);
+    this.refused += 1;
+    return writes.map(() => ({ rejected: new Error('no') }));
+  }
+}
+
 describe('the queue of a session', () => {
+  it('waits for its next check where the store does not take a start, and says so', async () => {
+    const store = new NoStarts();
+    const tap = new Tap();
+    const lines = new Lines();
+    const logger = { level: 'info', stream: lines.stream };
+    const served = await serveApi([tap.agent, echo], { store, logger, limits: { sweepInterval: 20 } });
+    await start(served, 'tap', 'enqueue');
+    const queued = await start(served, 'echo', 'enqueue');
+    tap.complete();
+    const text = 'the store does not take its start: no';
+    expect(await lines.find(({ msg }) => msg === text)).toMatchObject({ run_id: queued.run_id });
+    const refused = store.refused;
+    for (let turns = 0; turns < 3; turns += 1) await turn();
+    // One per check at most, and not as many as fit into a turn of the loop.
+    expect(store.refused - refused).toBeLessThan(5);
+    expect(await statusOf(served, queued)).toBe('created');
+    store.allowed = true;
+    await until(served, queued, 'completed');
+  });
+
   it('makes as many calls of the store for the 200th run as for the second', async () => {
     const store = new CountingStore();
     const served = await serveApi([never], { store, limits: { sweepInterval: 60_000 } });

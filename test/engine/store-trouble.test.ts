@@ -1,9 +1,9 @@
-import { concat, ignoreElements, Observable, of } from 'rxjs';
+import { concat, concatMap, defer, from, ignoreElements, Observable, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
-import { defineAgent, type Run } from '../../src/index.ts';
+import { type AgentContext, defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { agent, askOnce, echo, Tap } from '../support/agents.ts';
+import { agent, askOnce, durable, echo, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
@@ -243,6 +243,59 @@ describe('one write that the store can never take', () => {
       expect([ended, lives]).toEqual([4, 4]);
     },
   );
+});
+
+/** A store that takes no write with a long event. */
+class Small extends MemoryStore {
+  maxChars = 10_000;
+
+  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    const isLong = ({ lines }: Write): boolean => lines.some(({ length }) => length > this.maxChars);
+    const kept = await super.commit(writes.filter((one) => !isLong(one)));
+    return writes.map((one) => (isLong(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
+  }
+}
+
+// The final event repeats the output, so it is the longest.
+describe('a run whose whole output the store can never take', () => {
+  const text = (n: number): string => `${n} `.repeat(1_000);
+  // Each in a write of its own, before that of the final event.
+  const says = (context: AgentContext): Observable<string> =>
+    from([0, 1, 2, 3, 4, 5]).pipe(
+      concatMap((n) => concat(of(text(n)), defer(() => context.committed()).pipe(ignoreElements()))),
+    );
+  const partsOf = async (served: Served, run_id: string): Promise<unknown[]> =>
+    (await eventsOf(served, run_id)).flatMap((event) => (event.type === 'message.part' ? [event.part.content] : []));
+
+  it.each([
+    ['store_failed', { durable: false }],
+    ['recovery_exhausted', { durable: true }],
+  ])('ends without it, and keeps its events: %s', async (reason, options) => {
+    const long = defineAgent({ name: 'long', description: 'Says much.' }, (_, context) => says(context), options);
+    const served = await serveApi([long, echo], { store: new Small(), limits: { sweepInterval: 2, attempts: 2 } });
+    const { run_id } = await startOf(served, 'long', { session_id });
+    const next = await startOf(served, 'echo', { session_id }, { 'if-busy': 'enqueue' });
+    const run = await until(served, run_id, 'failed');
+    expect(run).toMatchObject({ output: [], error: { data: { reason } } });
+    expect((await partsOf(served, run_id)).join('')).toBe([0, 1, 2, 3, 4, 5].map(text).join(''));
+    expect((await finished(served, next.run_id)).status).toBe('completed');
+  });
+
+  it('is cancelled without it', async () => {
+    const asks = durable('asks', (_, context) => concat(says(context), context.await('Well?').pipe(ignoreElements())));
+    const store = new Small();
+    store.maxChars = 1_000_000;
+    const first = await serveApi([asks], { store });
+    const { run_id } = await startOf(first, 'asks');
+    await until(first, run_id, 'awaiting');
+    await first.app.close();
+    store.maxChars = 5_000;
+    const served = await serveApi([asks], { store });
+    const answer = await served.post(`/runs/${run_id}/cancel`);
+    expect([answer.status, (await answer.json()).status]).toEqual([202, 'cancelling']);
+    expect(await until(served, run_id, 'cancelled')).toMatchObject({ output: [] });
+    expect(await partsOf(served, run_id)).toHaveLength(6);
+  });
 });
 
 const failing = new TroubledStore();

@@ -35,6 +35,39 @@ it('an engine that stops leaves no timer, although runs work and a disconnected 
   const disconnect = await engine.connectReader(run_id);
   disconnect(true);
   expect(vi.getTimerCount()).toBe(periodic + 1);
+  const disconnectLate = await engine.connectReader(run_id);
   await engine.stop();
+  expect(vi.getTimerCount()).toBe(0);
+  // Its connection was closed by the server; the run belongs to the next process.
+  disconnectLate(true);
+  (await engine.connectReader(run_id))(true);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('an engine that has stopped reads nothing more for an agent whose store fails', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let reads = 0;
+  const store = new MemoryStore();
+  store.session = () => {
+    reads += 1;
+    return Promise.reject(new Error('away'));
+  };
+  const agent = defineAgent({ name: 'reads', description: 'Reads its state.' }, (_, context) => {
+    context.session.state().catch(() => undefined);
+    return NEVER;
+  });
+  const engine = await startEngine([agent], store, { shutdownGrace: 0 });
+  await begin(engine, 'reads');
+  while (reads < 1) await turn();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(reads).toBeGreaterThan(3);
+  const stopped = engine.stop();
+  // The agent's time to end.
+  await vi.advanceTimersByTimeAsync(1);
+  await stopped;
+  const before = reads;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(reads - before).toBeLessThanOrEqual(1);
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -21,11 +21,18 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: 'const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end)));',
-        replace: `const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
-          const [outcome] = await store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
-          if (outcome === 'taken') await store.commit([endingWrite(seized, run, executions.now())]);
-          onStoredRunEnded(services, rowAfter(end));`,
+        find: 'const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));',
+        replace: `const endInTwo = async () => {
+            const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
+            const [outcome] = await services.store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
+            if (outcome === 'taken') await services.store.commit([endingWrite(seized, run, executions.now())]);
+            onStoredRunEnded(services, rowAfter(end));
+            return outcome;
+          };
+          const outcome =
+            error === undefined
+              ? await endInTwo()
+              : await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));`,
       },
       {
         file: 'src/engine/runs/resume.ts',

@@ -48,7 +48,7 @@ export class ActiveRuns implements RunFinder {
   readonly #changes = new EventEmitter<Record<string, []>>();
   #listenerCount = 0;
   readonly #leases = new Map<string, HeldLease[]>();
-  #stopping = false;
+  #state: 'open' | 'stopping' | 'stopped' = 'open';
 
   constructor(store: Store, commits: GroupCommit, options: ActiveRunsOptions) {
     this.#store = store;
@@ -69,7 +69,12 @@ export class ActiveRuns implements RunFinder {
   }
 
   get stopping(): boolean {
-    return this.#stopping;
+    return this.#state !== 'open';
+  }
+
+  /** Whether no agent works any more. */
+  get stopped(): boolean {
+    return this.#state === 'stopped';
   }
 
   /** The number of runs that work, and do not await. */
@@ -320,7 +325,7 @@ export class ActiveRuns implements RunFinder {
    * for a store that fails no longer than a request does.
    */
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#state = 'stopping';
     const { shutdownGrace, requestTimeout } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
@@ -334,6 +339,7 @@ export class ActiveRuns implements RunFinder {
       shutdownGrace,
       this.#releaseDurable().then(() => this.#commits.drained()),
     );
+    this.#state = 'stopped';
   }
 
   // In a loop: more durable runs may be added while these are being flushed.

@@ -1,7 +1,8 @@
-import { fail } from '../../core/errors.ts';
+import { errorOf, fail } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
+import type { Run } from '../../schema/run.ts';
 import { endingWrite, readRun } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -11,10 +12,10 @@ const maxAttempts = 100;
 /**
  * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution in this process gives its agent
  * time to stop. Any other run is ended in the store, by one write that raises its epoch and so fences its execution.
- * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_unavailable`
+ * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_failed`, `store_unavailable`
  */
 export async function cancelRun(services: RunServices, run_id: string): Promise<string> {
-  const { store, commits, commitOne, active, executions } = services;
+  const { store, commits, active } = services;
   const execution = await active.get(run_id);
   // It may have left this process just now.
   if (execution?.log.readers !== undefined) {
@@ -28,9 +29,7 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     const run = await readRun(store, row);
-    const end = endingWrite(row, run, executions.now());
-    const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end)));
-    if (outcome !== 'taken') continue;
+    if (!(await commitEnd(services, row, run))) continue;
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }
@@ -47,9 +46,26 @@ function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow
 /**
  * Ends a run without an execution in this process: failed with an error, or else cancelled. Does nothing if the run
  * was written to meanwhile.
- * @throws RivuletError `store_unavailable`
+ * @throws RivuletError `store_failed`, `store_unavailable`
  */
 export async function endStoredRun(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {
-  const end = endingWrite(row, await readRun(services.store, row), services.executions.now(), error);
-  await services.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
+  await commitEnd(services, row, await readRun(services.store, row), error);
+}
+
+/**
+ * Writes the end of a run. The final event repeats the output: where the store can never take that, the run ends without
+ * it, and the events before have it. Returns false if the run was written to meanwhile.
+ * @throws RivuletError `store_failed` where the store takes no end, `store_unavailable`
+ */
+async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: ErrorBody): Promise<boolean> {
+  const { commitOne, executions } = services;
+  let cause: unknown;
+  for (const output of run.output.length > 0 ? [run.output, []] : [[]]) {
+    const end = endingWrite(row, { ...run, output }, executions.now(), error);
+    const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
+    if (typeof outcome !== 'object') return outcome === 'taken';
+    cause = outcome.rejected;
+  }
+  executions.logFor(row.run_id).error(`the store does not take its end: ${errorOf(cause).message}`);
+  throw fail('store_failed');
 }

@@ -18,6 +18,8 @@ export interface SessionQueueOptions {
   /** Offers a run that starts. */
   readonly offer: (run_id: string) => void;
   readonly stopping: () => boolean;
+  /** The store can never take the start of a run: it is tried again with the next check. */
+  readonly onRejected: (run_id: string, error: unknown) => void;
 }
 
 /**
@@ -77,7 +79,7 @@ export class SessionQueue {
       this.#setBlockingRun(session_id, first?.run_id);
       if (first === undefined) return;
       if (first.queued_at !== null) {
-        if (await this.#start(first)) return;
+        if ((await this.#start(first)) !== 'outdated') return;
       } else {
         // It may have ended before this process waited for it.
         const now = await this.#store.run(first.run_id);
@@ -86,13 +88,16 @@ export class SessionQueue {
     }
   }
 
-  /** Starts a queued run: that is durable before its agent runs. Returns whether the write was taken. */
-  async #start(row: RunRow): Promise<boolean> {
+  /** Starts a queued run: that is durable before its agent runs. `outdated` where the session was written to meanwhile. */
+  async #start(row: RunRow): Promise<'started' | 'rejected' | 'outdated'> {
     const { epoch, last } = row;
     const started: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
-    const { commitOne, offer } = this.#options;
+    const { commitOne, offer, onRejected } = this.#options;
     const write: Write = { row: started, from: epoch, expect: last, lines: [], when: 'first' };
-    return (await commitOne(write, () => offer(row.run_id))) === 'taken';
+    const outcome = await commitOne(write, () => offer(row.run_id));
+    if (typeof outcome !== 'object') return outcome === 'taken' ? 'started' : 'outdated';
+    onRejected(row.run_id, outcome.rejected);
+    return 'rejected';
   }
 
   #setBlockingRun(session_id: string, run_id: string | undefined): void {
