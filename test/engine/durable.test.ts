@@ -212,25 +212,6 @@ describe('a durable run', () => {
     });
   });
 
-  it('fails after some recovery attempts without progress', async () => {
-    const agent = durable('stuck', () => NEVER);
-    const store = new RecordingStore();
-    const first = await serveApi([agent], { store });
-    const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
-    for (let life = 0; life < 3; life += 1) {
-      await serveApi([agent], { store });
-      expect((await (await first.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
-    }
-    await serveApi([agent], { store });
-    const served = await serveApi([agent], { store });
-    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
-    expect(run.error).toMatchObject({
-      code: 'server_error',
-      data: { reason: 'recovery_exhausted' },
-      message: expect.stringContaining('3 times'),
-    });
-  });
-
   it('whose agent is unknown fails with the reason, and the server starts', async () => {
     const store = new RecordingStore();
     const first = await serveApi([durable('gone', () => NEVER)], { store });

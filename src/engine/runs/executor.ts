@@ -167,8 +167,6 @@ export class Executor {
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
     if (await this.#onlyAwaits(row)) return;
-    if (row.status === 'awaiting' && row.tier === 'durable')
-      return this.#start(await recoverRun(this.#services, row, {}));
     // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling') return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);

@@ -8,6 +8,8 @@ import type { RunServices } from './run-services.ts';
 const page = 100;
 /** Each step takes the store a few milliseconds at most. */
 const maxSweepSteps = 200;
+/** Milliseconds after which a re-entered run without progress is not what stops its process. */
+const survival = 60_000;
 
 /** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
 export async function expireRuns(services: RunServices): Promise<void> {
@@ -54,6 +56,7 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
   if (error !== undefined) execution.failWith(error);
   else if (passivateAfter > 0 && execution.durable && execution.onlyAwaits && execution.idleFor() > passivateAfter)
     void active.release(execution);
+  else if (execution.log.row.attempts > 0 && execution.idleFor() > survival) execution.log.change({ attempts: 0 });
 }
 
 /** Before everything. */
