@@ -303,6 +303,23 @@ describe('the changes of a shared store', () => {
     await changes.stop();
   });
 
+  it('are read although one of the runs can never be read', async () => {
+    const changes = changesOf(true);
+    const reading = new Reading(await changes.open({}, { limit: 20 }));
+    const rows: RunRow[] = [];
+    for (let n = 0; n < 40; n += 1) rows.push(await write(fresh(), 'created'));
+    const { run } = store;
+    store.run = (run_id) =>
+      run_id === rows[0]?.run_id ? Promise.reject(new Error('damaged')) : run.call(store, run_id);
+    changes.onNotifications(rows.map((row) => notification(row)));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reading.statuses).toEqual(['ready', ...Array(39).fill('created')]);
+    // Once at a time.
+    expect(failures.length).toBeLessThanOrEqual(5);
+    expect(new Set(failures.splice(0).map(String))).toEqual(new Set(['Error: damaged']));
+    await changes.stop();
+  });
+
   it('are compared soon after notifications may have been missed', async () => {
     const changes = changesOf(true);
     const reading = new Reading(await changes.open({}, { limit: 20 }));

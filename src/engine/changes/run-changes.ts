@@ -162,10 +162,17 @@ export class RunChanges {
     const batch = [...this.#unread.values()].slice(0, runsPerRead);
     for (let from = 0; from < batch.length; from += concurrentReads) {
       const some = batch.slice(from, from + concurrentReads);
-      // Removed only after the read: where the store fails, the next read repeats it.
-      const rows = await Promise.all(some.map(({ run_id }) => this.#store.run(run_id)));
-      for (const one of some) if (this.#unread.get(one.run_id) === one) this.#unread.delete(one.run_id);
-      for (const row of rows) if (row !== undefined) this.#learn(row);
+      const answers = await Promise.allSettled(some.map(({ run_id }) => this.#store.run(run_id)));
+      for (const [index, one] of some.entries()) {
+        const answer = answers[index];
+        const isNewest = this.#unread.get(one.run_id) === one;
+        if (isNewest) this.#unread.delete(one.run_id);
+        // Read again after the others: it may be the only one that cannot be read.
+        if (isNewest && answer?.status === 'rejected') this.#unread.set(one.run_id, one);
+        if (answer?.status === 'fulfilled' && answer.value !== undefined) this.#learn(answer.value);
+      }
+      const failed = answers.find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
     }
   }
 
