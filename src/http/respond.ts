@@ -17,7 +17,7 @@ import { connectReader, countReader, type ProjectedStream, type Streams, sendPro
 import { changeFramesOf, frame, toPieces } from './sse/frames.ts';
 import { after, type Projection, Projector, piecesIn } from './sse/projection.ts';
 import { Pulled } from './sse/pulled.ts';
-import { sendStream } from './sse/stream.ts';
+import { type Ending, sendStream } from './sse/stream.ts';
 import type { StreamMode } from './traffic.ts';
 
 const json = 'application/json; charset=utf-8';
@@ -144,9 +144,11 @@ export class Responder {
     return reply;
   }
 
-  /** Streams frames that a protocol makes, until they end or the client disconnects. */
+  /** Streams frames that a protocol makes, until they end or the client disconnects. An error breaks the connection. */
   pipe(reply: FastifyReply, frames: AsyncIterable<readonly string[]>, close: () => void): FastifyReply {
-    sendStream(reply, new Pulled(frames, close), toPieces, { streams: this.#streams, mode: 'runs', onClose: () => {} });
+    const ending = (error: unknown): Ending => (error === undefined ? { text: '' } : 'break');
+    const options = { streams: this.#streams, mode: 'runs', onClose: () => {}, ending } as const;
+    sendStream(reply, new Pulled(frames, close), toPieces, options);
     return reply;
   }
 
