@@ -1,6 +1,7 @@
 import { concat, map, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
+import { append, fresh } from '../stores/writes.ts';
 import { agent, askOnce, echo, Tap, tokens } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { nodes } from '../support/nodes.ts';
@@ -230,6 +231,14 @@ describe('several nodes of one store', () => {
     queue.next = 'b';
     const b = await node('b');
     expect(textOf(await finished(b, run_id))).toBe('hi');
+  });
+
+  it('offer all runs whose dispatch was lost, more than a page of them', async () => {
+    const { node, queue, store } = nodes([echo]);
+    const lost = Array.from({ length: 1_001 }, () => append(fresh(), ['{}']));
+    expect(new Set(await store.commit(lost))).toEqual(new Set(['taken']));
+    await node('a', { worker: false, limits: { lease: 20 } });
+    await expect.poll(() => lost.filter(({ row }) => !queue.isOffered(row.run_id))).toEqual([]);
   });
 
   it('hand over their durable runs when they stop', async () => {

@@ -259,6 +259,11 @@ describe('the time-outs of Node’s server', () => {
   });
 });
 
+it('a connection is closed after ten thousand requests, so that none is kept for ever', async () => {
+  const served = await serveApi([echo]);
+  expect(served.app.server.maxRequestsPerSocket).toBe(10_000);
+});
+
 describe('options', () => {
   it.each<[Partial<ServerOptions>, string]>([
     [{ heartbeat: 0 }, 'options.heartbeat: expected integer to be greater or equal to 1'],

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { QuotaRule, Quotas } from '../../src/core/quotas.ts';
 import { FailedAttempts } from '../../src/http/auth/failed-attempts.ts';
@@ -87,6 +88,11 @@ describe('counters in a Redis that is away', () => {
     onTestFinished(() => redis.stop());
     const quotas = await open(redis.url);
     expect(await quotas.take(rule, 'alice', 3)).toMatchObject({ remaining: 2 });
+    const client = new Redis(redis.url);
+    const keys = await client.keys('*');
+    client.disconnect();
+    // With the hash tag of the store: a cluster of Redis keeps all keys of a store in one slot.
+    expect(keys).toEqual([expect.stringMatching(/^\{rivulet\}:quota:requests:/)]);
     await redis.kill();
     await expect.poll(async () => (await quotas.take({ ...rule, name: 'probe' }, 'x', 1)).allowed).toBe(true);
     const away = [];

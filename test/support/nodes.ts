@@ -122,6 +122,10 @@ class SharedQueue {
     this.#leases.delete(run_id);
   }
 
+  isOffered(run_id: string): boolean {
+    return this.#leases.has(run_id);
+  }
+
   holder(run_id: string): string | undefined {
     return this.#leases.get(run_id)?.name;
   }
