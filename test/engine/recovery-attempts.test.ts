@@ -5,7 +5,17 @@ import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { durable } from '../support/agents.ts';
 import { begin } from '../support/lives.ts';
+import { nodes } from '../support/nodes.ts';
 import { ask, type Served, serveApi } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
+
+/** Awaits beside a step that never ends. */
+const stuck = durable('stuck', (_, context) =>
+  merge(
+    context.await('?').pipe(ignoreElements()),
+    context.step('poison', () => NEVER),
+  ),
+);
 
 describe('a durable run that is re-entered again and again', () => {
   it('fails after some recovery attempts without progress', async () => {
@@ -28,38 +38,56 @@ describe('a durable run that is re-entered again and again', () => {
   });
 
   it('that awaits beside a step fails as well after some attempts, because the step may be what stops the server', async () => {
-    const agent = durable('stuck', (_, context) =>
-      merge(
-        context.await('?').pipe(ignoreElements()),
-        context.step('poison', () => NEVER),
-      ),
-    );
     const store = new RecordingStore();
-    const first = await serveApi([agent], { store });
+    const first = await serveApi([stuck], { store });
     const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
     const runOf = async ({ get }: Served): Promise<Run> => (await get(`/runs/${run_id}`)).json();
     await expect.poll(async () => (await runOf(first)).status).toBe('awaiting');
     for (let life = 0; life < 3; life += 1) {
-      expect(await runOf(await serveApi([agent], { store }))).toMatchObject({ status: 'awaiting' });
+      expect(await runOf(await serveApi([stuck], { store }))).toMatchObject({ status: 'awaiting' });
     }
-    const run = await runOf(await serveApi([agent], { store }));
+    const run = await runOf(await serveApi([stuck], { store }));
     expect(run).toMatchObject({ status: 'failed', error: { data: { reason: 'recovery_exhausted' } } });
   });
 
-  it('that goes on for a minute after its re-entry has all attempts again: it is not what stops the server', async () => {
+  it('has all attempts again when it gets a reply, also from another node', async () => {
+    const { node, queue, store } = nodes([stuck]);
+    const limits = { attempts: 1 };
+    const first = await node('first', { limits });
+    const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
+    const rowOf = async () => store.run(run_id);
+    await expect.poll(async () => (await rowOf())?.status).toBe('awaiting');
+    await node('second', { limits });
+    queue.next = 'second';
+    queue.expireLeases('first');
+    await expect.poll(async () => (await rowOf())?.attempts).toBe(1);
+    const front = await node('front', { worker: false, limits });
+    const { epoch = 0 } = (await rowOf()) ?? {};
+    const await_resume = { type: 'message', message: { parts: [{ content: 'x' }] } };
+    expect((await front.post(`/runs/${run_id}`, { await_resume, mode: 'async' })).status).toBe(202);
+    // The reply, and the entry that it leads to.
+    await expect.poll(async () => (await rowOf())?.epoch).toBe(epoch + 2);
+    expect(await rowOf()).toMatchObject({ status: 'in-progress', attempts: 0 });
+  });
+
+  // It may wait for weeks, while other runs stop the server.
+  it('has all attempts again once it has awaited for a minute, and not while it works', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());
     const store = new RecordingStore();
-    const agent = durable('waits', () => NEVER);
     const limits = { idleTimeout: 0 };
-    const before = await startEngine([agent], store, limits);
-    const run_id = await begin(before, 'waits');
-    const engine = await startEngine([agent], store, limits);
-    const attempts = async () => (await store.run(run_id))?.attempts;
+    const agents = [stuck, durable('works', () => NEVER)];
+    const before = await startEngine(agents, store, limits);
+    const ids = [await begin(before, 'stuck'), await begin(before, 'works')];
+    const rowsOf = () => Promise.all(ids.map((run_id) => store.run(run_id)));
+    while ((await rowsOf()).some((row) => row?.status === 'created')) await turn();
+    await vi.advanceTimersByTimeAsync(10);
+    const engine = await startEngine(agents, store, limits);
+    const attempts = async () => (await rowsOf()).map((row) => row?.attempts);
     await vi.advanceTimersByTimeAsync(59_000);
-    expect(await attempts()).toBe(1);
+    expect(await attempts()).toEqual([1, 1]);
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(await attempts()).toBe(0);
+    expect(await attempts()).toEqual([0, 1]);
     await before.stop();
     await engine.stop();
   });

@@ -1,10 +1,12 @@
-import { concat, concatMap, defer, from, ignoreElements, Observable, of } from 'rxjs';
+import { concat, concatMap, defer, from, ignoreElements, NEVER, Observable, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import { type AgentContext, defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { append, fresh } from '../stores/writes.ts';
 import { agent, askOnce, durable, echo, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
+import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
@@ -296,6 +298,43 @@ describe('a run whose whole output the store can never take', () => {
     expect(await until(served, run_id, 'cancelled')).toMatchObject({ output: [] });
     expect(await partsOf(served, run_id)).toHaveLength(6);
   });
+});
+
+it('a run whose questions and replies the store can never take as a whole is cancelled without them', async () => {
+  const asks = durable('asks', (_, context) =>
+    from(['a', 'b', 'c']).pipe(concatMap((letter) => context.await(letter.repeat(2_000)).pipe(ignoreElements()))),
+  );
+  const store = new Small();
+  const first = await serveApi([asks], { store });
+  const { run_id } = await startOf(first, 'asks');
+  for (const letter of ['a', 'b', 'c']) {
+    while (!(await until(first, run_id, 'awaiting')).await_request?.message.parts[0]?.content?.startsWith(letter));
+    const await_resume = { type: 'message', message: { parts: [{ content: 'x' }] } };
+    if (letter !== 'c') await first.post(`/runs/${run_id}`, { await_resume, mode: 'async' });
+  }
+  await first.app.close();
+  store.maxChars = 3_000;
+  const served = await serveApi([asks], { store });
+  expect((await served.post(`/runs/${run_id}/cancel`)).status).toBe(202);
+  expect((await until(served, run_id, 'cancelled')).output).toEqual([]);
+});
+
+it('nodes pause between their attempts to end a run where the store takes no end', async () => {
+  const { node, store } = nodes([agent('long', () => NEVER), echo]);
+  const commit = store.commit.bind(store);
+  let refused = 0;
+  store.commit = async (writes) => {
+    if (writes.every(({ row }) => row.finished_at === null)) return commit(writes);
+    refused += writes.length;
+    return writes.map(() => ({ rejected: new Error('no') }));
+  };
+  const row = fresh({ agent_name: 'long', status: 'in-progress', snapshot: 1 });
+  expect(await commit([append(row, ['{}'])])).toEqual(['taken']);
+  await node('a', { limits: { lease: 20, sweepInterval: 50 } });
+  await expect.poll(() => refused).toBeGreaterThan(0);
+  const before = refused;
+  for (let turns = 0; turns < 50; turns += 1) await turn();
+  expect(refused - before).toBeLessThan(20);
 });
 
 const failing = new TroubledStore();

@@ -1,6 +1,8 @@
-import { concat, defer, NEVER, of } from 'rxjs';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { concat, defer, interval, map, NEVER, of } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createRuntime, createServer } from '../../src/index.ts';
+import { createRuntime, createServer, defineAgent } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { durable } from '../support/agents.ts';
 import { ask, finished, listen, serve } from '../support/serve.ts';
@@ -23,10 +25,14 @@ function twoLives() {
 }
 
 const message = { role: 'user', content: 'hi' };
+const aiSdk: [string, object] = [
+  '/ai/works',
+  { id: 'c', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] }] },
+];
 const requests: [string, string, object][] = [
   ['its own API, as a stream', '/runs', ask('works', 'hi', { mode: 'stream' })],
   ['its own API, which waits', '/runs', ask('works', 'hi', { mode: 'sync' })],
-  ['AI SDK', '/ai/works', { id: 'c', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'hi' }] }] }],
+  ['AI SDK', ...aiSdk],
   ['AG-UI', '/ag-ui/works', { threadId: 't', runId: 'r', messages: [{ id: 'm', ...message }] }],
   ['Chat Completions', '/v1/chat/completions', { model: 'works', stream: true, messages: [message] }],
   ['Responses', '/v1/responses', { model: 'works', stream: true, input: 'hi' }],
@@ -47,6 +53,28 @@ async function aMoment(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 5));
   for (let turns = 0; turns < 20; turns += 1) await turn();
 }
+
+// Over HTTP/1.0, the response is told later than the socket that this is gone.
+it('a client of HTTP/1.0 that leaves while it is written to cancels its run', async () => {
+  const says = defineAgent(
+    { name: 'works', description: 'Says numbers.' },
+    () => interval(1).pipe(map((n) => `${n} `)),
+    { on_disconnect: 'cancel' },
+  );
+  const store = new MemoryStore();
+  const served = await serve([says], { store });
+  const { port } = new URL(served.url);
+  const [path, body] = aiSdk;
+  const text = JSON.stringify(body);
+  const head = `POST ${path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+  for (let n = 0; n < 10; n += 1) {
+    const socket = connect(Number(port), '127.0.0.1').resume();
+    socket.write(`${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+    await once(socket, 'data');
+    socket.destroy();
+  }
+  await expect.poll(async () => (await store.runs({ status: 'cancelled' }, undefined, 20)).length).toBe(10);
+});
 
 describe('a server that stops', () => {
   it.each(requests)(

@@ -25,7 +25,7 @@ export const mutations: readonly Mutation[] = [
         replace: `const endInTwo = async () => {
             const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
             const [outcome] = await services.store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
-            if (outcome === 'taken') await services.store.commit([endingWrite(seized, run, executions.now())]);
+            if (outcome === 'taken') await services.store.commit([endingWrite(seized, said, executions.now())]);
             onStoredRunEnded(services, rowAfter(end));
             return outcome;
           };

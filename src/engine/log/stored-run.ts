@@ -126,9 +126,13 @@ export async function readRun(store: Store, row: RunRow): Promise<Run> {
     return await foldStored(store, row);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    const { run_id, agent_name, session_id, status, created_at } = row;
-    return { run_id, agent_name, session_id: sessionIdOf(session_id), status, output: [], created_at };
+    return bareRun(row);
   }
+}
+
+/** The Run of a row alone: without output, questions and replies. */
+export function bareRun({ run_id, agent_name, session_id, status, created_at }: RunRow): Run {
+  return { run_id, agent_name, session_id: sessionIdOf(session_id), status, output: [], created_at };
 }
 
 const isUnreadable = (error: unknown): boolean =>

@@ -3,7 +3,7 @@ import { isFinal } from '../../core/run-state.ts';
 import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
-import { endingWrite, readRun } from '../log/stored-run.ts';
+import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
 /** Attempts to end a run in the store while another process writes to it. */
@@ -53,15 +53,15 @@ export async function endStoredRun(services: RunServices, row: RunRow, error?: E
 }
 
 /**
- * Writes the end of a run. The final event repeats the output: where the store can never take that, the run ends without
- * it, and the events before have it. Returns false if the run was written to meanwhile.
+ * Writes the end of a run. The final event repeats the output, and what was asked and replied: where the store can never
+ * take that, the run ends without it, and the events before have it. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed` where the store takes no end, `store_unavailable`
  */
 async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: ErrorBody): Promise<boolean> {
   const { commitOne, executions } = services;
   let cause: unknown;
-  for (const output of run.output.length > 0 ? [run.output, []] : [[]]) {
-    const end = endingWrite(row, { ...run, output }, executions.now(), error);
+  for (const said of [run, bareRun(row)]) {
+    const end = endingWrite(row, said, executions.now(), error);
     const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
     if (typeof outcome !== 'object') return outcome === 'taken';
     cause = outcome.rejected;

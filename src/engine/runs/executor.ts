@@ -53,9 +53,10 @@ export class Executor {
     return execution?.log.outcome === undefined ? execution : undefined;
   }
 
-  /** A run has left its process: it is offered again if it still has to be executed. */
+  /** A run has left its process: it is offered again if it still has to be executed, by `offerAgain` where that waits. */
   readonly onReleased = async (run_id: string): Promise<void> => {
     const { store, active, dispatcher } = this.#services;
+    if (this.#toOffer.has(run_id) && !active.stopping) return;
     const row = await store.run(run_id);
     if (row !== undefined && needsExecution(row) && active.local(run_id) === undefined)
       await dispatcher.offer([run_id]);

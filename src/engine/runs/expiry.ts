@@ -8,7 +8,7 @@ import type { RunServices } from './run-services.ts';
 const page = 100;
 /** Each step takes the store a few milliseconds at most. */
 const maxSweepSteps = 200;
-/** Milliseconds after which a re-entered run without progress is not what stops its process. */
+/** Milliseconds after which a re-entered run that awaits is not what stops its process: it may wait for weeks. */
 const survival = 60_000;
 
 /** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
@@ -56,7 +56,8 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
   if (error !== undefined) execution.failWith(error);
   else if (passivateAfter > 0 && execution.durable && execution.onlyAwaits && execution.idleFor() > passivateAfter)
     void active.release(execution);
-  else if (execution.log.row.attempts > 0 && execution.idleFor() > survival) execution.log.change({ attempts: 0 });
+  else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && execution.idleFor() > survival)
+    execution.log.change({ attempts: 0 });
 }
 
 /** Before everything. */

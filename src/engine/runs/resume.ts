@@ -156,6 +156,8 @@ async function resumeStored(
     status: event.run.status,
     status_at: executions.now(),
     due: null,
+    // A reply is progress.
+    attempts: 0,
     last: last + 1,
     snapshot: last + 1,
     epoch: epoch + 1,

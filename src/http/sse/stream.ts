@@ -79,7 +79,8 @@ export function sendStream<Batch>(
     // A run may be removed while it is read, which is no failure.
     const isFailure = error !== undefined && answerTo(error, reply.request).status >= 500;
     if (isFailure) reply.log.error({ err: error }, 'a stream ended early');
-    if (raw.destroyed) return;
+    // Also where the client has left, and the response does not know it yet.
+    if (raw.destroyed || reply.request.raw.socket.destroyed) return;
     isEnding = true;
     if (ending !== undefined) finish(raw, ending(error));
     else if (error === undefined) raw.end();
