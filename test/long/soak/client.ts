@@ -169,8 +169,12 @@ export class Client {
       this.#ledger.faults.add('two replies to a question were accepted', this.#place(known, question));
     if (accepted > 0 || known.cancel !== 'none') return;
     // Both were refused, although no other client replies. That is right only if one was accepted and its response was cut.
-    if (outcomes.every((outcome) => outcome === 'refused') && this.#isOpen(known))
-      known.doubts.push(['both replies to a question were refused', this.#place(known, question)]);
+    const refusals = outcomes.flatMap((outcome) => (typeof outcome === 'object' ? [outcome.refusal] : []));
+    if (refusals.length === 2 && this.#isOpen(known))
+      known.doubts.push([
+        'both replies to a question were refused',
+        `${this.#place(known, question)}: ${refusals.join(' and ')}`,
+      ]);
     while ((await this.#replyOnce(known, replies, replyTo(question, 'a'))) === 'unknown') await this.#pause();
   }
 
@@ -208,14 +212,18 @@ export class Client {
     }
   }
 
-  async #replyOnce(known: Known, replies: Replies, text: string): Promise<'accepted' | 'refused' | 'unknown'> {
+  async #replyOnce(
+    known: Known,
+    replies: Replies,
+    text: string,
+  ): Promise<'accepted' | 'unknown' | { readonly refusal: string }> {
     replies.sent.add(text);
     const response = await this.#once(`/runs/${known.run_id}`, resume(text, 'async'));
     if (response === undefined) return 'unknown';
-    if (response.status === 409) return 'refused';
+    if (response.status === 409) return { refusal: response.text };
     if (response.status !== 202) {
       this.#unexpected(this.#place(known, text), response, response.text);
-      return 'refused';
+      return { refusal: response.text };
     }
     this.#countResume(response, known.mark?.split('.')[0] ?? '');
     replies.accepted.add(text);
