@@ -56,8 +56,11 @@ export interface CommitObserver {
   onCommitFailed(): void;
 }
 
+/** What the store says of one write in the end. */
+type FinalOutcome = Exclude<Outcome, TargetsChanged>;
+
 /** Commits one write. Calls `onTaken` if it is taken, even if that happens after the promise has rejected. */
-export type CommitOne = (write: Write, onTaken: () => void) => Promise<Exclude<Outcome, TargetsChanged>>;
+export type CommitOne = (write: Write, onTaken: () => void) => Promise<FinalOutcome>;
 
 /**
  * For writes of runs without an execution in this process. The consequences of such a write (the run is offered, its
@@ -67,7 +70,7 @@ export type CommitOne = (write: Write, onTaken: () => void) => Promise<Exclude<O
 export const createCommitOne =
   (store: Pick<Store, 'commit'>, requestTimeout: number, observer: CommitObserver): CommitOne =>
   (write, onTaken) => {
-    const commit = async (): Promise<Exclude<Outcome, TargetsChanged>> => {
+    const commit = async (): Promise<FinalOutcome> => {
       for (let next = write; ; ) {
         const began = performance.now();
         let outcomes: Outcome[];

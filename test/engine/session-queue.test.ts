@@ -6,6 +6,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
+import { PickyStore } from '../support/picky-store.ts';
 import { ask, finished, type Served, serveApi } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
@@ -46,21 +47,9 @@ class CountingStore extends MemoryStore {
   }
 }
 
-/** Can never take the start of a queued run, until that is allowed. */
-class NoStarts extends MemoryStore {
-  allowed = false;
-  refused = 0;
-
-  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    if (this.allowed || writes.every(({ when }) => when !== 'first')) return super.commit(writes);
-    this.refused += 1;
-    return writes.map(() => ({ rejected: new Error('no') }));
-  }
-}
-
 describe('the queue of a session', () => {
   it('waits for its next check where the store does not take a start, and says so', async () => {
-    const store = new NoStarts();
+    const store = new PickyStore(({ when }) => when === 'first');
     const tap = new Tap();
     const lines = new Lines();
     const logger = { level: 'info', stream: lines.stream };
@@ -70,12 +59,12 @@ describe('the queue of a session', () => {
     tap.complete();
     const text = 'the store does not take its start: no';
     expect(await lines.find(({ msg }) => msg === text)).toMatchObject({ run_id: queued.run_id });
-    const refused = store.refused;
+    const before = store.rejected;
     for (let turns = 0; turns < 3; turns += 1) await turn();
     // One per check at most, and not as many as fit into a turn of the loop.
-    expect(store.refused - refused).toBeLessThan(5);
+    expect(store.rejected - before).toBeLessThan(5);
     expect(await statusOf(served, queued)).toBe('created');
-    store.allowed = true;
+    store.rejects = () => false;
     await until(served, queued, 'completed');
   });
 

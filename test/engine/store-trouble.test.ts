@@ -7,6 +7,7 @@ import { append, fresh } from '../stores/writes.ts';
 import { agent, askOnce, durable, echo, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
+import { longerThan, PickyStore } from '../support/picky-store.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
@@ -194,17 +195,12 @@ describe('an Idempotency-Key whose request was answered with 503, and whose run 
 
 const isOdd = ({ lines }: Write): boolean => lines.some((line) => line.includes('unkeepable'));
 /** A store that can never take a write with this text. */
-class Picky extends MemoryStore {
-  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    const kept = await super.commit(writes.filter((one) => !isOdd(one)));
-    return writes.map((one) => (isOdd(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
-  }
-}
+const oddless = (): PickyStore => new PickyStore(isOdd, secret);
 
 describe('one write that the store can never take', () => {
   it('fails its run at once, and no other run of the commit', async () => {
     const odd = agent('odd-one', () => of('unkeepable'));
-    const served = await serveApi([odd, echo], { store: new Picky(), limits: { sweepInterval: 5 } });
+    const served = await serveApi([odd, echo], { store: oddless(), limits: { sweepInterval: 5 } });
     const answers = await Promise.all([startOf(served, 'odd-one'), startOf(served, 'echo'), startOf(served, 'echo')]);
     const [bad, ...others] = answers;
     for (const { run_id } of others) expect((await finished(served, run_id)).status).toBe('completed');
@@ -215,7 +211,7 @@ describe('one write that the store can never take', () => {
   it.each([[[]], [['kept ']]])(
     'fails its durable run after `attempts`, and no other run (after %j)',
     async (before) => {
-      const store = new Picky();
+      const store = oddless();
       let lives = 0;
       const odd = defineAgent(
         { name: 'odd-one', description: 'Says what cannot be kept.' },
@@ -247,17 +243,6 @@ describe('one write that the store can never take', () => {
   );
 });
 
-/** A store that takes no write with a long event. */
-class Small extends MemoryStore {
-  maxChars = 10_000;
-
-  override async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    const isLong = ({ lines }: Write): boolean => lines.some(({ length }) => length > this.maxChars);
-    const kept = await super.commit(writes.filter((one) => !isLong(one)));
-    return writes.map((one) => (isLong(one) ? { rejected: new Error(secret) } : (kept.shift() ?? 'fenced')));
-  }
-}
-
 // The final event repeats the output, so it is the longest.
 describe('a run whose whole output the store can never take', () => {
   const text = (n: number): string => `${n} `.repeat(1_000);
@@ -274,7 +259,10 @@ describe('a run whose whole output the store can never take', () => {
     ['recovery_exhausted', { durable: true }],
   ])('ends without it, and keeps its events: %s', async (reason, options) => {
     const long = defineAgent({ name: 'long', description: 'Says much.' }, (_, context) => says(context), options);
-    const served = await serveApi([long, echo], { store: new Small(), limits: { sweepInterval: 2, attempts: 2 } });
+    const served = await serveApi([long, echo], {
+      store: new PickyStore(longerThan(10_000), secret),
+      limits: { sweepInterval: 2, attempts: 2 },
+    });
     const { run_id } = await startOf(served, 'long', { session_id });
     const next = await startOf(served, 'echo', { session_id }, { 'if-busy': 'enqueue' });
     const run = await until(served, run_id, 'failed');
@@ -285,13 +273,12 @@ describe('a run whose whole output the store can never take', () => {
 
   it('is cancelled without it', async () => {
     const asks = durable('asks', (_, context) => concat(says(context), context.await('Well?').pipe(ignoreElements())));
-    const store = new Small();
-    store.maxChars = 1_000_000;
+    const store = new PickyStore(() => false, secret);
     const first = await serveApi([asks], { store });
     const { run_id } = await startOf(first, 'asks');
     await until(first, run_id, 'awaiting');
     await first.app.close();
-    store.maxChars = 5_000;
+    store.rejects = longerThan(5_000);
     const served = await serveApi([asks], { store });
     const answer = await served.post(`/runs/${run_id}/cancel`);
     expect([answer.status, (await answer.json()).status]).toEqual([202, 'cancelling']);
@@ -304,7 +291,7 @@ it('a run whose questions and replies the store can never take as a whole is can
   const asks = durable('asks', (_, context) =>
     from(['a', 'b', 'c']).pipe(concatMap((letter) => context.await(letter.repeat(2_000)).pipe(ignoreElements()))),
   );
-  const store = new Small();
+  const store = new PickyStore(() => false, secret);
   const first = await serveApi([asks], { store });
   const { run_id } = await startOf(first, 'asks');
   for (const letter of ['a', 'b', 'c']) {
@@ -313,7 +300,7 @@ it('a run whose questions and replies the store can never take as a whole is can
     if (letter !== 'c') await first.post(`/runs/${run_id}`, { await_resume, mode: 'async' });
   }
   await first.app.close();
-  store.maxChars = 3_000;
+  store.rejects = longerThan(3_000);
   const served = await serveApi([asks], { store });
   expect((await served.post(`/runs/${run_id}/cancel`)).status).toBe(202);
   expect((await until(served, run_id, 'cancelled')).output).toEqual([]);
@@ -341,7 +328,7 @@ const failing = new TroubledStore();
 failing.failing = (writes) => writes.some(isOdd);
 
 it.each([
-  ['rejects', new Picky()],
+  ['rejects', oddless()],
   ['does not take in time', failing],
 ])('the cause of a write that the store %s is in the log, once, with the id of its run', async (_, store) => {
   const lines = new Lines();
