@@ -69,15 +69,16 @@ inPlayground('the page', () => {
     const { url } = await serve([approve]);
     const { page } = await visit(url);
     await page.getByRole('link', { name: /^approve/ }).waitFor();
-    /** Presses the key until the focused element has that name. */
+    /** Presses the key until the focused control has that name: boxes that scroll, and the body, have all texts in them. */
     const tabTo = async (name: RegExp, key = 'Tab'): Promise<void> => {
-      for (let stops = 0; stops < 40; stops += 1) {
+      for (let stops = 0; stops < 100; stops += 1) {
         await page.keyboard.press(key);
         const focused = await page.evaluate(() => {
           const { activeElement: one } = document;
+          if (one?.matches('a, button, input, summary, textarea') !== true) return '';
           const labels =
             one instanceof HTMLTextAreaElement ? [...(one.labels ?? [])].map((label) => label.textContent) : [];
-          return [one?.getAttribute('aria-label'), ...labels, one?.textContent].join(' ');
+          return [one.getAttribute('aria-label'), ...labels, one.textContent].join(' ');
         });
         if (name.test(focused)) return;
       }
@@ -87,6 +88,7 @@ inPlayground('the page', () => {
     await page.getByRole('button', { name: 'Skip to the content' }).waitFor();
     await tabTo(/approve.*Asks/);
     await page.keyboard.press('Enter');
+    await page.getByRole('textbox', { name: 'Message to approve' }).waitFor();
     await tabTo(/Message to approve/);
     await page.keyboard.type('Open the sluice');
     await page.keyboard.press('Enter');

@@ -133,6 +133,8 @@ class Actor {
         return this.#step(context, act.ms, act.values, tag);
       case 'ask':
         return this.#ask(context, tag, act.expires);
+      case 'talk':
+        return merge(this.#ask(context, tag, 0), this.#talk(context, act.ms, act.values, tag));
       case 'race':
         return race(this.#ask(context, tag, 0), this.#timed(context, act.ms, tag).pipe(endWithText(`[late ${tag}]`)));
       case 'merge':
@@ -173,6 +175,15 @@ class Actor {
       toArray(),
       map((all) => `[step ${tag}=${all.join(',')}]`),
     );
+  }
+
+  #talk(context: AgentContext, ms: number, values: number, tag: string): Observable<AgentOutput> {
+    const work = (before: readonly string[]): Observable<string> =>
+      timer(ms, ms).pipe(
+        take(values - before.length),
+        map((index) => `[talk ${tag}.${before.length + index}]`),
+      );
+    return context.step(`talk ${tag}`, () => work([]), work);
   }
 
   /** A timer that fires once, however often the run is re-entered. */

@@ -148,10 +148,12 @@ export class Client {
     const input = { type: 'message', message: { parts: [{ content: text }] } };
     const options = answers === 'again' ? { idempotency_key: text } : {};
     for (let attempt = 0; attempt < (answers === 'again' ? 3 : 1); attempt += 1) {
+      const asked = this.#question(record);
       const answer = await this.#world.request(name, `resume with "${text}"`, (node) =>
         node.resume(record.run_id, input, options),
       );
       this.#resumed(record, reply, answer);
+      this.#refused(record, reply, answer, asked);
       if (answers === 'again' && reply.outcome === 'unknown') await this.#world.clock.sleep('world', 500);
     }
   }
@@ -176,6 +178,24 @@ export class Client {
       // The second attempt may be refused, because the first one was accepted without a response.
       else if (answer.error.status === 409 && this.#plan.answers !== 'again') reply.outcome = 'refused';
     }
+  }
+
+  /** The event with which the run asks its question, in the store; undefined for a run that does not await. */
+  #question({ run_id }: RunRecord): number | undefined {
+    const { server } = this.#world;
+    const row = server.rows.get(run_id);
+    // Without other nodes, only a process that has the run in memory takes a reply to one that is not durable.
+    const canWait = row?.tier === 'durable' || !this.#world.alone;
+    return row?.status === 'awaiting' && canWait ? row.snapshot : undefined;
+  }
+
+  #refused(record: RunRecord, { text }: Reply, answer: Answer<unknown>, asked: number | undefined): void {
+    if (answer === 'unknown' || !('error' in answer) || answer.error.status >= 500) return;
+    if (asked !== undefined && this.#question(record) === asked)
+      this.#world.ledger.violate(
+        'an open question takes a reply',
+        `"${text}" was refused, while ${record.run_id} awaited it: ${answer.error.message}`,
+      );
   }
 
   async #cancel(record: RunRecord): Promise<void> {

@@ -36,11 +36,22 @@ export const mutations: readonly Mutation[] = [
       },
       {
         file: 'src/engine/runs/resume.ts',
-        find: "if (row.status !== 'awaiting' || lost)",
-        replace: "if ((row.status !== 'awaiting' && row.status !== 'cancelling') || lost)",
+        find: "const awaits = row.status === 'awaiting' && !lost;",
+        replace: "const awaits = (row.status === 'awaiting' || row.status === 'cancelling') && !lost;",
       },
     ],
     noticed: ['a cancel is kept'],
+  },
+  {
+    name: 'a reply gives up after any write that comes before it',
+    changes: [
+      {
+        file: 'src/engine/runs/resume.ts',
+        find: 'const maxAttempts = 100;',
+        replace: 'const maxAttempts = 1;',
+      },
+    ],
+    noticed: ['an open question takes a reply'],
   },
   {
     name: 'a request that fails with 503 withdraws its run although it has an Idempotency-Key',

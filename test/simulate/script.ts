@@ -8,6 +8,8 @@ export type Act = { readonly tag: string } & (
   | { readonly do: 'step'; readonly ms: number; readonly values: number }
   /** Seconds until the await fails; 0 for the server's default. */
   | { readonly do: 'ask'; readonly expires: number }
+  /** An await beside a step, each of whose values the agent says. */
+  | { readonly do: 'talk'; readonly ms: number; readonly values: number }
   /** An await against a timer. */
   | { readonly do: 'race'; readonly ms: number }
   | { readonly do: 'merge' | 'call'; readonly acts: readonly (readonly Act[])[] }
@@ -57,6 +59,7 @@ export function drawScript(random: Random): Script {
       [1, 'usage'],
       [1, 'stray'],
       [depth > 0 ? 1 : 0, 'race'],
+      [depth > 0 ? 1 : 0, 'talk'],
       [depth > 0 ? 1 : 0, 'merge'],
       [depth > 0 ? 1 : 0, 'call'],
       [0.3, 'throw'],
@@ -76,6 +79,8 @@ export function drawScript(random: Random): Script {
           ms: random.chance(0.3) ? 0 : ms(),
           values: random.chance(0.8) ? 1 : random.below(4),
         };
+      case 'talk':
+        return { tag: tag(), do: kind, ms: random.between(5, 60), values: random.between(10, 100) };
       case 'ask':
         return { tag: tag(), do: kind, expires: random.chance(0.2) ? random.between(2, 8) : 0 };
       case 'merge':
@@ -100,7 +105,7 @@ export function describe(acts: readonly Act[]): string {
     .map((act) => {
       const name = `${act.do}#${act.tag}`;
       if ('acts' in act) return `${name}(${act.acts.map(describe).join(' | ')})`;
-      if (act.do === 'step') return `${name}(${act.ms} ms, ${act.values} values)`;
+      if (act.do === 'step' || act.do === 'talk') return `${name}(${act.ms} ms, ${act.values} values)`;
       if (act.do === 'ask') return act.expires > 0 ? `${name}(${act.expires} s)` : name;
       return 'ms' in act ? `${name}(${act.ms} ms)` : name;
     })

@@ -80,14 +80,14 @@ function judgeEnd(
 function judgeOutput({ ledger }: World, run_id: string, log: readonly string[], acts: readonly Act[]): void {
   const text = partsOf(log);
   for (const act of allActs(acts)) {
-    const marks = marksOf(act);
-    if (marks.length === 0) continue;
-    const times = marks.reduce((sum, mark) => sum + text.split(mark).length - 1, 0);
-    if (times !== 1)
-      ledger.violate(
-        'output is complete and not doubled',
-        `${run_id}: ${act.do}#${act.tag} is in the log ${times} times`,
-      );
+    for (const marks of marksOf(act)) {
+      const times = marks.reduce((sum, mark) => sum + text.split(mark).length - 1, 0);
+      if (times !== 1)
+        ledger.violate(
+          'output is complete and not doubled',
+          `${run_id}: ${act.do}#${act.tag}, ${marks.join(' or ')}, is in the log ${times} times`,
+        );
+    }
   }
 }
 
@@ -95,21 +95,25 @@ function judgeOutput({ ledger }: World, run_id: string, log: readonly string[], 
 const partsOf = (log: readonly string[]): string =>
   log.filter((line) => line.startsWith('{"type":"message.part"') || line.startsWith('{"type":"generic"')).join('\n');
 
-function marksOf({ do: kind, tag }: Act): string[] {
-  switch (kind) {
+/** What an act says. Of each list, one text is in the log, once. */
+function marksOf(act: Act): string[][] {
+  const { tag } = act;
+  switch (act.do) {
     case 'say':
     case 'message':
     case 'state':
-      return [`[${kind} ${tag}]`];
+      return [[`[${act.do} ${tag}]`]];
     case 'history':
     case 'step':
-      return [`[${kind} ${tag}=`];
+      return [[`[${act.do} ${tag}=`]];
     case 'generic':
-      return [`"tag":"${tag}"`];
+      return [[`"tag":"${tag}"`]];
     case 'ask':
-      return [`[reply ${tag}=`];
+      return [[`[reply ${tag}=`]];
+    case 'talk':
+      return [[`[reply ${tag}=`], ...Array.from({ length: act.values }, (_, index) => [`[talk ${tag}.${index}]`])];
     case 'race':
-      return [`[reply ${tag}=`, `[late ${tag}]`];
+      return [[`[reply ${tag}=`, `[late ${tag}]`]];
     default:
       return [];
   }

@@ -47,7 +47,7 @@ export class World {
   /** Functions that break the connections of a node. */
   readonly #connections = new Map<string, Set<() => void>>();
   /** Whether the store belongs to one node, like a file. */
-  readonly #alone: boolean;
+  readonly alone: boolean;
   #made = 0;
   #requests = 0;
   /** Until when nodes are paused or missing. */
@@ -57,7 +57,7 @@ export class World {
     this.ledger = new Ledger(this.clock, trace);
     this.random = new Random(plan.seed).fork('world');
     this.#flaws = flaws;
-    this.#alone = plan.alone;
+    this.alone = plan.alone;
     const { clock, conditions } = this;
     this.server = new StoreServer(clock, this.random.fork('store'), conditions, plan.alone, flaws.store);
     this.#queue = new SimQueue(clock, this.random.fork('queue'), conditions, limits.lease);
@@ -187,7 +187,7 @@ export class World {
   #refusal(what: string, error: unknown): { error: RivuletError } | 'unknown' {
     if (error instanceof RivuletError) return { error };
     // A local store fails with errors of its own, which the protocol answers with 500.
-    if (this.#alone && error instanceof Error && error.message === refusal) return 'unknown';
+    if (this.alone && error instanceof Error && error.message === refusal) return 'unknown';
     this.ledger.violate('errors are of the table', `${what}: ${error instanceof Error ? error.stack : String(error)}`);
     return 'unknown';
   }
@@ -205,7 +205,7 @@ export class World {
   #join(): void {
     this.#made += 1;
     const name = `node ${this.#made}`;
-    const queue = this.#alone ? new LocalDispatcher() : this.#queue.handle(name, slots);
+    const queue = this.alone ? new LocalDispatcher() : this.#queue.handle(name, slots);
     this.clock.at(name, 0, () => {
       const more = this.#flaws.limits ?? {};
       const node = new SimNode(name, this.#agents, this.server.handle(name), queue, this.ledger, more);

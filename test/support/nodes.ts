@@ -60,7 +60,7 @@ class SharedStore extends MemoryStore {
     await this.#outage;
     const outcomes = await super.commit(writes);
     const notifications = writes
-      .filter((_, index) => outcomes[index])
+      .filter((_, index) => outcomes[index] === 'taken')
       .map((write) => {
         const { run_id, epoch, last, status } = rowAfter(write);
         return { run_id, epoch, last, final: isFinal(status), changed: write.grown !== true };

@@ -1,7 +1,7 @@
 import { runEventOf } from '../../core/encode.ts';
-import { fail } from '../../core/errors.ts';
+import { errorOf, fail } from '../../core/errors.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
-import type { Extras, RunRow, Store } from '../../core/store.ts';
+import type { Extras, Outcome, RunRow, Store } from '../../core/store.ts';
 import type { AwaitResume, Run } from '../../schema/run.ts';
 import { newId } from '../ids.ts';
 import type { AcceptedRun } from './create.ts';
@@ -31,8 +31,8 @@ export const forwardedReplies = async (store: Store, run_id: string): Promise<(F
 /**
  * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
  * node that lives still has its lease, and the offer is ignored. A run whose node is gone, and whose lease was lost with
- * the queue, is ended by the node that takes it.
- * @throws RivuletError `conflict`, `node_unresponsive`, `store_unavailable`
+ * the queue, is ended by the node that takes it. Resolves to undefined where another write came first.
+ * @throws RivuletError `node_unresponsive`, and as `isWritten`
  */
 export async function forwardReply(
   services: RunServices,
@@ -41,14 +41,14 @@ export async function forwardReply(
   reply: AwaitResume,
   extras: Extras,
   trace: string | null,
-): Promise<AcceptedRun> {
+): Promise<AcceptedRun | undefined> {
   const { store, executions, offer } = services;
   const until = performance.now() + executions.limits.requestTimeout;
   const { run_id, last, snapshot } = row;
   const forwarded: ForwardedReply = { left: newId(), at: snapshot, reply, extras, ...(trace !== null && { trace }) };
   // The row does not change: it belongs to the other node.
   const [outcome] = await store.commit([{ row, expect: last, lines: [], journal: [JSON.stringify(forwarded)] }]);
-  if (outcome !== 'taken') throw fail('conflict', run_id);
+  if (!isWritten(services, run_id, outcome)) return undefined;
   try {
     await whenRunGoesOn(services, row, until);
   } catch (error) {
@@ -58,8 +58,20 @@ export async function forwardReply(
   const taken = (await forwardedReplies(store, run_id)).some(
     (entry) => 'taken' in entry && entry.taken === forwarded.left,
   );
-  if (!taken) throw fail('conflict', run_id);
+  if (!taken) return undefined;
   return { run_id, run: JSON.stringify(fold(run, resumedEvent(run, reply))), after: last };
+}
+
+/**
+ * Whether the store has taken the write of a reply; false where another write came first.
+ * @throws RivuletError `store_failed`, `conflict` where another request has used the reply's key
+ */
+export function isWritten({ executions }: RunServices, run_id: string, outcome: Outcome | undefined): boolean {
+  if (outcome === 'taken') return true;
+  if (outcome === 'fenced') return false;
+  if (typeof outcome !== 'object' || !('rejected' in outcome)) throw fail('conflict', run_id);
+  executions.logFor(run_id).error(`the store does not take a reply: ${errorOf(outcome.rejected).message}`);
+  throw fail('store_failed');
 }
 
 /**

@@ -1,16 +1,16 @@
 import { encode } from '../../core/encode.ts';
-import { fail } from '../../core/errors.ts';
+import { fail, RivuletError } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { Extras, RunRow, Write } from '../../core/store.ts';
 import type { TraceHeaders } from '../../core/traces.ts';
-import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
+import type { AwaitRequest, AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
-import { foldStored } from '../log/stored-run.ts';
+import { bareRun, foldStored } from '../log/stored-run.ts';
 import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
-import { forwardReply } from './forward-reply.ts';
+import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -18,7 +18,7 @@ import type { RunServices } from './run-services.ts';
  * Accepts the reply to the question of an awaiting run, in memory, on another node or in the store. A reply belongs to
  * the question whose id it names, or else to the one that is open when the request arrives.
  * @throws RivuletError `run_unknown`, `not_awaiting`, `await_type_mismatch`, `validation_failed`,
- * `idempotency_key_reused`, `conflict`, `node_unresponsive`, `store_unavailable`
+ * `question_mismatch`, `idempotency_key_reused`, `conflict`, `node_unresponsive`, `store_failed`, `store_unavailable`
  */
 export async function resumeRun(
   services: RunServices,
@@ -68,36 +68,63 @@ interface Asked {
   readonly trace: TraceHeaders | undefined;
 }
 
+/** Attempts to give a reply while other processes write to the run. */
+const maxAttempts = 100;
+
+/**
+ * Gives the reply while the run asks the question of the first attempt. What comes between may be another reply, but also
+ * a node that takes the run over, after which the question is still open.
+ */
 async function resume(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
   { asked, key, channel, principal, trace }: Asked,
 ): Promise<AcceptedRun> {
-  const { store, commits, active, executions, dispatcher, idempotency } = services;
+  const { store, commits, active, executions, dispatcher, idempotency, observers } = services;
   commits.checkAvailable();
-  let execution = await active.get(run_id);
-  // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
-  while (execution !== undefined && !canTake(execution)) {
-    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
-    execution = await active.get(run_id);
+  let question = asked;
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    let execution = await active.get(run_id);
+    // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
+    while (execution !== undefined && !canTake(execution)) {
+      await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+      execution = await active.get(run_id);
+    }
+    const row = execution?.log.row ?? (await active.row(run_id));
+    // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
+    const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
+    const awaits = row.status === 'awaiting' && !lost;
+    const run = awaits ? (execution?.run ?? (await foldStored(store, row))) : bareRun(row);
+    const request = requestOf(run, question);
+    if (request instanceof RivuletError) {
+      // The events for which a fenced execution refuses count for nothing.
+      if (execution === undefined || (await active.whenDurable(execution))) throw request;
+      continue;
+    }
+    const now = executions.now();
+    const reply = receiveReply(request, input, channel, now, principal);
+    const extras = idempotency.keyExtras(key, run_id, row.last, now);
+    const accepted = await accept(services, { execution, row, run, reply, extras, trace });
+    if (accepted !== undefined) {
+      const { created_at } = request.message;
+      if (created_at !== undefined)
+        observers.onReply(run.agent_name, (Date.parse(now) - Date.parse(created_at)) / 1000);
+      return accepted;
+    }
+    // Without an id, the next question would look the same.
+    if (request.id === undefined) break;
+    question = request.id;
   }
-  const row = execution?.log.row ?? (await active.row(run_id));
-  // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
-  const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
-  if (row.status !== 'awaiting' || lost) throw fail('not_awaiting', run_id, row.status);
-  const run = execution?.run ?? (await foldStored(store, row));
-  if (run.await_request === undefined) throw fail('not_awaiting', run_id, run.status);
-  const { id } = run.await_request;
-  if (asked !== undefined && id !== undefined && asked !== id) throw fail('question_mismatch', id, asked);
-  const now = executions.now();
-  const reply = receiveReply(run.await_request, input, channel, now, principal);
-  const extras = idempotency.keyExtras(key, run_id, row.last, now);
-  const { agent_name, await_request } = run;
-  const accepted = await accept(services, { execution, row, run, reply, extras, trace });
-  const asked_at = await_request.message.created_at;
-  if (asked_at !== undefined) services.observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
-  return accepted;
+  throw fail('conflict', run_id);
+}
+
+/** What a run asks, or the error with which it refuses the reply to this question. */
+function requestOf({ run_id, status, await_request }: Run, question: string | undefined): AwaitRequest | RivuletError {
+  if (await_request === undefined) return fail('not_awaiting', run_id, status);
+  const { id } = await_request;
+  const isOther = question !== undefined && id !== undefined && id !== question;
+  return isOther ? fail('question_mismatch', id, question) : await_request;
 }
 
 /** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
@@ -113,7 +140,11 @@ interface Accepted {
   readonly trace: TraceHeaders | undefined;
 }
 
-function accept(services: RunServices, { execution, row, run, reply, extras, trace }: Accepted): Promise<AcceptedRun> {
+/** Resolves to undefined where another process has written to the run first. */
+async function accept(
+  services: RunServices,
+  { execution, row, run, reply, extras, trace }: Accepted,
+): Promise<AcceptedRun | undefined> {
   const { traces } = services.executions;
   if (execution === undefined && row.tier === 'durable') {
     const next = { ...row, trace: traces?.requested(trace, row.trace) ?? row.trace };
@@ -132,21 +163,29 @@ async function resumeHere(
   reply: AwaitResume,
   extras: Extras,
   requested: string | null,
-): Promise<AcceptedRun> {
+): Promise<AcceptedRun | undefined> {
+  const { log } = execution;
   const after = execution.resume(reply, extras, requested);
   const run = JSON.stringify(execution.run);
-  await commits.whenDurable(execution.log);
+  try {
+    await commits.whenDurable(log);
+  } catch (error) {
+    // The reply may be durable all the same: another node has come later.
+    if (log.outcome !== 'fenced') throw error;
+    if (log.durable <= after) return undefined;
+  }
   return { run_id: execution.run.run_id, run, after };
 }
 
 /** Resumes a durable run in the store. The node that executes it next replays it; the node that had it is fenced. */
 async function resumeStored(
-  { commitOne, executions, active, offer }: RunServices,
+  services: RunServices,
   row: RunRow,
   run: Run,
   reply: AwaitResume,
   extras: Extras,
-): Promise<AcceptedRun> {
+): Promise<AcceptedRun | undefined> {
+  const { commitOne, executions, active, offer } = services;
   // Before the write: a run whose agent is unknown has to go on awaiting.
   executions.registry.get(row.agent_name);
   const { run_id, epoch, last } = row;
@@ -174,6 +213,6 @@ async function resumeStored(
     active.onWritten(next);
     offer(run_id);
   });
-  if (outcome !== 'taken') throw fail('conflict', run_id);
+  if (!isWritten(services, run_id, outcome)) return undefined;
   return { run_id, run: JSON.stringify(fold(run, event)), after: last };
 }
