@@ -1,8 +1,9 @@
-import { errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail, RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
+import type { Execution } from '../execution/execution.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -20,10 +21,12 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
   // It may have left this process just now.
   if (execution?.log.readers !== undefined) {
     commits.checkAvailable();
-    execution.cancel();
-    const run = JSON.stringify(execution.run);
-    // Otherwise the log is fenced or failed, and the run has to be cancelled in the store.
-    if (await active.whenDurable(execution)) return run;
+    const answer = cancelHere(execution);
+    // Otherwise the log is fenced or failed, and the run has to be cancelled in the store, whatever its events said here.
+    if (await active.whenDurable(execution)) {
+      if (answer instanceof RivuletError) throw answer;
+      return answer;
+    }
   }
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const row = await active.row(run_id);
@@ -34,6 +37,17 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }
   throw fail('conflict', run_id);
+}
+
+/** The Run as JSON, or the error with which its execution refuses. */
+function cancelHere(execution: Execution): string | RivuletError {
+  try {
+    execution.cancel();
+    return JSON.stringify(execution.run);
+  } catch (error) {
+    if (error instanceof RivuletError) return error;
+    throw error;
+  }
 }
 
 /** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */

@@ -1,11 +1,11 @@
-import { map, merge, Subject } from 'rxjs';
+import { map, merge, NEVER, of, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Write } from '../../src/core/store.ts';
 import { Hold } from '../support/hold.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, eventsOf, type Served } from '../support/serve.ts';
+import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
 const replyWith = (content: string) => ({
@@ -125,5 +125,39 @@ describe('a reply that meets another write of its run', () => {
     expect(await give(a, run_id, 'yes')).toEqual(taken);
     expect(words).toBe(0);
     expect(await repliesIn(b, run_id)).toEqual(['yes']);
+  });
+});
+
+describe('a cancel of a run that has ended in memory', () => {
+  it('ends it, where its node is fenced before the end is durable', async () => {
+    let lives = 0;
+    const agent = defineAgent(
+      { name: 'ends', description: 'Ends at once, in its first life.' },
+      () => {
+        lives += 1;
+        return lives === 1 ? of('done') : NEVER;
+      },
+      { durable: true },
+    );
+    const { node, queue, store } = nodes([agent]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'b';
+    const { commit } = store;
+    const hold = new Hold();
+    store.commit = async (writes) => {
+      if (writes.some(({ row }) => row.status === 'completed')) await hold.come();
+      return commit.call(store, writes);
+    };
+    const { run_id } = await (await a.post('/runs', ask('ends', 'hi', { mode: 'async' }))).json();
+    await hold.held();
+    const epoch = (await store.run(run_id))?.epoch ?? 0;
+    const cancelled = b.app.inject({ method: 'POST', url: `/runs/${run_id}/cancel` });
+    queue.next = 'c';
+    queue.expireLeases('b');
+    await node('c');
+    while ((await store.run(run_id))?.epoch === epoch) await turn();
+    hold.letGo();
+    expect((await cancelled).statusCode).toBe(202);
+    expect((await finished(a, run_id)).status).toBe('cancelled');
   });
 });
