@@ -29,13 +29,21 @@ export async function readLines(store: Store, row: RunRow, after: number): Promi
   return found;
 }
 
+/** The Run of a stored log as of an event, from which a later one is folded. */
+export interface KnownRun {
+  readonly run: Run;
+  readonly last: number;
+}
+
 /**
- * The Run of a stored log. A final run's last event carries it; any other is folded from the first event on,
- * a page at a time. @throws RivuletError `log_removed`, `log_damaged`
+ * The Run of a stored log. A final run's last event carries it; any other is folded from the first event on, or from a
+ * Run that is known, a page at a time. @throws RivuletError `log_removed`, `log_damaged`
  */
-export async function foldStored(store: Store, row: RunRow): Promise<Run> {
-  let run: Run | undefined;
-  for await (const lines of readPages(store, row, isFinal(row.status) ? row.last - 1 : 0)) {
+export async function foldStored(store: Store, row: RunRow, known?: KnownRun): Promise<Run> {
+  const isWhole = isFinal(row.status);
+  const base = isWhole || known === undefined || known.last > row.last ? undefined : known;
+  let run = base?.run;
+  for await (const lines of readPages(store, row, isWhole ? row.last - 1 : (base?.last ?? 0))) {
     for (const line of lines) {
       const event = parseLine<Event>(row.run_id, line);
       if (run !== undefined) run = fold(run, event);
@@ -121,9 +129,9 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
  * As `foldStored`; where the log cannot be read, the Run of the row alone, without output.
  * @throws any error of the store
  */
-export async function readRun(store: Store, row: RunRow): Promise<Run> {
+export async function readRun(store: Store, row: RunRow, known?: KnownRun): Promise<Run> {
   try {
-    return await foldStored(store, row);
+    return await foldStored(store, row, known);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     return bareRun(row);

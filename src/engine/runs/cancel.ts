@@ -4,7 +4,7 @@ import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
-import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
+import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
 import type { RunServices } from './run-services.ts';
 
 /** Attempts to end a run in the store while another process writes to it. */
@@ -28,10 +28,12 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
       return answer;
     }
   }
+  let known: KnownRun | undefined;
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
-    const run = await readRun(store, row);
+    const run = await readRun(store, row, known);
+    known = { run, last: row.last };
     if (!(await commitEnd(services, row, run))) continue;
     const { await_request: _, ...rest } = run;
     return JSON.stringify({ ...rest, status: 'cancelling' });

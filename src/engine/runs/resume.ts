@@ -7,7 +7,7 @@ import type { TraceHeaders } from '../../core/traces.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
-import { bareRun, foldStored } from '../log/stored-run.ts';
+import { bareRun, foldStored, type KnownRun } from '../log/stored-run.ts';
 import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
@@ -81,10 +81,12 @@ async function resume(
   input: AwaitResumeInput,
   { asked, key, channel, principal, trace }: Asked,
 ): Promise<AcceptedRun> {
-  const { store, commits, active, executions, dispatcher, idempotency, observers } = services;
+  const { store, commits, active, executions, dispatcher, idempotency } = services;
   commits.checkAvailable();
+  const until = performance.now() + executions.limits.requestTimeout;
   let question = asked;
-  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+  let known: KnownRun | undefined;
+  for (let attempt = 1; attempt === 1 || (attempt <= maxAttempts && performance.now() < until); attempt += 1) {
     let execution = await active.get(run_id);
     // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
     while (execution !== undefined && !canTake(execution)) {
@@ -95,36 +97,50 @@ async function resume(
     // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
     const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
     const awaits = row.status === 'awaiting' && !lost;
-    const run = awaits ? (execution?.run ?? (await foldStored(store, row))) : bareRun(row);
-    const request = requestOf(run, question);
-    if (request instanceof RivuletError) {
-      // The events for which a fenced execution refuses count for nothing.
-      if (execution === undefined || (await active.whenDurable(execution))) throw request;
+    const run = awaits ? (execution?.run ?? (await foldStored(store, row, known))) : bareRun(row);
+    const now = executions.now();
+    const reply = replyTo(run, question, (request) => receiveReply(request, input, channel, now, principal));
+    if (reply instanceof RivuletError) {
+      // Otherwise the execution is fenced, and has refused for events that count for nothing.
+      const newest = execution?.run.questions?.at(-1)?.request.id;
+      if (execution === undefined || newest === undefined || (await active.whenDurable(execution))) throw reply;
+      question ??= newest;
       continue;
     }
-    const now = executions.now();
-    const reply = receiveReply(request, input, channel, now, principal);
     const extras = idempotency.keyExtras(key, run_id, row.last, now);
+    if (execution === undefined) known = { run, last: row.last };
     const accepted = await accept(services, { execution, row, run, reply, extras, trace });
     if (accepted !== undefined) {
-      const { created_at } = request.message;
-      if (created_at !== undefined)
-        observers.onReply(run.agent_name, (Date.parse(now) - Date.parse(created_at)) / 1000);
+      onAccepted(services, run, now);
       return accepted;
     }
     // Without an id, the next question would look the same.
-    if (request.id === undefined) break;
-    question = request.id;
+    question = run.await_request?.id;
+    if (question === undefined) break;
   }
   throw fail('conflict', run_id);
 }
 
-/** What a run asks, or the error with which it refuses the reply to this question. */
-function requestOf({ run_id, status, await_request }: Run, question: string | undefined): AwaitRequest | RivuletError {
+/** The reply to what a run asks, or the error with which the run refuses it. */
+function replyTo(
+  { run_id, status, await_request }: Run,
+  question: string | undefined,
+  receive: (request: AwaitRequest) => AwaitResume,
+): AwaitResume | RivuletError {
   if (await_request === undefined) return fail('not_awaiting', run_id, status);
   const { id } = await_request;
-  const isOther = question !== undefined && id !== undefined && id !== question;
-  return isOther ? fail('question_mismatch', id, question) : await_request;
+  if (question !== undefined && id !== undefined && id !== question) return fail('question_mismatch', id, question);
+  try {
+    return receive(await_request);
+  } catch (error) {
+    if (error instanceof RivuletError) return error;
+    throw error;
+  }
+}
+
+function onAccepted({ observers }: RunServices, { agent_name, await_request }: Run, now: string): void {
+  const asked_at = await_request?.message.created_at;
+  if (asked_at !== undefined) observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
 }
 
 /** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
@@ -170,9 +186,10 @@ async function resumeHere(
   try {
     await commits.whenDurable(log);
   } catch (error) {
-    // The reply may be durable all the same: another node has come later.
-    if (log.outcome !== 'fenced') throw error;
-    if (log.durable <= after) return undefined;
+    // The reply may be durable all the same, where a later write was not taken.
+    const isDurable = log.durable > after;
+    if (!isDurable && log.outcome === 'fenced') return undefined;
+    if (!isDurable) throw error;
   }
   return { run_id: execution.run.run_id, run, after };
 }
