@@ -71,65 +71,91 @@ interface Asked {
 /** Attempts to give a reply while other processes write to the run. */
 const maxAttempts = 100;
 
+/** What the attempts to give a reply have found. */
+interface Found {
+  /** The questions that the reply may belong to: one of them was open when it came. */
+  readonly questions: readonly string[];
+  /** The run as it was read from the store. */
+  readonly known: KnownRun | undefined;
+}
+
 /**
- * Gives the reply while the run asks the question of the first attempt. What comes between may be another reply, but also
- * a node that takes the run over, after which the question is still open.
+ * Gives the reply while the run asks the question that was open when it came. What comes between may be another reply,
+ * but also a node that takes the run over, after which the question is still open.
  */
-async function resume(
-  services: RunServices,
-  run_id: string,
-  input: AwaitResumeInput,
-  { asked, key, channel, principal, trace }: Asked,
-): Promise<AcceptedRun> {
-  const { store, commits, active, executions, dispatcher, idempotency } = services;
+async function resume(services: RunServices, run_id: string, input: AwaitResumeInput, asked: Asked) {
+  const { commits, executions } = services;
   commits.checkAvailable();
   const until = performance.now() + executions.limits.requestTimeout;
-  let question = asked;
-  let known: KnownRun | undefined;
-  for (let attempt = 1; attempt === 1 || (attempt <= maxAttempts && performance.now() < until); attempt += 1) {
-    let execution = await active.get(run_id);
-    // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
-    while (execution !== undefined && !canTake(execution)) {
-      await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
-      execution = await active.get(run_id);
-    }
-    const row = execution?.log.row ?? (await active.row(run_id));
-    // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
-    const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
-    const awaits = row.status === 'awaiting' && !lost;
-    const run = awaits ? (execution?.run ?? (await foldStored(store, row, known))) : bareRun(row);
-    const now = executions.now();
-    const reply = replyTo(run, question, (request) => receiveReply(request, input, channel, now, principal));
-    if (reply instanceof RivuletError) {
-      // Otherwise the execution is fenced, and has refused for events that count for nothing.
-      const newest = execution?.run.questions?.at(-1)?.request.id;
-      if (execution === undefined || newest === undefined || (await active.whenDurable(execution))) throw reply;
-      question ??= newest;
-      continue;
-    }
-    const extras = idempotency.keyExtras(key, run_id, row.last, now);
-    if (execution === undefined) known = { run, last: row.last };
-    const accepted = await accept(services, { execution, row, run, reply, extras, trace });
-    if (accepted !== undefined) {
-      onAccepted(services, run, now);
-      return accepted;
-    }
-    // Without an id, the next question would look the same.
-    question = run.await_request?.id;
-    if (question === undefined) break;
+  let found: Found | undefined;
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const outcome = await attemptReply(services, run_id, input, asked, found);
+    if ('run' in outcome) return outcome;
+    found = outcome;
+    // A question without an id looks like the one after it.
+    if (found.questions.length === 0 || performance.now() > until) break;
   }
   throw fail('conflict', run_id);
 }
 
-/** The reply to what a run asks, or the error with which the run refuses it. */
+async function attemptReply(
+  services: RunServices,
+  run_id: string,
+  input: AwaitResumeInput,
+  { asked, key, channel, principal, trace }: Asked,
+  found: Found | undefined,
+): Promise<AcceptedRun | Found> {
+  const { store, active, executions, dispatcher, idempotency } = services;
+  let execution = await active.get(run_id);
+  // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
+  while (execution !== undefined && !canTake(execution)) {
+    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+    execution = await active.get(run_id);
+  }
+  const row = execution?.log.row ?? (await active.row(run_id));
+  // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
+  const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
+  const awaits = row.status === 'awaiting' && !lost;
+  const run = awaits ? (execution?.run ?? (await foldStored(store, row, found?.known))) : bareRun(row);
+  const now = executions.now();
+  const questions = found?.questions ?? (asked === undefined ? [] : [asked]);
+  const reply = replyTo(run, questions, (request) => receiveReply(request, input, channel, now, principal));
+  const next: Found = {
+    questions:
+      execution === undefined ? idsOf([run.await_request]) : (found?.questions ?? questionsOf(execution, input)),
+    known: execution === undefined ? { run, last: row.last } : found?.known,
+  };
+  if (reply instanceof RivuletError) {
+    // Otherwise the execution is fenced, and has refused for events that count for nothing.
+    if (execution === undefined || next.questions.length === 0 || (await active.whenDurable(execution))) throw reply;
+    return next;
+  }
+  const extras = idempotency.keyExtras(key, run_id, row.last, now);
+  const accepted = await accept(services, { execution, row, run, reply, extras, trace });
+  if (accepted !== undefined) onAccepted(services, run, now);
+  return accepted ?? next;
+}
+
+/**
+ * What a reply may belong to that has met an execution in memory. Where that is fenced, the store tells which of its
+ * questions is open; one that is asked later is none of them.
+ */
+const questionsOf = ({ run }: Execution, { id }: AwaitResumeInput): readonly string[] =>
+  id === undefined ? idsOf((run.questions ?? []).map(({ request }) => request)) : [id];
+
+const idsOf = (requests: readonly (AwaitRequest | undefined)[]): readonly string[] =>
+  requests.flatMap((request) => request?.id ?? []);
+
+/** The reply to what a run asks, or the error with which it refuses one to these questions; to any, where there are none. */
 function replyTo(
   { run_id, status, await_request }: Run,
-  question: string | undefined,
+  questions: readonly string[],
   receive: (request: AwaitRequest) => AwaitResume,
 ): AwaitResume | RivuletError {
   if (await_request === undefined) return fail('not_awaiting', run_id, status);
   const { id } = await_request;
-  if (question !== undefined && id !== undefined && id !== question) return fail('question_mismatch', id, question);
+  const newest = questions.at(-1);
+  if (id !== undefined && newest !== undefined && !questions.includes(id)) return fail('question_mismatch', id, newest);
   try {
     return receive(await_request);
   } catch (error) {
@@ -186,10 +212,12 @@ async function resumeHere(
   try {
     await commits.whenDurable(log);
   } catch (error) {
-    // The reply may be durable all the same, where a later write was not taken.
-    const isDurable = log.durable > after;
-    if (!isDurable && log.outcome === 'fenced') return undefined;
-    if (!isDurable) throw error;
+    const isFenced = log.outcome === 'fenced' && error === log.failure;
+    // The reply is durable all the same where only a later write was refused.
+    if (log.durable <= after) {
+      if (isFenced) return undefined;
+      throw error;
+    }
   }
   return { run_id: execution.run.run_id, run, after };
 }
