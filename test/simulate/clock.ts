@@ -2,7 +2,7 @@
 export type Owner = string;
 
 interface Due {
-  readonly at: number;
+  at: number;
   readonly order: number;
   readonly owner: Owner;
   readonly work: () => void;
@@ -53,7 +53,11 @@ export class Clock {
   resume(owner: Owner): void {
     const held = this.#held.get(owner) ?? [];
     this.#held.delete(owner);
-    for (const due of held) if (!due.dropped) this.#push({ ...due, at: this.now });
+    for (const due of held) {
+      // Not a copy: it can still be dropped.
+      due.at = this.now;
+      if (!due.dropped) this.#push(due);
+    }
   }
 
   /** Drops all events of an owner. */

@@ -47,8 +47,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/resume.ts',
-        find: 'const maxAttempts = 100;',
-        replace: 'const maxAttempts = 1;',
+        find: 'return accepted ?? next;',
+        replace: "if (accepted === undefined) throw fail('conflict', run_id);\n  return accepted;",
       },
     ],
     noticed: ['an open question takes a reply'],

@@ -68,9 +68,6 @@ interface Asked {
   readonly trace: TraceHeaders | undefined;
 }
 
-/** Attempts to give a reply while other processes write to the run. */
-const maxAttempts = 100;
-
 /** What the attempts to give a reply have found. */
 interface Found {
   /** The questions that the reply may belong to: one of them was open when it came. */
@@ -80,22 +77,21 @@ interface Found {
 }
 
 /**
- * Gives the reply while the run asks the question that was open when it came. What comes between may be another reply,
- * but also a node that takes the run over, after which the question is still open.
+ * Gives the reply while the run asks the question that was open when it came, within `requestTimeout`. What comes between
+ * may be another reply, but also a node that takes the run over, after which the question is still open.
  */
 async function resume(services: RunServices, run_id: string, input: AwaitResumeInput, asked: Asked) {
   const { commits, executions } = services;
   commits.checkAvailable();
   const until = performance.now() + executions.limits.requestTimeout;
-  let found: Found | undefined;
-  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+  for (let found: Found | undefined; ; ) {
     const outcome = await attemptReply(services, run_id, input, asked, found);
     if ('run' in outcome) return outcome;
-    found = outcome;
     // A question without an id looks like the one after it.
-    if (found.questions.length === 0 || performance.now() > until) break;
+    if (outcome.questions.length === 0) throw fail('conflict', run_id);
+    if (performance.now() > until) throw fail('store_unavailable');
+    found = outcome;
   }
-  throw fail('conflict', run_id);
 }
 
 async function attemptReply(
@@ -122,7 +118,7 @@ async function attemptReply(
   const reply = replyTo(run, questions, (request) => receiveReply(request, input, channel, now, principal));
   const next: Found = {
     questions:
-      execution === undefined ? idsOf([run.await_request]) : (found?.questions ?? questionsOf(execution, input)),
+      execution === undefined ? idsOf([run.await_request]) : (found?.questions ?? questionsOf(execution, input, asked)),
     known: execution === undefined ? { run, last: row.last } : found?.known,
   };
   if (reply instanceof RivuletError) {
@@ -140,8 +136,11 @@ async function attemptReply(
  * What a reply may belong to that has met an execution in memory. Where that is fenced, the store tells which of its
  * questions is open; one that is asked later is none of them.
  */
-const questionsOf = ({ run }: Execution, { id }: AwaitResumeInput): readonly string[] =>
-  id === undefined ? idsOf((run.questions ?? []).map(({ request }) => request)) : [id];
+function questionsOf({ run }: Execution, { id }: AwaitResumeInput, asked: string | undefined): readonly string[] {
+  if (id !== undefined) return [id];
+  const all = idsOf((run.questions ?? []).map(({ request }) => request));
+  return asked === undefined ? all : all.slice(0, all.indexOf(asked) + 1);
+}
 
 const idsOf = (requests: readonly (AwaitRequest | undefined)[]): readonly string[] =>
   requests.flatMap((request) => request?.id ?? []);
