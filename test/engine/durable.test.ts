@@ -1,6 +1,7 @@
 import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, AgentError, createServer, defineAgent, type Run } from '../../src/index.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { durable, echo } from '../support/agents.ts';
@@ -60,6 +61,23 @@ describe('a step', () => {
     const { run } = await crashed(agent, 'go', 0, store);
     expect(run.status).toBe('completed');
     expect(seen).toEqual([false, true]);
+  });
+
+  it('may wait until the value that it has just emitted is durable', async () => {
+    const store = new MemoryStore();
+    let journal: readonly string[] = [];
+    const agent = durable('pays', (_, { run_id, step, committed }) =>
+      step('pay', async function* () {
+        yield 'about to pay';
+        await committed();
+        journal = await store.journal(run_id);
+        yield 'paid';
+      }),
+    );
+    const served = await serveApi([agent], { store });
+    const run: Run = await (await served.post('/runs', ask('pays'))).json();
+    expect(textOf(run)).toBe('about to paypaid');
+    expect(journal.join()).toContain('about to pay');
   });
 
   it('does its work once, and emits the same values after a crash', async () => {

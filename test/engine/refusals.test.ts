@@ -1,4 +1,4 @@
-import { concat, map, merge, NEVER, of, race, Subject } from 'rxjs';
+import { concat, concatMap, defer, map, merge, NEVER, of, race, Subject, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
@@ -27,6 +27,19 @@ async function repliesIn(served: Served, run_id: string): Promise<string[]> {
   return events.flatMap((event) =>
     'run' in event && event.run.await_resume !== undefined ? [textOfMessage(event.run.await_resume.message)] : [],
   );
+}
+
+/** The questions that have a reply. */
+async function answered(served: Served, run_id: string): Promise<string[]> {
+  let question = '';
+  const found: string[] = [];
+  for (const event of await eventsOf(served, run_id)) {
+    if (!('run' in event)) continue;
+    const { await_request, await_resume } = event.run;
+    if (await_request !== undefined) question = textOfMessage(await_request.message);
+    else if (await_resume !== undefined) found.push(question);
+  }
+  return found;
 }
 
 async function turns(count: number): Promise<void> {
@@ -76,10 +89,25 @@ function holdCommits(
   return hold;
 }
 
-/** Two nodes, of which `b` executes the runs, until `takeOver` gives them to a third one. */
+/**
+ * Two nodes, of which `b` executes the runs, until `takeOver` gives them to a third one. `reads.hold` holds what `b` reads
+ * of runs.
+ */
 async function twoNodes(agent: Agent) {
   const { node, queue, store } = nodes([agent]);
-  const [a, b] = [await node('a'), await node('b')];
+  const reads = { hold: undefined as Hold | undefined };
+  const ofB = new Proxy(store, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        const answer = await Reflect.apply(value, target, args);
+        if (name === 'run') await reads.hold?.come();
+        return answer;
+      };
+    },
+  });
+  const [a, b] = [await node('a'), await node('b', { store: ofB })];
   queue.next = 'b';
   const takeOver = async (run_id: string): Promise<void> => {
     const epoch = (await store.run(run_id))?.epoch;
@@ -90,7 +118,7 @@ async function twoNodes(agent: Agent) {
     // Time for the notification, and for what the agent does in its next life.
     await turns(10);
   };
-  return { a, b, store, takeOver };
+  return { a, b, store, reads, takeOver };
 }
 
 describe('a reply that meets another write of its run', () => {
@@ -208,8 +236,34 @@ describe('a reply that meets another write of its run', () => {
   });
 });
 
-describe('a reply without an id that comes when no question is open', () => {
-  it('is not given to the next one, where its node is fenced', async () => {
+/** Asks "Go on?", which its first life withdraws when the test says so. Then it asks another question in each life. */
+function asksElse() {
+  let withdraw = (): void => {};
+  const withdrawn = new Promise<string>((resolve) => (withdraw = () => resolve('withdrawn')));
+  let lives = 0;
+  const agent = asks(true, (_, context) => {
+    lives += 1;
+    const isFirst = lives === 1;
+    const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
+    const step = context.step('work', () => (isFirst ? withdrawn : Promise.resolve('again')));
+    return concat(
+      race(replyTo('Go on?'), step),
+      defer(() => replyTo(isFirst ? 'Name?' : 'Delete all?')),
+    );
+  });
+  return { agent, withdraw: () => withdraw() };
+}
+
+async function askedElse(store: MemoryStore, run_id: string): Promise<void> {
+  for (;;) {
+    const lines = (await store.events(run_id, 0, 100)).flatMap((batch) => [...batch.lines]);
+    if (lines.some((line) => line.includes('Delete all?'))) return;
+    await turn();
+  }
+}
+
+describe('a reply without an id', () => {
+  it('that comes when no question is open is not given to the next one, where its node is fenced', async () => {
     let lives = 0;
     const agent = asks(true, (_, context) => {
       lives += 1;
@@ -229,10 +283,68 @@ describe('a reply without an id that comes when no question is open', () => {
     const two = give(b, run_id, 'two');
     await turns(5);
     await takeOver(run_id);
-    while ((await store.run(run_id))?.status !== 'awaiting') await turn();
+    await askedElse(store, run_id);
     hold.letGo();
-    expect(await two).toEqual([409, 'question_mismatch']);
+    expect((await two)[0]).toBe(409);
     expect(await repliesIn(a, run_id)).toEqual(['one']);
+  });
+
+  it('that comes when no question is open is not given to one that is asked while the run is looked up', async () => {
+    const said = new Subject<string>();
+    const agent = asks(false, (_, context) =>
+      said.pipe(
+        take(1),
+        concatMap(() => context.await('Delete all?')),
+        map(({ message }) => textOfMessage(message)),
+      ),
+    );
+    const { a, b, store, reads } = await twoNodes(agent);
+    const { run_id } = await (await a.post('/runs', ask('asks', 'hi', { mode: 'async' }))).json();
+    while (!said.observed) await turn();
+    const reading = new Hold();
+    reads.hold = reading;
+    const reply = give(b, run_id, 'yes');
+    await reading.held();
+    said.next('go');
+    while ((await store.run(run_id))?.status !== 'awaiting') await turn();
+    reading.letGo();
+    expect(await reply).toEqual([409, 'conflict']);
+    expect(await give(b, run_id, 'yes')).toEqual(taken);
+  });
+
+  // When the reply comes, the node's question is the first one, or one that was never durable.
+  it.each(['Go on?', 'Name?'])('to %s is not given to another question that is asked later', async (question) => {
+    const { agent, withdraw } = asksElse();
+    const { a, b, store, reads, takeOver } = await twoNodes(agent);
+    const run_id = await awaitingOn(a);
+    const withdrawal = holdCommits(store, (write) => has('"withdrawn"', write));
+    if (question === 'Name?') {
+      withdraw();
+      await withdrawal.held();
+      await turns(10);
+    }
+    const reading = new Hold();
+    reads.hold = reading;
+    const reply = give(b, run_id, 'yes');
+    await reading.held();
+    if (question === 'Go on?') {
+      withdraw();
+      await withdrawal.held();
+      await turns(10);
+    }
+    // The next read finds what the other node has asked.
+    const later = new Hold();
+    reads.hold = later;
+    reading.letGo();
+    await turns(10);
+    await takeOver(run_id);
+    await later.held();
+    await askedElse(store, run_id);
+    reads.hold = undefined;
+    later.letGo();
+    withdrawal.letGo();
+    expect((await reply)[0]).toBe(409);
+    expect(await answered(a, run_id)).toEqual([]);
   });
 });
 

@@ -65,6 +65,9 @@ export class Feed {
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
   #next = 0;
+  /** How many deliveries were ever queued, and how many of them have left the queue. */
+  #queued = 0;
+  #taken = 0;
   #scheduled = false;
   #closed = false;
   /** Counts the agent's actions; with the recorder's progress, that shows whether it was active in the last turn. */
@@ -101,6 +104,19 @@ export class Feed {
     return this.whenDelivered();
   }
 
+  /**
+   * Resolves to true when everything that is queued now is in the journal, and to false where the run ends before;
+   * undefined where nothing is queued.
+   */
+  whenJournaled(): Promise<boolean> | undefined {
+    return this.#taken < this.#queued ? this.#whenTaken(this.#queued) : undefined;
+  }
+
+  async #whenTaken(count: number): Promise<boolean> {
+    while (this.#taken < count && !this.#closed) await this.whenDelivered();
+    return this.#taken >= count;
+  }
+
   /** Resolves at the next delivery, or when the run ends. */
   whenDelivered(): Promise<void> {
     if (this.#closed) return Promise.resolve();
@@ -124,6 +140,7 @@ export class Feed {
   enqueue(delivery: Delivery, text: string): void {
     if (this.#closed) return;
     this.#queue.push({ delivery, text });
+    this.#queued += 1;
     this.#queuedChars += text.length;
     this.#schedule();
   }
@@ -236,6 +253,7 @@ export class Feed {
       const queued = this.#queue[this.#next];
       this.#next += 1;
       if (queued === undefined) break;
+      this.#taken += 1;
       this.#queuedChars -= queued.text.length;
       // The agent has unsubscribed from that step meanwhile.
       if ('step' in queued.delivery && !this.#steps.has(queued.delivery.step)) continue;

@@ -1,4 +1,4 @@
-import type { AgentLog, AgentSession } from '../../core/agent.ts';
+import { type AgentLog, type AgentSession, EndOfWork } from '../../core/agent.ts';
 import { fail as failure } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
@@ -88,7 +88,12 @@ export function createHost(
     use: limited(limits.tokens, use, fail),
     record,
     committed: () => {
-      const durable = log.flushed();
+      // What a step has just emitted is journaled a turn later.
+      const durable =
+        feed?.whenJournaled()?.then((isJournaled) => {
+          if (!isJournaled) throw new EndOfWork(runSignal.reason ?? '', runSignal.continues);
+          return log.flushed();
+        }) ?? log.flushed();
       // Where the agent does not await it, its rejection must not end the process.
       durable.catch(() => undefined);
       return durable;

@@ -15,9 +15,19 @@ import {
 import { withTargets } from '../store-access.ts';
 import { liveBatch } from './batch.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
-import { addExtras, hasExtras, type Mutable, type PendingWrite } from './pending-write.ts';
 import type { Readers, Source } from './source.ts';
 import { Tail } from './tail.ts';
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+type Lists = 'resources' | 'history' | 'journal';
+
+/** A write that still grows. `chars` counts its events and journal; nothing is added once it is `complete`. */
+type PendingWrite = Mutable<Omit<Write, 'lines' | Lists>> & {
+  lines: string[];
+  chars: number;
+  complete?: boolean;
+} & { [List in Lists]?: NonNullable<Write[List]>[number][] };
 
 /** The columns of a run's row that may change without an event. */
 export type RowChange = Pick<RunRow, 'status' | 'status_at'> | Partial<Pick<RunRow, 'attempts' | 'trace'>>;
@@ -31,7 +41,7 @@ export type LogOutcome = 'final' | 'released' | 'fenced' | 'failed';
 
 interface Waiter {
   resolve(): void;
-  reject(error: unknown): void;
+  reject(error: Error): void;
 }
 
 type Callback = () => void;
@@ -232,8 +242,6 @@ export class RunLog implements UncommittedLog, Source {
       const write = writes[index];
       if (write === undefined) continue;
       this.#durable = lastAfter(write);
-      // Readers of a log that is fenced look for the run in the store.
-      if (this.#failure !== undefined) continue;
       if (write.grown !== true) this.#final = isFinal(write.row.status);
       if (write.lines.length > 0) this.#tail.push(liveBatch(write.expect + 1, write.lines));
     }
@@ -252,30 +260,22 @@ export class RunLog implements UncommittedLog, Source {
     const failure = fail('store_failed');
     failure.cause = cause;
     this.#endWithFailure('failed', failure);
-    this.#rejectInFlight();
   }
 
-  /**
-   * Ends the log: another execution has the run now. Readers look for it in the store. What is being committed may have
-   * been taken before; its outcome tells.
-   */
+  /** Ends the log: another execution has the run now. Readers look for it in the store. */
   fence(): void {
     this.#endWithFailure('fenced', fail('conflict', this.#row.run_id));
   }
 
   #onRefused(outcome: Outcome, refused: readonly Write[]): void {
     const [first, ...rest] = refused;
-    if (this.#failure !== undefined) this.#rejectInFlight();
-    else if (typeof outcome === 'object' && 'rejected' in outcome) this.onCommitFailed(outcome.rejected);
+    if (typeof outcome === 'object' && 'rejected' in outcome) this.onCommitFailed(outcome.rejected);
     else if (typeof outcome === 'object') this.#retarget(outcome, refused);
     // An earlier request of this run has used the reply's key and keeps it. The run goes on.
     else if (outcome === 'key_used' && first !== undefined && first.expect > 0) {
       const { key: _, ...keyless } = first;
       this.#commitAgain([keyless, ...rest]);
-    } else {
-      this.fence();
-      this.#rejectInFlight();
-    }
+    } else this.fence();
   }
 
   #retarget(changed: TargetsChanged, refused: readonly Write[]): void {
@@ -296,18 +296,14 @@ export class RunLog implements UncommittedLog, Source {
     if (this.#failure !== undefined) return;
     this.#outcome = outcome;
     this.#failure = failure;
+    this.#inFlight = none;
     this.#toRecommit = none;
     this.#pending = none;
     this.#pendingChars = 0;
-    for (const waiter of this.#flushWaiters.splice(0)) waiter.reject(failure);
+    for (const waiter of [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters.splice(0)]) waiter.reject(failure);
     // Before readers are woken: they look for the run at once, and must not find this log again.
     this.#callCloseListeners();
     this.#tail.wake();
-  }
-
-  #rejectInFlight(): void {
-    this.#inFlight = none;
-    for (const waiter of this.#inFlightWaiters.splice(0)) waiter.reject(this.#failure);
   }
 
   #callCloseListeners(): void {
@@ -365,4 +361,31 @@ export class RunLog implements UncommittedLog, Source {
 
 function callAll(callbacks: readonly Callback[]): void {
   for (const callback of callbacks) callback();
+}
+
+/**
+ * Adds the data that a write keeps beside its events. Lists grow in place, so that thousands of journal entries in
+ * one turn cost linear time. Of the other fields, the last value counts.
+ */
+function addExtras(draft: PendingWrite, { resources, history, state, ended, journal, key }: Extras): void {
+  // A state that is replaced within the same write is never read, and no store would remove its resource.
+  const superseded = state === undefined ? undefined : draft.state;
+  if (superseded !== undefined && draft.resources !== undefined)
+    draft.resources = draft.resources.filter(({ resource_id }) => !superseded.endsWith(`/${resource_id}`));
+  if (resources) draft.resources = extended(draft.resources, resources);
+  if (history) draft.history = extended(draft.history, history);
+  if (journal) draft.journal = extended(draft.journal, journal);
+  if (state !== undefined) draft.state = state;
+  if (ended) draft.ended = ended;
+  if (key) draft.key = key;
+}
+
+const hasExtras = ({ resources, history, state, ended, journal, key }: Extras): boolean =>
+  (resources ?? history ?? state ?? ended ?? journal ?? key) !== undefined;
+
+// One by one: spreading a long list into `push` overflows the stack. A copy first: see `append`.
+function extended<T>(list: T[] | undefined, more: readonly T[]): T[] {
+  if (list === undefined) return [...more];
+  for (const one of more) list.push(one);
+  return list;
 }

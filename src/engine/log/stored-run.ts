@@ -29,7 +29,7 @@ export async function readLines(store: Store, row: RunRow, after: number): Promi
   return found;
 }
 
-/** The Run of a stored log as of an event, from which a later one is folded. */
+/** The Run of a stored log as of an event, from which a later one is folded; as of event 0, nothing is known. */
 export interface KnownRun {
   readonly run: Run;
   readonly last: number;
@@ -41,9 +41,10 @@ export interface KnownRun {
  */
 export async function foldStored(store: Store, row: RunRow, known?: KnownRun): Promise<Run> {
   const isWhole = isFinal(row.status);
-  const base = isWhole || known === undefined || known.last > row.last ? undefined : known;
-  let run = base?.run;
-  for await (const lines of readPages(store, row, isWhole ? row.last - 1 : (base?.last ?? 0))) {
+  const isKnown = known !== undefined && !isWhole && known.last > 0 && known.last <= row.last;
+  let run = isKnown ? known.run : undefined;
+  const after = isKnown ? known.last : isWhole ? row.last - 1 : 0;
+  for await (const lines of readPages(store, row, after)) {
     for (const line of lines) {
       const event = parseLine<Event>(row.run_id, line);
       if (run !== undefined) run = fold(run, event);
@@ -129,12 +130,12 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
  * As `foldStored`; where the log cannot be read, the Run of the row alone, without output.
  * @throws any error of the store
  */
-export async function readRun(store: Store, row: RunRow, known?: KnownRun): Promise<Run> {
+export async function readRun(store: Store, row: RunRow, known?: KnownRun): Promise<KnownRun> {
   try {
-    return await foldStored(store, row, known);
+    return { run: await foldStored(store, row, known), last: row.last };
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    return bareRun(row);
+    return { run: bareRun(row), last: 0 };
   }
 }
 

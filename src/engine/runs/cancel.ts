@@ -32,10 +32,9 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
-    const run = await readRun(store, row, known);
-    known = { run, last: row.last };
-    if (!(await commitEnd(services, row, run))) continue;
-    const { await_request: _, ...rest } = run;
+    known = await readRun(store, row, known);
+    if (!(await commitEnd(services, row, known.run))) continue;
+    const { await_request: _, ...rest } = known.run;
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }
   throw fail('conflict', run_id);
@@ -65,7 +64,8 @@ function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow
  * @throws RivuletError `store_failed`, `store_unavailable`
  */
 export async function endStoredRun(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {
-  await commitEnd(services, row, await readRun(services.store, row), error);
+  const { run } = await readRun(services.store, row);
+  await commitEnd(services, row, run, error);
 }
 
 /**

@@ -7,11 +7,12 @@ import type { TraceHeaders } from '../../core/traces.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
-import { bareRun, foldStored, type KnownRun } from '../log/stored-run.ts';
+import { bareRun, foldStored, type KnownRun, readLines } from '../log/stored-run.ts';
 import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
+import { askedOf, firstQuestions, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -29,6 +30,7 @@ export async function resumeRun(
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
   const local = active.local(run_id);
+  const target = replyTarget(input.id, local);
   const key =
     idempotency_key === undefined
       ? undefined
@@ -37,31 +39,30 @@ export async function resumeRun(
           ...(key_scope !== undefined && { run_id }),
         });
   // The lookup of a key takes time, in which a run of the store or of another node may ask its next question.
-  const asked = input.id ?? (local === undefined ? key && storedQuestion(services, run_id) : openQuestion(local));
+  const stored = key === undefined || local !== undefined ? undefined : storedQuestion(services, run_id);
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    async () => resume(services, run_id, input, { asked: await asked, key, channel, principal, trace }),
+    async () => {
+      const open = target.open ?? (await stored);
+      return resume(services, run_id, { input, target: { ...target, open }, key, channel, principal, trace });
+    },
   );
 }
 
-/** During a replay the execution may be at an earlier question. */
-const openQuestion = ({ replaying, run }: Execution): string | undefined =>
-  replaying ? undefined : run.await_request?.id;
-
 /** The question of a run that this process does not execute. Where it cannot be read, the reply meets the same error. */
-async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<string | undefined> {
+async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<AwaitRequest | undefined> {
   try {
     const row = await active.row(run_id);
-    return row.status === 'awaiting' ? (await foldStored(store, row)).await_request?.id : undefined;
+    return row.status === 'awaiting' ? (await foldStored(store, row)).await_request : undefined;
   } catch {
     return undefined;
   }
 }
 
-interface Asked {
-  /** The id of the question. */
-  readonly asked: string | undefined;
+interface Request {
+  readonly input: AwaitResumeInput;
+  readonly target: ReplyTarget;
   readonly key: IdempotentRequest | undefined;
   readonly channel: string;
   readonly principal: Principal | undefined;
@@ -70,8 +71,8 @@ interface Asked {
 
 /** What the attempts to give a reply have found. */
 interface Found {
-  /** The questions that the reply may belong to: one of them was open when it came. */
-  readonly questions: readonly string[];
+  /** The questions that the reply may still answer. */
+  readonly questions: readonly AwaitRequest[];
   /** The run as it was read from the store. */
   readonly known: KnownRun | undefined;
 }
@@ -80,15 +81,13 @@ interface Found {
  * Gives the reply while the run asks the question that was open when it came, within `requestTimeout`. What comes between
  * may be another reply, but also a node that takes the run over, after which the question is still open.
  */
-async function resume(services: RunServices, run_id: string, input: AwaitResumeInput, asked: Asked) {
+async function resume(services: RunServices, run_id: string, request: Request): Promise<AcceptedRun> {
   const { commits, executions } = services;
   commits.checkAvailable();
   const until = performance.now() + executions.limits.requestTimeout;
   for (let found: Found | undefined; ; ) {
-    const outcome = await attemptReply(services, run_id, input, asked, found);
+    const outcome = await attemptReply(services, run_id, request, found);
     if ('run' in outcome) return outcome;
-    // A question without an id looks like the one after it.
-    if (outcome.questions.length === 0) throw fail('conflict', run_id);
     if (performance.now() > until) throw fail('store_unavailable');
     found = outcome;
   }
@@ -97,8 +96,7 @@ async function resume(services: RunServices, run_id: string, input: AwaitResumeI
 async function attemptReply(
   services: RunServices,
   run_id: string,
-  input: AwaitResumeInput,
-  { asked, key, channel, principal, trace }: Asked,
+  { input, target, key, channel, principal, trace }: Request,
   found: Found | undefined,
 ): Promise<AcceptedRun | Found> {
   const { store, active, executions, dispatcher, idempotency } = services;
@@ -114,13 +112,15 @@ async function attemptReply(
   const awaits = row.status === 'awaiting' && !lost;
   const run = awaits ? (execution?.run ?? (await foldStored(store, row, found?.known))) : bareRun(row);
   const now = executions.now();
-  const questions = found?.questions ?? (asked === undefined ? [] : [asked]);
-  const reply = replyTo(run, questions, (request) => receiveReply(request, input, channel, now, principal));
-  const next: Found = {
-    questions:
-      execution === undefined ? idsOf([run.await_request]) : (found?.questions ?? questionsOf(execution, input, asked)),
-    known: execution === undefined ? { run, last: row.last } : found?.known,
-  };
+  const questions = found?.questions ?? firstQuestions(target, execution);
+  const reply = replyTo(askedOf(run, target, questions), (asked) =>
+    receiveReply(asked, input, channel, now, principal),
+  );
+  const current = run.await_request === undefined ? [] : [run.await_request];
+  const next: Found =
+    execution === undefined
+      ? { questions: current, known: { run, last: row.last } }
+      : { questions: found?.questions ?? target.local?.asked ?? questions ?? current, known: found?.known };
   if (reply instanceof RivuletError) {
     // Otherwise the execution is fenced, and has refused for events that count for nothing.
     if (execution === undefined || next.questions.length === 0 || (await active.whenDurable(execution))) throw reply;
@@ -132,31 +132,14 @@ async function attemptReply(
   return accepted ?? next;
 }
 
-/**
- * What a reply may belong to that has met an execution in memory. Where that is fenced, the store tells which of its
- * questions is open; one that is asked later is none of them.
- */
-function questionsOf({ run }: Execution, { id }: AwaitResumeInput, asked: string | undefined): readonly string[] {
-  if (id !== undefined) return [id];
-  const all = idsOf((run.questions ?? []).map(({ request }) => request));
-  return asked === undefined ? all : all.slice(0, all.indexOf(asked) + 1);
-}
-
-const idsOf = (requests: readonly (AwaitRequest | undefined)[]): readonly string[] =>
-  requests.flatMap((request) => request?.id ?? []);
-
-/** The reply to what a run asks, or the error with which it refuses one to these questions; to any, where there are none. */
+/** The reply to what a run asks, or the error with which it is refused. */
 function replyTo(
-  { run_id, status, await_request }: Run,
-  questions: readonly string[],
-  receive: (request: AwaitRequest) => AwaitResume,
+  asked: AwaitRequest | RivuletError,
+  receive: (asked: AwaitRequest) => AwaitResume,
 ): AwaitResume | RivuletError {
-  if (await_request === undefined) return fail('not_awaiting', run_id, status);
-  const { id } = await_request;
-  const newest = questions.at(-1);
-  if (id !== undefined && newest !== undefined && !questions.includes(id)) return fail('question_mismatch', id, newest);
+  if (asked instanceof RivuletError) return asked;
   try {
-    return receive(await_request);
+    return receive(asked);
   } catch (error) {
     if (error instanceof RivuletError) return error;
     throw error;
@@ -199,7 +182,7 @@ async function accept(
 }
 
 async function resumeHere(
-  { commits }: RunServices,
+  services: RunServices,
   execution: Execution,
   reply: AwaitResume,
   extras: Extras,
@@ -209,16 +192,28 @@ async function resumeHere(
   const after = execution.resume(reply, extras, requested);
   const run = JSON.stringify(execution.run);
   try {
-    await commits.whenDurable(log);
+    await services.commits.whenDurable(log);
   } catch (error) {
-    const isFenced = log.outcome === 'fenced' && error === log.failure;
     // The reply is durable all the same where only a later write was refused.
     if (log.durable <= after) {
-      if (isFenced) return undefined;
-      throw error;
+      if (log.outcome !== 'fenced' || error !== log.failure) throw error;
+      if (!(await hasReply(services, execution.run.run_id, after, reply))) return undefined;
     }
   }
   return { run_id: execution.run.run_id, run, after };
+}
+
+/** Whether the store has the reply after an event. It has, or never takes it, once the execution is fenced. */
+async function hasReply(
+  { store, active }: RunServices,
+  run_id: string,
+  after: number,
+  reply: AwaitResume,
+): Promise<boolean> {
+  const row = await active.row(run_id);
+  if (row.last <= after) return false;
+  const [line = ''] = await readLines(store, { ...row, last: after + 1 }, after);
+  return line.includes(`"await_resume":${JSON.stringify(reply)}`);
 }
 
 /** Resumes a durable run in the store. The node that executes it next replays it; the node that had it is fenced. */
