@@ -39,7 +39,8 @@ export async function resumeRun(
           ...(key_scope !== undefined && { run_id }),
         });
   // The lookup of a key takes time, in which a run of the store or of another node may ask its next question.
-  const stored = key === undefined || local !== undefined ? undefined : storedQuestion(services, run_id);
+  const isLookedUp = key !== undefined && local === undefined && input.id === undefined;
+  const stored = isLookedUp ? storedQuestion(services, run_id) : undefined;
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
