@@ -1,11 +1,20 @@
 import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Agent, AgentError, createServer, defineAgent, type Run } from '../../src/index.ts';
+import {
+  type Agent,
+  type AgentContext,
+  AgentError,
+  createServer,
+  defineAgent,
+  EndOfWork,
+  type Run,
+} from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { durable, echo } from '../support/agents.ts';
 import { apiOnly, ask, eventsOf, finished, frames, type Served, serveApi, textOf, types } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
 
 const reply = (content: string, more: object = {}) => ({
   mode: 'sync',
@@ -78,6 +87,33 @@ describe('a step', () => {
     const run: Run = await (await served.post('/runs', ask('pays'))).json();
     expect(textOf(run)).toBe('about to paypaid');
     expect(journal.join()).toContain('about to pay');
+  });
+
+  it('is told that its run goes on elsewhere, instead of waiting for what it emits after its process has left', async () => {
+    let leave = (): void => {};
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    const pay = async (value: Subject<string>, { committed }: AgentContext): Promise<string> => {
+      await left;
+      value.next('about to pay');
+      return committed().then(
+        () => 'paid',
+        (error: unknown) => (error instanceof EndOfWork ? 'not paid' : 'failed'),
+      );
+    };
+    const outcomes: Promise<string>[] = [];
+    const agent = durable('pays', (_, context) =>
+      context.step('pay', () => {
+        const value = new Subject<string>();
+        outcomes.push(pay(value, context));
+        return value;
+      }),
+    );
+    const app = await createServer({ agents: [agent], ...apiOnly, limits: { shutdownGrace: 0 } });
+    await app.inject({ method: 'POST', url: '/runs', payload: ask('pays', 'go', { mode: 'async' }) });
+    while (outcomes.length === 0) await turn();
+    await app.close();
+    leave();
+    expect(await Promise.all(outcomes)).toEqual(['not paid']);
   });
 
   it('does its work once, and emits the same values after a crash', async () => {

@@ -75,6 +75,8 @@ export class Feed {
   #seenActivity = -1;
   #activeTurns = 0;
   #waiters: (() => void)[] = [];
+  /** In the order of their counts of `#taken`. */
+  readonly #journalWaiters: { readonly count: number; resolve(isJournaled: boolean): void }[] = [];
   #loading = false;
 
   /** `journal` is that of earlier executions. */
@@ -109,12 +111,10 @@ export class Feed {
    * undefined where nothing is queued.
    */
   whenJournaled(): Promise<boolean> | undefined {
-    return this.#taken < this.#queued ? this.#whenTaken(this.#queued) : undefined;
-  }
-
-  async #whenTaken(count: number): Promise<boolean> {
-    while (this.#taken < count && !this.#closed) await this.whenDelivered();
-    return this.#taken >= count;
+    const count = this.#queued;
+    if (this.#taken >= count) return undefined;
+    if (this.#closed) return Promise.resolve(false);
+    return new Promise((resolve) => this.#journalWaiters.push({ count, resolve }));
   }
 
   /** Resolves at the next delivery, or when the run ends. */
@@ -300,5 +300,13 @@ export class Feed {
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();
+    if (this.#journalWaiters.length > 0) this.#resolveJournalWaiters();
+  }
+
+  #resolveJournalWaiters(): void {
+    const all = this.#journalWaiters;
+    const later = this.#closed ? -1 : all.findIndex(({ count }) => count > this.#taken);
+    const done = all.splice(0, later < 0 ? all.length : later);
+    for (const { count, resolve } of done) resolve(count <= this.#taken);
   }
 }

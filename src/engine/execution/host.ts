@@ -62,6 +62,14 @@ export function createHost(
   };
   const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
   const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
+  const committed = async (): Promise<void> => {
+    // What a step has just emitted is journaled a turn later.
+    const isJournaled = (await feed?.whenJournaled()) ?? true;
+    // Where the run goes on elsewhere, it does so without what is emitted here now.
+    const { reason, continues } = runSignal;
+    if (!isJournaled || (reason !== undefined && continues !== false)) throw new EndOfWork(reason ?? '', continues);
+    await log.flushed();
+  };
   let session: AgentSession | undefined;
   let principal: Principal | undefined;
   return {
@@ -88,12 +96,7 @@ export function createHost(
     use: limited(limits.tokens, use, fail),
     record,
     committed: () => {
-      // What a step has just emitted is journaled a turn later.
-      const durable =
-        feed?.whenJournaled()?.then((isJournaled) => {
-          if (!isJournaled) throw new EndOfWork(runSignal.reason ?? '', runSignal.continues);
-          return log.flushed();
-        }) ?? log.flushed();
+      const durable = committed();
       // Where the agent does not await it, its rejection must not end the process.
       durable.catch(() => undefined);
       return durable;

@@ -9,26 +9,31 @@ import type { Execution } from '../execution/execution.ts';
 export interface ReplyTarget {
   /** The id that the reply names. */
   readonly id: string | undefined;
-  readonly open: AwaitRequest | undefined;
-  /** The run's execution in this process, and all of its questions, durable or not. */
-  readonly local: { readonly execution: Execution; readonly asked: readonly AwaitRequest[] } | undefined;
+  /** The run's execution in this process. */
+  readonly execution: Execution | undefined;
+  /** All questions of the execution, durable or not. */
+  readonly asked: readonly AwaitRequest[];
+  /** Undefined where only the store knows. */
+  readonly open: AwaitRequest | 'none' | undefined;
 }
 
 export function replyTarget(id: string | undefined, execution: Execution | undefined): ReplyTarget {
-  // During a replay the execution may be at an earlier question.
-  if (execution === undefined || execution.replaying) return { id, open: undefined, local: undefined };
-  const { await_request: open, questions = [] } = execution.run;
-  return { id, open, local: { execution, asked: questions.map(({ request }) => request) } };
+  if (execution === undefined) return { id, execution, asked: [], open: undefined };
+  const { replaying, run, log } = execution;
+  // During a replay the execution may be at an earlier question; its row is that of the whole log.
+  if (replaying) return { id, execution, asked: [], open: log.row.status === 'awaiting' ? undefined : 'none' };
+  const { await_request: open = 'none', questions = [] } = run;
+  return { id, execution, asked: questions.map(({ request }) => request), open };
 }
 
-/** The questions of a run that a reply may answer, in the first attempt to give it; undefined for any. */
+/** The questions that the first attempt to give a reply may answer, with this execution; undefined for any. */
 export function firstQuestions(
-  { open, local }: ReplyTarget,
+  { open, execution: local }: ReplyTarget,
   execution: Execution | undefined,
 ): readonly AwaitRequest[] | undefined {
-  if (open !== undefined) return [open];
+  if (open !== 'none') return open && [open];
   // Where the execution was fenced without knowing it, the run may have asked elsewhere.
-  return local !== undefined && local.execution === execution ? [] : undefined;
+  return local === undefined || local === execution ? [] : undefined;
 }
 
 /** What a run asks, or the error with which it refuses a reply to these questions. */
@@ -48,6 +53,5 @@ export function askedOf(
     : fail('question_mismatch', asked, meant);
 }
 
-/** A question that was never durable leaves its id to another one, with another time. */
-const isSame = (one: AwaitRequest, other: AwaitRequest): boolean =>
-  one.id === other.id && one.message.created_at === other.message.created_at;
+/** A question that was never durable leaves its id to another one. */
+const isSame = (one: AwaitRequest, other: AwaitRequest): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -1,4 +1,4 @@
-import { encode } from '../../core/encode.ts';
+import { encode, toLine } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
@@ -38,9 +38,10 @@ export async function resumeRun(
           input,
           ...(key_scope !== undefined && { run_id }),
         });
-  // The lookup of a key takes time, in which a run of the store or of another node may ask its next question.
-  const isLookedUp = key !== undefined && local === undefined && input.id === undefined;
-  const stored = isLookedUp ? storedQuestion(services, run_id) : undefined;
+  // A key is looked up first, and a replay is waited for: meanwhile the run may ask its next question.
+  const waits = key !== undefined || local !== undefined;
+  const stored =
+    target.open === undefined && input.id === undefined && waits ? storedQuestion(services, run_id) : undefined;
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
@@ -51,11 +52,11 @@ export async function resumeRun(
   );
 }
 
-/** The question of a run that this process does not execute. Where it cannot be read, the reply meets the same error. */
-async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<AwaitRequest | undefined> {
+/** The open question of a run in the store. Where it cannot be read, undefined: the reply meets the same error. */
+async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<ReplyTarget['open']> {
   try {
     const row = await active.row(run_id);
-    return row.status === 'awaiting' ? (await foldStored(store, row)).await_request : undefined;
+    return row.status === 'awaiting' ? (await foldStored(store, row)).await_request : 'none';
   } catch {
     return undefined;
   }
@@ -118,19 +119,28 @@ async function attemptReply(
     receiveReply(asked, input, channel, now, principal),
   );
   const current = run.await_request === undefined ? [] : [run.await_request];
+  const asked = found === undefined && target.asked.length > 0 ? target.asked : (questions ?? current);
   const next: Found =
     execution === undefined
       ? { questions: current, known: { run, last: row.last } }
-      : { questions: found?.questions ?? target.local?.asked ?? questions ?? current, known: found?.known };
+      : { questions: asked, known: found?.known };
   if (reply instanceof RivuletError) {
     // Otherwise the execution is fenced, and has refused for events that count for nothing.
-    if (execution === undefined || next.questions.length === 0 || (await active.whenDurable(execution))) throw reply;
+    if (asked.length === 0 || (await isDurable(services, execution))) throw reply;
     return next;
   }
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
   const accepted = await accept(services, { execution, row, run, reply, extras, trace });
   if (accepted !== undefined) onAccepted(services, run, now);
   return accepted ?? next;
+}
+
+/** Whether what a refusal rests on is durable: the last run event, and a status without an event. */
+async function isDurable({ active, dispatcher }: RunServices, execution: Execution | undefined): Promise<boolean> {
+  // Without other nodes, nothing fences an execution.
+  if (execution === undefined || !dispatcher.shared) return true;
+  const { durable, row } = execution.log;
+  return (row.snapshot <= durable && row.status !== 'cancelling') || active.whenDurable(execution);
 }
 
 /** The reply to what a run asks, or the error with which it is refused. */
@@ -214,7 +224,7 @@ async function hasReply(
   const row = await active.row(run_id);
   if (row.last <= after) return false;
   const [line = ''] = await readLines(store, { ...row, last: after + 1 }, after);
-  return line.includes(`"await_resume":${JSON.stringify(reply)}`);
+  return line.includes(`"await_resume":${toLine(reply)}`);
 }
 
 /** Resumes a durable run in the store. The node that executes it next replays it; the node that had it is fenced. */

@@ -1,0 +1,184 @@
+import { concat, concatMap, defer, map, merge, NEVER, race, Subject, switchMap, take } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { Hold } from '../support/hold.ts';
+import { ask } from '../support/serve.ts';
+import {
+  answered,
+  asks,
+  awaitingOn,
+  give,
+  has,
+  holdCommits,
+  never,
+  repliesIn,
+  taken,
+  turns,
+  twoNodes,
+} from '../support/takeovers.ts';
+import { turn } from '../support/turn.ts';
+
+/** Asks "Go on?", which its first life withdraws when the test says so. Then it asks another question in each life. */
+function asksElse() {
+  let withdraw = (): void => {};
+  const withdrawn = new Promise<string>((resolve) => (withdraw = () => resolve('withdrawn')));
+  let lives = 0;
+  const agent = asks(true, (_, context) => {
+    lives += 1;
+    const isFirst = lives === 1;
+    const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
+    const step = context.step('work', () => (isFirst ? withdrawn : Promise.resolve('again')));
+    return concat(
+      race(replyTo('Go on?'), step),
+      defer(() => replyTo(isFirst ? 'Name?' : 'Delete all?')),
+    );
+  });
+  return { agent, withdraw: () => withdraw() };
+}
+
+async function askedElse(store: MemoryStore, run_id: string): Promise<void> {
+  for (;;) {
+    const lines = (await store.events(run_id, 0, 100)).flatMap((batch) => [...batch.lines]);
+    if (lines.some((line) => line.includes('Delete all?'))) return;
+    await turn();
+  }
+}
+
+describe('a reply without an id', () => {
+  it('that comes when no question is open is not given to the next one, where its node is fenced', async () => {
+    let lives = 0;
+    const agent = asks(true, (_, context) => {
+      lives += 1;
+      const work = lives === 1 ? never() : Promise.resolve('worked');
+      const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
+      return concat(
+        replyTo('Name?'),
+        context.step('work', () => work),
+        replyTo('Delete all?'),
+      );
+    });
+    const { a, b, store, takeOver } = await twoNodes(agent);
+    const run_id = await awaitingOn(a);
+    const hold = holdCommits(store, (write) => has('"begun"', write) && lives === 1);
+    expect(await give(b, run_id, 'one')).toEqual(taken);
+    await hold.held();
+    const two = give(b, run_id, 'two');
+    await turns(5);
+    await takeOver(run_id);
+    await askedElse(store, run_id);
+    hold.letGo();
+    expect((await two)[0]).toBe(409);
+    expect(await repliesIn(a, run_id)).toEqual(['one']);
+  });
+
+  it('that comes when no question is open is not given to one that is asked while the run is looked up', async () => {
+    const said = new Subject<string>();
+    const agent = asks(false, (_, context) =>
+      said.pipe(
+        take(1),
+        concatMap(() => context.await('Delete all?')),
+        map(({ message }) => textOfMessage(message)),
+      ),
+    );
+    const { a, b, store, reads } = await twoNodes(agent);
+    const { run_id } = await (await a.post('/runs', ask('asks', 'hi', { mode: 'async' }))).json();
+    while (!said.observed) await turn();
+    const reading = new Hold();
+    reads.hold = { name: 'run', hold: reading };
+    const reply = give(b, run_id, 'yes');
+    await reading.held();
+    said.next('go');
+    while ((await store.run(run_id))?.status !== 'awaiting') await turn();
+    reading.letGo();
+    expect(await reply).toEqual([409, 'conflict']);
+    expect(await give(b, run_id, 'yes')).toEqual(taken);
+  });
+
+  // When the reply comes, the node's question is the first one, or one that was never durable.
+  it.each(['Go on?', 'Name?'])('to %s is not given to another question that is asked later', async (question) => {
+    const { agent, withdraw } = asksElse();
+    const { a, b, store, reads, takeOver } = await twoNodes(agent);
+    const run_id = await awaitingOn(a);
+    const withdrawal = holdCommits(store, (write) => has('"withdrawn"', write));
+    if (question === 'Name?') {
+      withdraw();
+      await withdrawal.held();
+      await turns(10);
+    }
+    const reading = new Hold();
+    reads.hold = { name: 'run', hold: reading };
+    const reply = give(b, run_id, 'yes');
+    await reading.held();
+    if (question === 'Go on?') {
+      withdraw();
+      await withdrawal.held();
+      await turns(10);
+    }
+    // The next read finds what the other node has asked.
+    const later = new Hold();
+    reads.hold = { name: 'run', hold: later };
+    reading.letGo();
+    await turns(10);
+    await takeOver(run_id);
+    await later.held();
+    await askedElse(store, run_id);
+    reads.hold = undefined;
+    later.letGo();
+    withdrawal.letGo();
+    expect((await reply)[0]).toBe(409);
+    expect(await answered(a, run_id)).toEqual([]);
+  });
+
+  it('that comes while its run is replayed, when no question is open, is not given to the next one', async () => {
+    let lives = 0;
+    const replayed = new Subject<void>();
+    const agent = asks(true, (_, context) => {
+      lives += 1;
+      const isFirst = lives === 1;
+      const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
+      const main = concat(
+        replyTo('Go on?'),
+        defer(() => (isFirst ? NEVER : replyTo('Delete all?'))),
+      );
+      return merge(context.step('work', never), isFirst ? main : replayed.pipe(switchMap(() => main)));
+    });
+    const { a, b, takeOver } = await twoNodes(agent);
+    const run_id = await awaitingOn(a);
+    expect(await give(b, run_id, 'yes')).toEqual(taken);
+    const c = await takeOver(run_id);
+    const second = give(c, run_id, 'yes again');
+    await turns(20);
+    replayed.next();
+    expect((await second)[0]).toBe(409);
+    expect(await answered(a, run_id)).toEqual(['Go on?']);
+  });
+
+  it.each([true, false])(
+    'with a key, that comes when no question is open, is not given to one that is asked during the lookup (durable: %s)',
+    async (durable) => {
+      let begin = (): void => {};
+      const begun = new Promise<string>((resolve) => (begin = () => resolve('begun')));
+      const agent = asks(durable, (_, context) =>
+        concat(
+          durable ? context.step('work', () => begun) : begun,
+          context.await('Delete all?').pipe(map(({ message }) => textOfMessage(message))),
+        ),
+      );
+      const { a, b, store, reads } = await twoNodes(agent, 'a');
+      const { run_id } = await (await b.post('/runs', ask('asks', 'hi', { mode: 'async' }))).json();
+      while ((await store.run(run_id))?.status !== 'in-progress') await turn();
+      const lookup = new Hold();
+      reads.hold = { name: 'key', hold: lookup };
+      const reply = give(a, run_id, 'yes', { 'idempotency-key': 'key' });
+      await lookup.held();
+      await turns(20);
+      begin();
+      while ((await store.run(run_id))?.status !== 'awaiting') await turn();
+      reads.hold = undefined;
+      lookup.letGo();
+      expect((await reply)[0]).toBe(409);
+      expect(await answered(a, run_id)).toEqual([]);
+    },
+  );
+});
