@@ -136,9 +136,8 @@ async function attemptReply(
 }
 
 /** Whether what a refusal rests on is durable: the last run event, and a status without an event. */
-async function isDurable({ active, dispatcher }: RunServices, execution: Execution | undefined): Promise<boolean> {
-  // Without other nodes, nothing fences an execution.
-  if (execution === undefined || !dispatcher.shared) return true;
+async function isDurable({ active }: RunServices, execution: Execution | undefined): Promise<boolean> {
+  if (execution === undefined) return true;
   const { durable, row } = execution.log;
   return (row.snapshot <= durable && row.status !== 'cancelling') || active.whenDurable(execution);
 }
