@@ -26,6 +26,19 @@ describe.concurrent('rivulet serve', () => {
     expect(rivulet.err).toBe('');
   });
 
+  it('stops as it should where it is told to in the moment in which it listens', async (t) => {
+    const signal = `import { Server } from 'node:net';
+const { listen } = Server.prototype;
+Server.prototype.listen = function (...options) {
+  this.once('listening', () => process.kill(process.pid, 'SIGTERM'));
+  return listen.apply(this, options);
+};
+`;
+    const folder = projectFolder({ 'agents/stops.js': signal + agentFile('stops') }, t);
+    const rivulet = startRivulet(folder, ['serve', '--port', '0'], t);
+    expect(await rivulet.ended()).toBe(0);
+  });
+
   it('prints at Ctrl-C how many runs it waits for, and ends at once at the second', async (t) => {
     const folder = projectFolder({ 'agents/hang.js': agentFile('hang', '() => new Promise(() => {})') }, t);
     const args = ['serve', '--port', '0', '--store', 'memory:', '--limit', 'shutdownGrace=600000'];

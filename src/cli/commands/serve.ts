@@ -65,7 +65,10 @@ export async function serve(options: Settings): Promise<number> {
     ...(auth !== undefined && { auth, metrics: server.metrics ?? true }),
   });
   app.addHook('onClose', async () => watched?.close());
+  // Before it listens: from then on it has runs to hand over.
+  const closing = closeOnSignal(app, agents, options, key);
   const url = await listen(app, options).catch(async (error) => {
+    closing.uninstall();
     // Otherwise the watchers of files and the store would keep the process alive.
     await app.close();
     throw listenError(error, options);
@@ -75,7 +78,6 @@ export async function serve(options: Settings): Promise<number> {
   const addresses = protocolAddresses(protocols).map(({ clients, path }) => `${clients}: ${path}`);
   terminal.print(greeting(agents.list(), urls, { ...options, protocols: addresses, secured }));
   if (!secured && !isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
-  closeOnSignal(app, agents, options, key);
   return exit.completed;
 }
 
@@ -89,10 +91,15 @@ export async function work(options: Settings): Promise<number> {
   const agents = await registryOf(options.agents);
   const none = { docs: false, playground: false, protocols: [] };
   const app = await createServer({ agents, ...none, ...(await serverOptions(options)) });
-  await app.ready();
+  const closing = closeOnSignal(app, agents, options);
+  try {
+    await app.ready();
+  } catch (error) {
+    closing.uninstall();
+    throw error;
+  }
   const names = agents.list().map(({ manifest }) => manifest.name);
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
-  closeOnSignal(app, agents, options);
   return exit.completed;
 }
 
@@ -157,7 +164,7 @@ function requireSharedStore(store: string, subject: string): void {
   );
 }
 
-function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings, key = ''): void {
+function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings, key = '') {
   const grace = options.limits.shutdownGrace;
   // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.
   const delay = grace + 8_000;
@@ -174,6 +181,7 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings
   );
   // With --watch, agents are being written, and the next save repairs them.
   surviveStrayErrors(app, options.watch ? undefined : closing.close);
+  return closing;
 }
 
 /**
