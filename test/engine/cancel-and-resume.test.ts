@@ -11,7 +11,7 @@ import { faulty, newPlan } from '../support/faulty-store.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
-import { turn } from '../support/turn.ts';
+import { turn, turns } from '../support/turn.ts';
 
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
 const agentOf = (durable: boolean, run: AgentFunction) =>
@@ -72,9 +72,6 @@ function check(answers: Awaited<ReturnType<typeof race>>, status: string, events
 
 const microtasks = async (count: number): Promise<void> => {
   for (let microtask = 0; microtask < count; microtask += 1) await undefined;
-};
-const turns = async (count: number): Promise<void> => {
-  for (let passed = 0; passed < count; passed += 1) await turn();
 };
 
 /** The status with which a request was answered, or the kind of its error. */

@@ -1,6 +1,5 @@
-import { concat, map, merge, NEVER, of, race, Subject } from 'rxjs';
+import { concat, merge, NEVER, of, race, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import { PickyStore } from '../support/picky-store.ts';
 import { ask, finished, serveApi } from '../support/serve.ts';
 import {
@@ -13,11 +12,11 @@ import {
   late,
   never,
   repliesIn,
+  replyTo,
   taken,
-  turns,
   twoNodes,
 } from '../support/takeovers.ts';
-import { turn } from '../support/turn.ts';
+import { turn, turns } from '../support/turn.ts';
 
 describe('a reply that meets another write of its run', () => {
   it('is taken, where a node takes the run over between its read and its write', async () => {
@@ -82,15 +81,10 @@ describe('a reply that meets another write of its run', () => {
     const agent = asks(true, (_, context) => {
       lives += 1;
       const work = lives === 1 ? changed : never();
-      const one = context.await('Go on?').pipe(map(({ message }) => `one ${textOfMessage(message)}`));
-      const schema = { type: 'number' };
-      const two = context.await('How many?', { schema }).pipe(map(({ message }) => `two ${textOfMessage(message)}`));
+      const step = context.step('work', () => work);
       return concat(
-        race(
-          one,
-          context.step('work', () => work),
-        ),
-        two,
+        race(replyTo(context, 'Go on?'), step),
+        replyTo(context, 'How many?', { schema: { type: 'number' } }),
       );
     });
     const { a, b, store, takeOver } = await twoNodes(agent);
@@ -111,7 +105,6 @@ describe('a reply that meets another write of its run', () => {
     const { agent, said } = asksAndTalks(durable);
     const { a, b, store } = await twoNodes(agent);
     const run_id = await awaitingOn(a);
-    said.next('word '.repeat(10));
     for (let word = 0; word < 500; word += 1) said.next('word ');
     while (((await store.run(run_id))?.last ?? 0) < 500) await turn();
     const { commit, events } = store;
@@ -140,9 +133,7 @@ describe('a reply that meets another write of its run', () => {
 
 it('a reply that the question does not take is refused at once, while the store takes a word of the run', async () => {
   const said = new Subject<string>();
-  const agent = asks(true, (_, context) =>
-    merge(said, context.await('How many?', { schema: { type: 'number' } }).pipe(map(() => ''))),
-  );
+  const agent = asks(true, (_, context) => merge(said, replyTo(context, 'How many?', { schema: { type: 'number' } })));
   const { a, b, store } = await twoNodes(agent);
   const run_id = await awaitingOn(a);
   const hold = holdCommits(store, ({ lines }) => lines.some((line) => line.includes('word')));

@@ -1,6 +1,5 @@
-import { concat, concatMap, defer, map, merge, NEVER, race, Subject, switchMap, take } from 'rxjs';
+import { concat, concatMap, defer, merge, NEVER, race, Subject, switchMap, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { Hold } from '../support/hold.ts';
 import { ask } from '../support/serve.ts';
@@ -13,11 +12,11 @@ import {
   holdCommits,
   never,
   repliesIn,
+  replyTo,
   taken,
-  turns,
   twoNodes,
 } from '../support/takeovers.ts';
-import { turn } from '../support/turn.ts';
+import { turn, turns } from '../support/turn.ts';
 
 /** Asks "Go on?", which its first life withdraws when the test says so. Then it asks another question in each life. */
 function asksElse() {
@@ -27,11 +26,10 @@ function asksElse() {
   const agent = asks(true, (_, context) => {
     lives += 1;
     const isFirst = lives === 1;
-    const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
     const step = context.step('work', () => (isFirst ? withdrawn : Promise.resolve('again')));
     return concat(
-      race(replyTo('Go on?'), step),
-      defer(() => replyTo(isFirst ? 'Name?' : 'Delete all?')),
+      race(replyTo(context, 'Go on?'), step),
+      defer(() => replyTo(context, isFirst ? 'Name?' : 'Delete all?')),
     );
   });
   return { agent, withdraw: () => withdraw() };
@@ -51,11 +49,10 @@ describe('a reply without an id', () => {
     const agent = asks(true, (_, context) => {
       lives += 1;
       const work = lives === 1 ? never() : Promise.resolve('worked');
-      const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
       return concat(
-        replyTo('Name?'),
+        replyTo(context, 'Name?'),
         context.step('work', () => work),
-        replyTo('Delete all?'),
+        replyTo(context, 'Delete all?'),
       );
     });
     const { a, b, store, takeOver } = await twoNodes(agent);
@@ -77,8 +74,7 @@ describe('a reply without an id', () => {
     const agent = asks(false, (_, context) =>
       said.pipe(
         take(1),
-        concatMap(() => context.await('Delete all?')),
-        map(({ message }) => textOfMessage(message)),
+        concatMap(() => replyTo(context, 'Delete all?')),
       ),
     );
     const { a, b, store, reads } = await twoNodes(agent);
@@ -101,20 +97,17 @@ describe('a reply without an id', () => {
     const { a, b, store, reads, takeOver } = await twoNodes(agent);
     const run_id = await awaitingOn(a);
     const withdrawal = holdCommits(store, (write) => has('"withdrawn"', write));
-    if (question === 'Name?') {
+    const change = async (): Promise<void> => {
       withdraw();
       await withdrawal.held();
       await turns(10);
-    }
+    };
+    if (question === 'Name?') await change();
     const reading = new Hold();
     reads.hold = { name: 'run', hold: reading };
     const reply = give(b, run_id, 'yes');
     await reading.held();
-    if (question === 'Go on?') {
-      withdraw();
-      await withdrawal.held();
-      await turns(10);
-    }
+    if (question === 'Go on?') await change();
     // The next read finds what the other node has asked.
     const later = new Hold();
     reads.hold = { name: 'run', hold: later };
@@ -136,10 +129,9 @@ describe('a reply without an id', () => {
     const agent = asks(true, (_, context) => {
       lives += 1;
       const isFirst = lives === 1;
-      const replyTo = (question: string) => context.await(question).pipe(map(({ message }) => textOfMessage(message)));
       const main = concat(
-        replyTo('Go on?'),
-        defer(() => (isFirst ? NEVER : replyTo('Delete all?'))),
+        replyTo(context, 'Go on?'),
+        defer(() => (isFirst ? NEVER : replyTo(context, 'Delete all?'))),
       );
       return merge(context.step('work', never), isFirst ? main : replayed.pipe(switchMap(() => main)));
     });
@@ -160,10 +152,7 @@ describe('a reply without an id', () => {
       let begin = (): void => {};
       const begun = new Promise<string>((resolve) => (begin = () => resolve('begun')));
       const agent = asks(durable, (_, context) =>
-        concat(
-          durable ? context.step('work', () => begun) : begun,
-          context.await('Delete all?').pipe(map(({ message }) => textOfMessage(message))),
-        ),
+        concat(durable ? context.step('work', () => begun) : begun, replyTo(context, 'Delete all?')),
       );
       const { a, b, store, reads } = await twoNodes(agent, 'a');
       const { run_id } = await (await b.post('/runs', ask('asks', 'hi', { mode: 'async' }))).json();

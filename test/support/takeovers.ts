@@ -1,13 +1,19 @@
-import { map, merge, NEVER, Subject } from 'rxjs';
+import { map, merge, NEVER, type Observable, Subject } from 'rxjs';
 import { expect } from 'vitest';
-import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import {
+  type Agent,
+  type AgentContext,
+  type AgentFunction,
+  type AwaitOptions,
+  defineAgent,
+} from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { Hold } from './hold.ts';
 import { nodes } from './nodes.ts';
 import { ask, eventsOf, type Served } from './serve.ts';
-import { turn } from './turn.ts';
+import { turn, turns } from './turn.ts';
 
 /** The status of the answer, and what it says: the run's status, or the reason of the error. */
 export async function give(
@@ -46,23 +52,19 @@ export async function answered(served: Served, run_id: string): Promise<string[]
   return found;
 }
 
-export async function turns(count: number): Promise<void> {
-  for (let passed = 0; passed < count; passed += 1) await turn();
-}
-
 export const asks = (durable: boolean, run: AgentFunction): Agent =>
   defineAgent({ name: 'asks', description: 'Asks while it works.' }, run, { durable });
 export const never = (): Promise<string> => new Promise(() => {});
+
+/** Asks, and emits the reply. */
+export const replyTo = (context: AgentContext, question: string, options: AwaitOptions = {}): Observable<string> =>
+  context.await(question, options).pipe(map(({ message }) => textOfMessage(message)));
 
 /** Asks once, says what the test gives it, and stays on its node because of a step. */
 export function asksAndTalks(durable: boolean) {
   const said = new Subject<string>();
   const agent = asks(durable, (_, context) =>
-    merge(
-      durable ? context.step('work', never) : NEVER,
-      said,
-      context.await('Go on?').pipe(map(({ message }) => textOfMessage(message))),
-    ),
+    merge(durable ? context.step('work', never) : NEVER, said, replyTo(context, 'Go on?')),
   );
   return { agent, said };
 }

@@ -3,8 +3,8 @@ import { isFinal } from '../../core/run-state.ts';
 import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Execution } from '../execution/execution.ts';
 import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
+import { orRefusal } from './refusal.ts';
 import type { RunServices } from './run-services.ts';
 
 /** Attempts to end a run in the store while another process writes to it. */
@@ -21,7 +21,10 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
   // It may have left this process just now.
   if (execution?.log.readers !== undefined) {
     commits.checkAvailable();
-    const answer = cancelHere(execution);
+    const answer = orRefusal(() => {
+      execution.cancel();
+      return JSON.stringify(execution.run);
+    });
     // Otherwise the log is fenced or failed, and the run has to be cancelled in the store, whatever its events said here.
     if (await active.whenDurable(execution)) {
       if (answer instanceof RivuletError) throw answer;
@@ -38,17 +41,6 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }
   throw fail('conflict', run_id);
-}
-
-/** The Run as JSON, or the error with which its execution refuses. */
-function cancelHere(execution: Execution): string | RivuletError {
-  try {
-    execution.cancel();
-    return JSON.stringify(execution.run);
-  } catch (error) {
-    if (error instanceof RivuletError) return error;
-    throw error;
-  }
 }
 
 /** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */

@@ -12,6 +12,7 @@ import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
+import { orRefusal } from './refusal.ts';
 import { askedOf, firstQuestions, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -62,7 +63,7 @@ async function storedQuestion({ store, active }: RunServices, run_id: string): P
   }
 }
 
-interface Request {
+interface ReplyRequest {
   readonly input: AwaitResumeInput;
   readonly target: ReplyTarget;
   readonly key: IdempotentRequest | undefined;
@@ -83,7 +84,7 @@ interface Found {
  * Gives the reply while the run asks the question that was open when it came, within `requestTimeout`. What comes between
  * may be another reply, but also a node that takes the run over, after which the question is still open.
  */
-async function resume(services: RunServices, run_id: string, request: Request): Promise<AcceptedRun> {
+async function resume(services: RunServices, run_id: string, request: ReplyRequest): Promise<AcceptedRun> {
   const { commits, executions } = services;
   commits.checkAvailable();
   const until = performance.now() + executions.limits.requestTimeout;
@@ -98,7 +99,7 @@ async function resume(services: RunServices, run_id: string, request: Request): 
 async function attemptReply(
   services: RunServices,
   run_id: string,
-  { input, target, key, channel, principal, trace }: Request,
+  { input, target, key, channel, principal, trace }: ReplyRequest,
   found: Found | undefined,
 ): Promise<AcceptedRun | Found> {
   const { store, active, executions, dispatcher, idempotency } = services;
@@ -115,9 +116,9 @@ async function attemptReply(
   const run = awaits ? (execution?.run ?? (await foldStored(store, row, found?.known))) : bareRun(row);
   const now = executions.now();
   const questions = found?.questions ?? firstQuestions(target, execution);
-  const reply = replyTo(askedOf(run, target, questions), (asked) =>
-    receiveReply(asked, input, channel, now, principal),
-  );
+  const request = askedOf(run, target, questions);
+  const reply =
+    request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const current = run.await_request === undefined ? [] : [run.await_request];
   const asked = found === undefined && target.asked.length > 0 ? target.asked : (questions ?? current);
   const next: Found =
@@ -140,20 +141,6 @@ async function isDurable({ active }: RunServices, execution: Execution | undefin
   if (execution === undefined) return true;
   const { durable, row } = execution.log;
   return (row.snapshot <= durable && row.status !== 'cancelling') || active.whenDurable(execution);
-}
-
-/** The reply to what a run asks, or the error with which it is refused. */
-function replyTo(
-  asked: AwaitRequest | RivuletError,
-  receive: (asked: AwaitRequest) => AwaitResume,
-): AwaitResume | RivuletError {
-  if (asked instanceof RivuletError) return asked;
-  try {
-    return receive(asked);
-  } catch (error) {
-    if (error instanceof RivuletError) return error;
-    throw error;
-  }
 }
 
 function onAccepted({ observers }: RunServices, { agent_name, await_request }: Run, now: string): void {
