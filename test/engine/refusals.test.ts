@@ -1,5 +1,6 @@
 import { concat, merge, NEVER, of, race, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../src/core/store.ts';
 import { PickyStore } from '../support/picky-store.ts';
 import { ask, finished, serveApi } from '../support/serve.ts';
 import {
@@ -128,6 +129,37 @@ describe('a reply that meets another write of its run', () => {
     // The log was read once, and then only what was new.
     expect(lines).toBeLessThan(1_000);
     expect(await repliesIn(b, run_id)).toEqual(['yes']);
+  });
+});
+
+describe.each([true, false])('a reply that the store does not take (durable: %s)', (durable) => {
+  /** A question of a run on node `b`; the store answers each reply with `outcome`, until `takeReplies` is called. */
+  async function refusingStore(outcome: Outcome) {
+    const served = await twoNodes(asksAndTalks(durable).agent, 'b', { requestTimeout: 100 });
+    const run_id = await awaitingOn(served.a);
+    const { commit } = served.store;
+    served.store.commit = async (writes) =>
+      writes.some((write) => has('"reply"', write)) ? writes.map(() => outcome) : commit.call(served.store, writes);
+    const takeReplies = (): void => {
+      served.store.commit = commit;
+    };
+    return { ...served, run_id, takeReplies };
+  }
+
+  it('is unavailable, where other writes come before it for as long as a request may take', async () => {
+    const { a, run_id, takeReplies } = await refusingStore('fenced');
+    expect(await give(a, run_id, 'early')).toEqual([503, 'store_unavailable']);
+    takeReplies();
+    expect(await give(a, run_id, 'yes')).toEqual(taken);
+    expect(await repliesIn(a, run_id)).toEqual(['yes']);
+  });
+
+  it('has failed, where the store can never take it, and the question stays open', async () => {
+    const { a, run_id, takeReplies } = await refusingStore({ rejected: new Error('too long for a column') });
+    expect(await give(a, run_id, 'long')).toEqual([500, 'store_failed']);
+    takeReplies();
+    expect(await give(a, run_id, 'yes')).toEqual(taken);
+    expect(await repliesIn(a, run_id)).toEqual(['yes']);
   });
 });
 

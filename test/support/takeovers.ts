@@ -9,6 +9,7 @@ import {
 } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Outcome, Write } from '../../src/core/store.ts';
+import type { ServerOptions } from '../../src/index.ts';
 import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { Hold } from './hold.ts';
 import { nodes } from './nodes.ts';
@@ -105,7 +106,7 @@ interface HeldReads {
  * Two nodes, of which `b` executes the runs, until `takeOver` gives them to a third one, which it returns. `reads.hold`
  * holds what the node `reader` reads.
  */
-export async function twoNodes(agent: Agent, reader: 'a' | 'b' = 'b') {
+export async function twoNodes(agent: Agent, reader: 'a' | 'b' = 'b', limits: ServerOptions['limits'] = {}) {
   const { node, queue, store } = nodes([agent]);
   const reads: { hold: HeldReads | undefined } = { hold: undefined };
   const held = new Proxy(store, {
@@ -119,8 +120,8 @@ export async function twoNodes(agent: Agent, reader: 'a' | 'b' = 'b') {
       };
     },
   });
-  const a = await node('a', { store: reader === 'a' ? held : store });
-  const b = await node('b', { store: reader === 'b' ? held : store });
+  const a = await node('a', { store: reader === 'a' ? held : store, limits });
+  const b = await node('b', { store: reader === 'b' ? held : store, limits });
   queue.next = 'b';
   const takeOver = async (run_id: string): Promise<Served> => {
     const epoch = (await store.run(run_id))?.epoch;
