@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest';
-import { readersForm, targetsOf } from '../../src/core/push-targets.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { disconnectedForm, readersForm, targetsOf } from '../../src/core/push-targets.ts';
+import { ConnectedReaders } from '../../src/engine/runs/connected-readers.ts';
+import { ReaderNodes } from '../../src/engine/runs/reader-nodes.ts';
 import { Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
@@ -50,4 +52,42 @@ it('a run of which a reader has died with its node goes on without readers, and 
   tap.complete();
   const run = await finished(a, run_id);
   expect([run.status, textOf(run)]).toEqual(['completed', 'done']);
+});
+
+it('a run goes on whose client has come back to another node, and has read its response to the end there', async () => {
+  const tap = new Tap();
+  const { node, queue, store } = nodes([tap.agent]);
+  const a = await node('a');
+  queue.next = 'a';
+  const begin = async (): Promise<string> =>
+    (await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json()).run_id;
+  const [run_id, left] = [await begin(), await begin()];
+  const cancelled: string[] = [];
+  const readers = () => new ConnectedReaders(new ReaderNodes(store), (cancel) => void cancelled.push(cancel));
+  const [one, other] = [readers(), readers()];
+  /** Resolves when the store has these forms of targets of a run. */
+  const known = async (id: string, forms: string[]): Promise<void> => {
+    const find = async () => {
+      const row = await store.run(id);
+      return row === undefined ? [] : targetsOf(row).map(({ form }) => form);
+    };
+    while (String(await find()) !== String(forms)) await turn();
+  };
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const policy = 'grace=2';
+  for (const id of [run_id, left]) {
+    const leave = one.connect(id, policy);
+    await known(id, [readersForm]);
+    leave(true);
+    await known(id, [disconnectedForm]);
+  }
+  const leave = other.connect(run_id, policy);
+  await known(run_id, [readersForm]);
+  leave(false);
+  await known(run_id, []);
+  // Both times of grace end, the one of this run first.
+  vi.advanceTimersByTime(2_000);
+  while (cancelled.length === 0) await turn();
+  expect(cancelled).toEqual([left]);
 });

@@ -6,8 +6,8 @@ interface RunReaders {
   readonly run_id: string;
   count: number;
   timer: NodeJS.Timeout | undefined;
-  /** Whether the other nodes know of readers at this one, once `told` has resolved. */
-  isTold: boolean;
+  /** What the other nodes know of this one, once `told` has resolved. */
+  known: 'nothing' | 'connected' | 'disconnected';
   told: Promise<unknown>;
 }
 
@@ -17,12 +17,15 @@ export const unwatched = (): void => {};
 /** Counts the connected readers of runs whose disconnect policy cancels them after the last reader, on all nodes. */
 export class ConnectedReaders {
   readonly #byRun = new BoxedMap<RunReaders>();
-  readonly #nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined;
+  readonly #nodes: Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave'> | undefined;
   readonly #cancel: (run_id: string) => void;
   #isClosed = false;
 
   /** `nodes` where several nodes share the store. */
-  constructor(nodes: Pick<ReaderNodes, 'enter' | 'leave'> | undefined, cancel: (run_id: string) => void) {
+  constructor(
+    nodes: Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave'> | undefined,
+    cancel: (run_id: string) => void,
+  ) {
     this.#nodes = nodes;
     this.#cancel = cancel;
   }
@@ -37,7 +40,7 @@ export class ConnectedReaders {
       run_id,
       count: 0,
       timer: undefined,
-      isTold: false,
+      known: 'nothing',
       told: Promise.resolve(),
     };
     this.#byRun.set(run_id, readers);
@@ -50,9 +53,8 @@ export class ConnectedReaders {
       connected = false;
       readers.count -= 1;
       if (readers.count > 0) return;
-      const leave = (): void => void this.#leave(readers, disconnected);
-      if (disconnected) readers.timer = setTimeout(leave, graceOf(policy));
-      else leave();
+      if (disconnected) this.#beginGrace(readers, graceOf(policy));
+      else void this.#leave(readers, false);
     };
   }
 
@@ -68,19 +70,27 @@ export class ConnectedReaders {
   }
 
   #enter(readers: RunReaders): void {
-    if (readers.isTold) return;
-    readers.isTold = true;
+    if (readers.known === 'connected') return;
+    readers.known = 'connected';
     // Where the store fails, the readers of this node do not count for others.
     readers.told = readers.told.then(() => this.#nodes?.enter(readers.run_id)).catch(() => undefined);
   }
 
+  /** The other nodes know of the disconnect meanwhile: to one of them the client may come back, and be answered there. */
+  #beginGrace(readers: RunReaders, grace: number): void {
+    readers.timer = setTimeout(() => void this.#leave(readers, true), grace);
+    if (grace === 0) return;
+    readers.known = 'disconnected';
+    readers.told = readers.told.then(() => this.#nodes?.disconnect(readers.run_id)).catch(() => undefined);
+  }
+
   /** Cancels the run where its client has disconnected, and no reader is left at any node. */
   async #leave(readers: RunReaders, disconnected: boolean): Promise<void> {
-    const { run_id } = readers;
-    readers.isTold = false;
+    const { run_id, known } = readers;
+    readers.known = 'nothing';
     if (this.#nodes !== undefined) {
       // A store that fails cannot cancel a run either.
-      const left = readers.told.then(() => this.#nodes?.leave(run_id)).catch(() => false);
+      const left = readers.told.then(() => this.#nodes?.leave(run_id, known === 'disconnected')).catch(() => false);
       readers.told = left;
       const isLast = (await left) === true;
       // A reader has come meanwhile.

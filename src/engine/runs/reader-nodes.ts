@@ -1,8 +1,10 @@
-import { readersForm } from '../../core/push-targets.ts';
+import { disconnectedForm, type PushTarget, readersForm } from '../../core/push-targets.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Store } from '../../core/store.ts';
 import { newId } from '../ids.ts';
 import { changeTargets } from '../targets.ts';
+
+const areReaders = ({ form }: PushTarget): boolean => form === readersForm;
 
 /**
  * The nodes that have connected readers of a run. They are targets of the run, so that no write of the run has to be
@@ -17,26 +19,44 @@ export class ReaderNodes {
     this.#store = store;
   }
 
-  /** Adds this node. */
+  /** Adds this node. It takes back the disconnect of another one: the client has come back here. */
   async enter(run_id: string): Promise<void> {
-    await this.#change(run_id, true);
+    await this.#change(run_id, (others) => [
+      ...others.filter(({ form }) => form !== disconnectedForm),
+      this.#node(readersForm),
+    ]);
   }
 
-  /** Removes this node. Resolves to whether no other node has readers. */
-  leave(run_id: string): Promise<boolean> {
-    return this.#change(run_id, false);
+  /** The last reader of this node has disconnected, and may come back. It counts only where no other node has readers. */
+  async disconnect(run_id: string): Promise<void> {
+    await this.#change(run_id, (others) =>
+      others.some(areReaders) ? others : [...others, this.#node(disconnectedForm)],
+    );
   }
 
-  /** Resolves to whether no other node has readers. */
-  async #change(run_id: string, isHere: boolean): Promise<boolean> {
+  /**
+   * Removes this node. Resolves to whether it was the last: no other node has readers, or, where it was disconnected, has
+   * had any since.
+   */
+  async leave(run_id: string, wasDisconnected: boolean): Promise<boolean> {
+    let isLast = false;
+    await this.#change(run_id, (others, isHere) => {
+      isLast = (isHere || !wasDisconnected) && !others.some(areReaders);
+      return others;
+    });
+    return isLast;
+  }
+
+  #node(form: string): PushTarget {
+    return { id: this.#id, url: '', form };
+  }
+
+  async #change(run_id: string, change: (others: PushTarget[], isHere: boolean) => PushTarget[]): Promise<void> {
     const row = await this.#store.run(run_id);
-    if (row === undefined || isFinal(row.status)) return false;
-    let isAlone = true;
+    if (row === undefined || isFinal(row.status)) return;
     await changeTargets(this.#store, run_id, (targets) => {
       const others = targets.filter(({ id }) => id !== this.#id);
-      isAlone = others.every(({ form }) => form !== readersForm);
-      return isHere ? [...others, { id: this.#id, url: '', form: readersForm }] : others;
+      return change(others, others.length < targets.length);
     });
-    return isAlone;
   }
 }
