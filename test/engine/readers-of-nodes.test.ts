@@ -91,3 +91,19 @@ it('a run goes on whose client has come back to another node, and has read its r
   while (cancelled.length === 0) await turn();
   expect(cancelled).toEqual([left]);
 });
+
+it('a run is cancelled after its grace, also where the store took neither its reader nor the disconnect', async () => {
+  const tap = new Tap();
+  const { node, queue, store } = nodes([tap.agent]);
+  const a = await node('a');
+  queue.next = 'a';
+  const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+  const plan = newPlan();
+  plan.faults.setTargets = { fails: 1, times: 2 };
+  const cancelled = new Promise<string>((cancel) => {
+    const readers = new ConnectedReaders(new ReaderNodes(faulty(store, plan)), cancel);
+    readers.connect(run_id, 'grace=0.1')(true);
+  });
+  expect(await cancelled).toBe(run_id);
+  expect(plan.calls.setTargets).toBe(2);
+});

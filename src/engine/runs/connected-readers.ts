@@ -2,13 +2,16 @@ import type { OnDisconnect } from '../../core/agent.ts';
 import { BoxedMap } from '../../core/collections.ts';
 import type { ReaderNodes } from './reader-nodes.ts';
 
+type Nodes = Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave'>;
+
 interface RunReaders {
   readonly run_id: string;
   count: number;
   timer: NodeJS.Timeout | undefined;
-  /** What the other nodes know of this one, once `told` has resolved. */
+  /** What the other nodes know of this one, where `told` resolves to true. */
   known: 'nothing' | 'connected' | 'disconnected';
-  told: Promise<unknown>;
+  /** Never rejects. */
+  told: Promise<boolean>;
 }
 
 /** What `connect` returns where the policy does nothing, so that the caller need not watch the connection. */
@@ -17,15 +20,12 @@ export const unwatched = (): void => {};
 /** Counts the connected readers of runs whose disconnect policy cancels them after the last reader, on all nodes. */
 export class ConnectedReaders {
   readonly #byRun = new BoxedMap<RunReaders>();
-  readonly #nodes: Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave'> | undefined;
+  readonly #nodes: Nodes | undefined;
   readonly #cancel: (run_id: string) => void;
   #isClosed = false;
 
   /** `nodes` where several nodes share the store. */
-  constructor(
-    nodes: Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave'> | undefined,
-    cancel: (run_id: string) => void,
-  ) {
+  constructor(nodes: Nodes | undefined, cancel: (run_id: string) => void) {
     this.#nodes = nodes;
     this.#cancel = cancel;
   }
@@ -41,7 +41,7 @@ export class ConnectedReaders {
       count: 0,
       timer: undefined,
       known: 'nothing',
-      told: Promise.resolve(),
+      told: Promise.resolve(true),
     };
     this.#byRun.set(run_id, readers);
     clearTimeout(readers.timer);
@@ -73,7 +73,7 @@ export class ConnectedReaders {
     if (readers.known === 'connected') return;
     readers.known = 'connected';
     // Where the store fails, the readers of this node do not count for others.
-    readers.told = readers.told.then(() => this.#nodes?.enter(readers.run_id)).catch(() => undefined);
+    this.#tell(readers, (nodes) => nodes.enter(readers.run_id));
   }
 
   /** The other nodes know of the disconnect meanwhile: to one of them the client may come back, and be answered there. */
@@ -81,18 +81,32 @@ export class ConnectedReaders {
     readers.timer = setTimeout(() => void this.#leave(readers, true), grace);
     if (grace === 0) return;
     readers.known = 'disconnected';
-    readers.told = readers.told.then(() => this.#nodes?.disconnect(readers.run_id)).catch(() => undefined);
+    this.#tell(readers, (nodes) => nodes.disconnect(readers.run_id));
+  }
+
+  #tell(readers: RunReaders, tell: (nodes: Nodes) => Promise<void>): void {
+    const nodes = this.#nodes;
+    if (nodes === undefined) return;
+    readers.told = readers.told
+      .then(() => tell(nodes))
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
   /** Cancels the run where its client has disconnected, and no reader is left at any node. */
   async #leave(readers: RunReaders, disconnected: boolean): Promise<void> {
     const { run_id, known } = readers;
     readers.known = 'nothing';
-    if (this.#nodes !== undefined) {
+    const nodes = this.#nodes;
+    if (nodes !== undefined) {
       // A store that fails cannot cancel a run either.
-      const left = readers.told.then(() => this.#nodes?.leave(run_id, known === 'disconnected')).catch(() => false);
+      const left = readers.told
+        .then((isTold) => nodes.leave(run_id, isTold && known === 'disconnected'))
+        .catch(() => false);
       readers.told = left;
-      const isLast = (await left) === true;
+      const isLast = await left;
       // A reader has come meanwhile.
       if (readers.told !== left) return;
       if (!isLast) disconnected = false;
