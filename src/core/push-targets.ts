@@ -38,6 +38,8 @@ export const readersForm = 'readers';
 /** The form of the nodes whose last reader has disconnected, and may come back. Nothing is sent to them either. */
 export const disconnectedForm = 'disconnected';
 
+const isNode = ({ form }: PushTarget): boolean => form === readersForm || form === disconnectedForm;
+
 /** By the name of the form. */
 export type PushForms = Readonly<Record<string, PushForm>>;
 
@@ -53,7 +55,7 @@ export const targetsOf = ({ targets }: Pick<RunRow, 'targets'>): PushTarget[] =>
 /** Targets as a row has them; null for none. @throws RivuletError `validation_failed` where there are too many */
 export function encodeTargets(targets: readonly PushTarget[]): string | null {
   const text = targets.length === 0 ? null : JSON.stringify(targets);
-  const receivers = targets.filter(({ form }) => form !== readersForm && form !== disconnectedForm);
+  const receivers = targets.filter((target) => !isNode(target));
   if (receivers.length > maxTargets || (text?.length ?? 0) > maxChars) {
     const most = `expected at most ${maxTargets} targets of a run, and ${maxChars} characters of all; remove one`;
     throw fail('validation_failed', 'url', most);

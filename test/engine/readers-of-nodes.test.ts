@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { disconnectedForm, readersForm, targetsOf } from '../../src/core/push-targets.ts';
+import type { Store } from '../../src/core/store.ts';
 import { ConnectedReaders } from '../../src/engine/runs/connected-readers.ts';
 import { ReaderNodes } from '../../src/engine/runs/reader-nodes.ts';
 import { Tap } from '../support/agents.ts';
@@ -18,6 +19,25 @@ describe('two nodes of one store', () => {
   });
 });
 
+/** Resolves when the targets of a run have these forms: what the nodes know of each other's readers. */
+async function known(store: Store, run_id: string, forms: readonly string[]): Promise<void> {
+  const find = async () => {
+    const row = await store.run(run_id);
+    return row === undefined ? [] : targetsOf(row).map(({ form }) => form);
+  };
+  while (String(await find()) !== String(forms)) await turn();
+}
+
+/** A store, and a function that begins runs in it. */
+async function runs() {
+  const { node, queue, store } = nodes(agents);
+  const a = await node('a');
+  queue.next = 'a';
+  const begin = async (): Promise<string> =>
+    (await (await a.post('/runs', ask('never', 'x', { mode: 'async' }))).json()).run_id;
+  return { store, begin };
+}
+
 it('a run of which a reader has died with its node goes on without readers, and ends as usual', async () => {
   const tap = new Tap();
   const { node, queue, store } = nodes([tap.agent]);
@@ -27,14 +47,7 @@ it('a run of which a reader has died with its node goes on without readers, and 
   const policy = { 'on-disconnect': 'cancel' };
   const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }), policy)).json();
   await tap.started();
-  /** Resolves when so many nodes have readers of the run. */
-  const nodesWithReaders = async (count: number): Promise<void> => {
-    const find = async (): Promise<number> => {
-      const row = await store.run(run_id);
-      return row === undefined ? 0 : targetsOf(row).filter(({ form }) => form === readersForm).length;
-    };
-    while ((await find()) !== count) await turn();
-  };
+  const nodesWithReaders = (count: number) => known(store, run_id, Array(count).fill(readersForm));
   const read = async ({ get }: Served) => (await get(`/runs/${run_id}/events`, sse)).body;
   const lost = await read(dies);
   await nodesWithReaders(1);
@@ -55,37 +68,24 @@ it('a run of which a reader has died with its node goes on without readers, and 
 });
 
 it('a run goes on whose client has come back to another node, and has read its response to the end there', async () => {
-  const tap = new Tap();
-  const { node, queue, store } = nodes([tap.agent]);
-  const a = await node('a');
-  queue.next = 'a';
-  const begin = async (): Promise<string> =>
-    (await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json()).run_id;
+  const { store, begin } = await runs();
   const [run_id, left] = [await begin(), await begin()];
   const cancelled: string[] = [];
   const readers = () => new ConnectedReaders(new ReaderNodes(store), (cancel) => void cancelled.push(cancel));
   const [one, other] = [readers(), readers()];
-  /** Resolves when the store has these forms of targets of a run. */
-  const known = async (id: string, forms: string[]): Promise<void> => {
-    const find = async () => {
-      const row = await store.run(id);
-      return row === undefined ? [] : targetsOf(row).map(({ form }) => form);
-    };
-    while (String(await find()) !== String(forms)) await turn();
-  };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const policy = 'grace=2';
   for (const id of [run_id, left]) {
     const leave = one.connect(id, policy);
-    await known(id, [readersForm]);
+    await known(store, id, [readersForm]);
     leave(true);
-    await known(id, [disconnectedForm]);
+    await known(store, id, [disconnectedForm]);
   }
   const leave = other.connect(run_id, policy);
-  await known(run_id, [readersForm]);
+  await known(store, run_id, [readersForm]);
   leave(false);
-  await known(run_id, []);
+  await known(store, run_id, []);
   // Both times of grace end, the one of this run first.
   vi.advanceTimersByTime(2_000);
   while (cancelled.length === 0) await turn();
@@ -93,11 +93,8 @@ it('a run goes on whose client has come back to another node, and has read its r
 });
 
 it('a run is cancelled after its grace, also where the store took neither its reader nor the disconnect', async () => {
-  const tap = new Tap();
-  const { node, queue, store } = nodes([tap.agent]);
-  const a = await node('a');
-  queue.next = 'a';
-  const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+  const { store, begin } = await runs();
+  const run_id = await begin();
   const plan = newPlan();
   plan.faults.setTargets = { fails: 1, times: 2 };
   const cancelled = new Promise<string>((cancel) => {

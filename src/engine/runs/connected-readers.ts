@@ -79,6 +79,7 @@ export class ConnectedReaders {
   /** The other nodes know of the disconnect meanwhile: to one of them the client may come back, and be answered there. */
   #beginGrace(readers: RunReaders, grace: number): void {
     readers.timer = setTimeout(() => void this.#leave(readers, true), grace);
+    // The client has no time to come back: one write less.
     if (grace === 0) return;
     readers.known = 'disconnected';
     this.#tell(readers, (nodes) => nodes.disconnect(readers.run_id));
