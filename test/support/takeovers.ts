@@ -106,7 +106,11 @@ interface HeldReads {
  * Two nodes, of which `b` executes the runs, until `takeOver` gives them to a third one, which it returns. `reads.hold`
  * holds what the node `reader` reads.
  */
-export async function twoNodes(agent: Agent, reader: 'a' | 'b' = 'b', limits: ServerOptions['limits'] = {}) {
+export async function twoNodes(
+  agent: Agent,
+  reader: 'a' | 'b' = 'b',
+  options: Pick<ServerOptions, 'limits' | 'protocols'> = {},
+) {
   const { node, queue, store } = nodes([agent]);
   const reads: { hold: HeldReads | undefined } = { hold: undefined };
   const held = new Proxy(store, {
@@ -120,8 +124,8 @@ export async function twoNodes(agent: Agent, reader: 'a' | 'b' = 'b', limits: Se
       };
     },
   });
-  const a = await node('a', { store: reader === 'a' ? held : store, limits });
-  const b = await node('b', { store: reader === 'b' ? held : store, limits });
+  const a = await node('a', { ...options, store: reader === 'a' ? held : store });
+  const b = await node('b', { ...options, store: reader === 'b' ? held : store });
   queue.next = 'b';
   const takeOver = async (run_id: string): Promise<Served> => {
     const epoch = (await store.run(run_id))?.epoch;

@@ -189,9 +189,10 @@ export class Calls {
     }
     const { run_id, question } = given;
     const key = { idempotency_key: `${run_id}.${question}`, key_scope: keyScope, channel: 'mcp' };
+    // The question first: where the same retry has closed it meanwhile, on any node, its key is found.
+    const asked = await openQuestion(own, run_id, question);
     const known = await own.findKey(keyScope, key.idempotency_key);
     if (known !== undefined) return this.#answer(reply, own, { ...answered, run_id, from: known.after });
-    const asked = await openQuestion(own, run_id, question);
     if (asked === undefined) throw fail('not_awaiting', run_id, 'past this question');
     const again = (): FastifyReply => {
       const result = {

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { Hold } from '../../support/hold.ts';
+import type { Served } from '../../support/serve.ts';
+import { twoNodes } from '../../support/takeovers.ts';
+import { forms } from './agents.ts';
+
+const version = '2026-07-28';
+
+/** The answer to a call of the modern era. */
+async function answerTo({ post }: Served, more: object): Promise<{ result: Record<string, unknown> }> {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+  };
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'forms', _meta, ...more } };
+  const headers = { accept: 'application/json', 'mcp-protocol-version': version, 'mcp-method': 'tools/call' };
+  return (await post('/mcp', body, { ...headers, 'mcp-name': 'forms' })).json();
+}
+
+it.each(['key', 'run'])(
+  'a retry gets the answer of the same retry at another node, which comes while its %s is read',
+  async (name) => {
+    const { a, b, reads } = await twoNodes(forms, 'a', { protocols: ['mcp'] });
+    const { requestState } = (await answerTo(b, { arguments: { input: 'yes' } })).result;
+    const retry = { requestState, inputResponses: { 1: { action: 'accept', content: { answer: true } } } };
+    const hold = new Hold();
+    reads.hold = { name, hold };
+    const late = answerTo(a, retry);
+    await hold.held();
+    const first = await answerTo(b, retry);
+    expect(first.result).toMatchObject({ resultType: 'complete', isError: false });
+    hold.letGo();
+    expect(await late).toEqual(first);
+  },
+);
