@@ -144,6 +144,26 @@ export const lastAfter = ({ expect, lines }: Pick<Write, 'expect' | 'lines'>): n
 /** The row after a write. */
 export const rowAfter = (write: Write): RunRow => ({ ...write.row, last: lastAfter(write) });
 
+/**
+ * Whether a write only adds events, and entries of the journal that come with them. Most writes do, so stores handle them
+ * apart: all that they need of the run is its id and its epoch.
+ */
+export const appendsOnly = ({
+  grown,
+  from,
+  lines,
+  when,
+  resources,
+  history,
+  state,
+  ended,
+  key,
+  deliveries,
+}: Write): boolean =>
+  grown === true &&
+  lines.length > 0 &&
+  !(from !== undefined || when || resources || history || state !== undefined || ended || key || deliveries);
+
 /** The data that a write may carry beside events. */
 export type Extras = Pick<Write, 'resources' | 'history' | 'state' | 'ended' | 'journal' | 'key' | 'deliveries'>;
 

@@ -1,22 +1,26 @@
-import { lastAfter, type Outcome, type Write } from '../../core/store.ts';
+import { appendsOnly, lastAfter, type Outcome, type Write } from '../../core/store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
 
 /** A write as the SQL function `take` reads it. */
 export function encodeWrite(write: Write): object {
-  const { row, expect, key, ended, resources } = write;
+  const { row, expect, grown, key, ended, resources } = write;
+  const { run_id, epoch } = row;
+  const last = lastAfter(write);
+  const journal = write.journal?.join('\n');
+  if (appendsOnly(write)) return { run_id, epoch, last, expect, grown, journal };
   const isFirst = expect === 0 && write.input !== undefined;
   return {
     ...row,
-    last: lastAfter(write),
+    last,
     // Never changes, and is longer than most events.
     principal: isFirst ? row.principal : undefined,
-    targets: write.grown === true ? undefined : row.targets,
+    targets: grown === true ? undefined : row.targets,
     expect,
-    grown: write.grown,
+    grown,
     when: write.when,
-    from: write.from ?? row.epoch,
+    from: write.from ?? epoch,
     ...(isFirst && { input: JSON.stringify(write.input) }),
-    journal: write.journal?.join('\n'),
+    journal,
     key,
     resources,
     deliveries: write.deliveries,

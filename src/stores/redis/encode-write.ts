@@ -1,4 +1,4 @@
-import { type Key, lastAfter, type Outcome, type Write } from '../../core/store.ts';
+import { appendsOnly, type Key, lastAfter, type Outcome, type Write } from '../../core/store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
 import { encodeDelivery } from './deliveries.ts';
 import { score, timestamp } from './scores.ts';
@@ -14,16 +14,21 @@ const ownerOfScope = (scope: string): string | undefined => /^([^ :]+:[^ ]*) /.e
  * strings, because Redis returns strings.
  */
 export function encodeWrite(write: Write): object {
-  const { row, expect, key, ended, input } = write;
+  const { row, key, ended, input } = write;
   const { run_id, agent_name, session_id, status, owner } = row;
+  const from = String(write.from ?? row.epoch);
+  const expect = String(write.expect);
+  const last = String(lastAfter(write));
+  const journal = write.journal?.join('\n');
+  if (appendsOnly(write)) return { run_id, from, expect, last, journal };
   const changed = write.grown === true ? undefined : row;
   const { history, state } = sessionChanges(write);
   // One literal: to add keys to spread ones takes V8 three times as long.
   return {
     run_id,
-    from: String(write.from ?? row.epoch),
-    expect: String(expect),
-    last: String(lastAfter(write)),
+    from,
+    expect,
+    last,
     row: changed && JSON.stringify({ ...changed, targets: undefined }),
     epoch: changed && String(changed.epoch),
     status: changed?.status,
@@ -31,12 +36,12 @@ export function encodeWrite(write: Write): object {
     targets: changed?.targets ?? undefined,
     ended: changed && score(changed.finished_at),
     due: changed && score(changed.due),
-    input: changed && expect === 0 && input !== undefined ? JSON.stringify(input) : undefined,
+    input: changed && write.expect === 0 && input !== undefined ? JSON.stringify(input) : undefined,
     agent: agent_name,
     session: session_id,
     owner: owner ?? undefined,
     when: write.when,
-    journal: write.journal?.join('\n'),
+    journal,
     history,
     state,
     resources: write.resources?.map((resource) => ({

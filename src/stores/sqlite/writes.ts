@@ -1,5 +1,12 @@
 import { isFinal } from '../../core/run-state.ts';
-import { lastAfter, type Outcome, type TargetsChanged, type Write, type WrittenRow } from '../../core/store.ts';
+import {
+  appendsOnly,
+  lastAfter,
+  type Outcome,
+  type TargetsChanged,
+  type Write,
+  type WrittenRow,
+} from '../../core/store.ts';
 import { figuresOf } from '../figures.ts';
 import type { CommitLog } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
@@ -145,9 +152,3 @@ function addedBy({ row, ended }: Write): Value[] {
 
 /** Whether the row of a write has to have the run's newest targets: its events may change the status. */
 const needsTargets = ({ grown, lines }: Write): boolean => grown !== true && lines.length > 0;
-
-/** Whether a write only appends to the log, as most writes do. */
-const appendsOnly = ({ grown, from, lines, when, resources, history, state, ended, key, deliveries }: Write): boolean =>
-  grown === true &&
-  lines.length > 0 &&
-  !(from !== undefined || when || resources || history || state !== undefined || ended || key || deliveries);
