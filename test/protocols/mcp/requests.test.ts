@@ -4,25 +4,13 @@ import { echo, never, tokens } from '../../support/agents.ts';
 import { finished, listen, type Served, serve } from '../../support/serve.ts';
 import { type Caller, TenantNode } from '../../support/tenants.ts';
 import { forms, long } from './agents.ts';
+import { headersOf, metaOf, request, version } from './modern.ts';
 
 let served: Served;
 beforeAll(async () => {
   served = await listen([echo, forms, never, tokens, long]);
 });
 afterAll(() => served.app.close());
-
-const version = '2026-07-28';
-const metaOf = (capabilities: object = { elicitation: {} }, more: object = {}) => ({
-  'io.modelcontextprotocol/protocolVersion': version,
-  'io.modelcontextprotocol/clientCapabilities': capabilities,
-  ...more,
-});
-const request = (method: string, params: object = {}, id: unknown = 1): Record<string, unknown> => ({
-  jsonrpc: '2.0',
-  id,
-  method,
-  params,
-});
 
 type Headers = Record<string, string>;
 // Without streams, an answer is JSON however long the run takes.
@@ -34,9 +22,7 @@ const post = (body: unknown, headers: Headers = {}): Promise<Response> =>
 const modern = (method: string, params: Record<string, unknown> = {}, headers: Headers = {}): Promise<Response> => {
   const name = params.name ?? params.taskId;
   return post(request(method, { _meta: metaOf(), ...params }), {
-    'mcp-protocol-version': version,
-    'mcp-method': method,
-    ...(typeof name === 'string' && { 'mcp-name': name }),
+    ...headersOf(method, name),
     ...headers,
   });
 };
@@ -427,9 +413,7 @@ describe('a reply to a question', () => {
     const full = await serve([forms, never], { maxStreams: 1 });
     const send = (name: string, params: object): Promise<Response> =>
       full.post('/mcp', request('tools/call', { name, ...params }), {
-        'mcp-protocol-version': version,
-        'mcp-method': 'tools/call',
-        'mcp-name': name,
+        ...headersOf('tools/call', name),
         accept: 'application/json, text/event-stream',
       });
     const asked = await json(await send('forms', { arguments: { input: 'yes' }, _meta: metaOf() }));

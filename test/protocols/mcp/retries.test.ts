@@ -3,18 +3,12 @@ import { Hold } from '../../support/hold.ts';
 import type { Served } from '../../support/serve.ts';
 import { twoNodes } from '../../support/takeovers.ts';
 import { forms } from './agents.ts';
-
-const version = '2026-07-28';
+import { headersOf, metaOf, request } from './modern.ts';
 
 /** The answer to a call of the modern era. */
 async function answerTo({ post }: Served, more: object): Promise<{ result: Record<string, unknown> }> {
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': version,
-    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
-  };
-  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'forms', _meta, ...more } };
-  const headers = { accept: 'application/json', 'mcp-protocol-version': version, 'mcp-method': 'tools/call' };
-  return (await post('/mcp', body, { ...headers, 'mcp-name': 'forms' })).json();
+  const body = request('tools/call', { name: 'forms', _meta: metaOf(), ...more });
+  return (await post('/mcp', body, { accept: 'application/json', ...headersOf('tools/call', 'forms') })).json();
 }
 
 it.each(['key', 'run'])(
