@@ -26,7 +26,7 @@ type Received = Pick<AwaitResume, 'channel' | 'principal' | 'received_at'>;
 /**
  * A client's reply as the agent gets it, with the id of the question that it answers. The server sets the
  * reply's channel, principal and time; those that a client sends are dropped.
- * @throws RivuletError `await_type_mismatch`, `question_mismatch`, `validation_failed` that names the path
+ * @throws RivuletError `await_type_mismatch`, `question_mismatch`, `validation_failed` that names the path, `too_busy`
  */
 export function receiveReply(
   request: AwaitRequest,

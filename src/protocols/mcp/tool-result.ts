@@ -44,6 +44,7 @@ function problemOf(value: unknown, schema: Schema): string | undefined {
     return undefined;
   } catch (error) {
     if (!(error instanceof RivuletError)) throw error;
+    if (error.kind !== 'validation_failed') return error.message;
     return `The output of the agent does not fit its output_schema: ${error.message}`;
   }
 }
