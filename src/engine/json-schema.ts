@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
-import { type Context, createContext, runInContext } from 'node:vm';
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' };
 import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import { fail } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
+import { inProcessorTime } from './processor-time.ts';
 
 /** Returns the errors of a value. */
 type Check = (value: unknown) => readonly ErrorObject[];
@@ -19,12 +19,6 @@ const maxProblems = 100;
 const maxSchemaChars = 64 * 1024;
 /** Milliseconds of processor time that the check of a value may take: a pattern may backtrack without end. */
 const maxCheckTime = 250;
-/**
- * Milliseconds after which each try of a check is stopped. A try says something about the value only if the process had
- * the processor for most of it, which other load may prevent; then the next one follows. Together the longest time
- * that a check blocks the event loop.
- */
-const checkTimeouts = [maxCheckTime, 2 * maxCheckTime, 4 * maxCheckTime];
 
 // `strict` and `logger` off: schemas come from other programs, which may use keywords of their own. `ownProperties`: a
 // value without `constructor` or `toString` does not have them, although each object inherits them. `strictNumbers`: 1e400
@@ -142,15 +136,15 @@ export function checkAgainst(schema: Schema, { path, value, chars }: Checked): v
 
 function errorsOf(schema: Schema, extent: Extent, path: string, value: unknown): readonly ErrorObject[] {
   const check = compileSchema(schema, extent);
-  for (const timeout of checkTimeouts) {
-    const before = process.cpuUsage();
-    const errors = runWithVmTimeout(() => check(value), timeout);
-    if (errors !== undefined) return errors;
-    const { user, system } = process.cpuUsage(before);
-    if ((user + system) / 1_000 > 0.8 * maxCheckTime)
+  const checked = inProcessorTime(maxCheckTime, () => check(value));
+  switch (checked.state) {
+    case 'done':
+      return checked.value;
+    case 'too-long':
       throw fail('validation_failed', path, `takes more than ${maxCheckTime} ms to check; send something shorter`);
+    case 'starved':
+      throw fail('too_busy', `The machine has no processor time to check ${path}`);
   }
-  throw fail('too_busy', `The machine has no processor time to check ${path}`);
 }
 
 /** A problem for the form's field that `path`, a JSON Pointer into the reply, names. */
@@ -163,25 +157,4 @@ function problemOf({ instancePath, keyword, params, message = 'does not fit' }: 
   const text =
     keyword === 'enum' && Array.isArray(allowed) ? `must be one of ${cut(allowed.join(', '), 200)}` : message;
   return { path: instancePath, text };
-}
-
-let context: Context | undefined;
-
-/**
- * Runs work for at most `timeout` milliseconds; undefined after that. Node's watchdog stops even a RegExp, and costs
- * about 50 µs.
- */
-function runWithVmTimeout<T>(work: () => T, timeout: number): T | undefined {
-  let result: T | undefined;
-  context ??= createContext({});
-  context.work = () => {
-    result = work();
-  };
-  try {
-    runInContext('work()', context, { timeout });
-  } catch (error) {
-    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-    if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-  }
-  return result;
 }
