@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import { fail } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
-import { inProcessorTime } from './processor-time.ts';
+import { inProcessorTime, type Limited } from './processor-time.ts';
 
 /** Returns the errors of a value. */
 type Check = (value: unknown) => readonly ErrorObject[];
@@ -94,12 +94,21 @@ function compileSchema(schema: Schema, extent: Extent): Check {
   const ajv = ajvFor(dialectOf(schema), extent);
   // An Ajv has one dialect, and knows it by one of its names only.
   const { $schema: _, ...rest } = schema;
-  const validate = ajv.compile(rest);
+  // Without an id, Ajv does not find the schema that "#" refers to, which is this one.
+  const { schemaId = '$id' } = ajv.opts;
+  const named = { [schemaId]: 'rivulet-schema', ...rest };
+  const validate = ajv.compile(named);
   // The cache is above; and another schema may have the same id.
-  ajv.removeSchema(rest);
-  const check: Check = (value) => (validate(value) === true ? [] : (validate.errors ?? []));
-  compiled.set(key, check);
-  return check;
+  ajv.removeSchema(named);
+  const errorsIn: Check = (value) => {
+    validate(value);
+    const { errors } = validate;
+    // Ajv keeps the errors of the last value, which may be many.
+    validate.errors = null;
+    return errors ?? [];
+  };
+  compiled.set(key, errorsIn);
+  return errorsIn;
 }
 
 /**
@@ -122,10 +131,11 @@ export interface Checked {
  *   machine has no processor time for the check
  */
 export function checkAgainst(schema: Schema, { path, value, chars }: Checked): void {
-  const first = errorsOf(schema, 'first', path, value)[0];
+  const [first] = errorsOf(check(schema, 'first', value), path);
   if (first === undefined) return;
   // Most values are valid, and need no second compilation.
-  const errors = chars > maxFormChars ? [first] : errorsOf(schema, 'all', path, value);
+  const all = chars > maxFormChars ? undefined : check(schema, 'all', value);
+  const errors = all?.state === 'done' ? all.value : [first];
   const refused = fail(
     'validation_failed',
     `${path}${first.instancePath}`,
@@ -134,14 +144,27 @@ export function checkAgainst(schema: Schema, { path, value, chars }: Checked): v
   throw refused.with({ problems: errors.slice(0, maxProblems).map(problemOf) });
 }
 
-function errorsOf(schema: Schema, extent: Extent, path: string, value: unknown): readonly ErrorObject[] {
-  const check = compileSchema(schema, extent);
-  const checked = inProcessorTime(maxCheckTime, () => check(value));
-  switch (checked.state) {
+type Outcome = Limited<readonly ErrorObject[]> | { readonly state: 'too-deep' };
+
+function check(schema: Schema, extent: Extent, value: unknown): Outcome {
+  const errorsIn = compileSchema(schema, extent);
+  try {
+    return inProcessorTime(maxCheckTime, () => errorsIn(value));
+  } catch (error) {
+    // The stack is full: a schema that refers to itself goes as deep as the value.
+    if (error instanceof RangeError) return { state: 'too-deep' };
+    throw error;
+  }
+}
+
+function errorsOf(outcome: Outcome, path: string): readonly ErrorObject[] {
+  switch (outcome.state) {
     case 'done':
-      return checked.value;
+      return outcome.value;
     case 'too-long':
       throw fail('validation_failed', path, `takes more than ${maxCheckTime} ms to check; send something shorter`);
+    case 'too-deep':
+      throw fail('validation_failed', path, 'is nested too deeply to check');
     case 'starved':
       throw fail('too_busy', `The machine has no processor time to check ${path}`);
   }

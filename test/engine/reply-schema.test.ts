@@ -60,6 +60,29 @@ describe('a schema for a reply', () => {
     }
   });
 
+  it.each(drafts)('may refer to itself as #, in %s', (draft) => {
+    const tree = (type: string) => ({
+      $schema: dialect[draft],
+      type: 'object',
+      properties: { name: { type }, of: { type: 'array', items: { $ref: '#' } } },
+    });
+    // One after the other, so that # is not the schema that was compiled before.
+    for (const [type, good, bad] of [
+      ['string', '"a"', '1'],
+      ['number', '1', '"a"'],
+    ] as const) {
+      expect(() => check(tree(type), `{"of":[{"name":${good},"of":[{"name":${good}}]}]}`)).not.toThrow();
+      expect(() => check(tree(type), `{"of":[{"name":${good},"of":[{"name":${bad}}]}]}`)).toThrow(`must be ${type}`);
+    }
+  });
+
+  it('refuses a reply that is nested too deeply for a schema that refers to itself', () => {
+    const lists = { type: 'array', items: { $ref: '#' } };
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    expect(() => check(lists, deep)).toThrow('is nested too deeply to check');
+    expect(() => check(lists, '[[]]')).not.toThrow();
+  });
+
   it('may have the id of another schema', () => {
     check({ $id: 'http://same/id', type: 'number' }, '1');
     expect(() => check({ $id: 'http://same/id', type: 'object' }, '1')).toThrow('must be object');
@@ -101,6 +124,23 @@ describe('a schema for a reply', () => {
   it('reports only the first problem of a long reply, because each costs memory', () => {
     const many = JSON.stringify(Array.from({ length: 10_000 }, () => 1));
     expect(problemsOf(() => check({ items: { type: 'string' } }, many))).toHaveLength(1);
+  });
+
+  it('does not keep the problems of the last reply', () => {
+    const compile = vi.spyOn(Ajv.prototype, 'compile');
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(() => check({ title: 'kept', type: 'number' }, '"a"')).toThrow('must be number');
+    const validates = compile.mock.results.map(({ value }) => value);
+    expect(validates).toHaveLength(2);
+    for (const validate of validates) expect(validate.errors).toBeNull();
+  });
+
+  it('names the first problem of a reply all of whose problems would take too long', () => {
+    const slow = { type: 'string', pattern: '^(a+)+$' };
+    const schema = { type: 'object', properties: { amount: { type: 'number' }, note: slow } };
+    const reply = `{"amount":"three","note":"${'a'.repeat(60)}!"}`;
+    expect(() => check(schema, reply)).toThrow('/amount: must be number');
+    expect(problemsOf(() => check(schema, reply))).toEqual([{ path: '/amount', text: 'must be number' }]);
   });
 
   it('is compiled without output on the terminal, whatever keywords it has', () => {
