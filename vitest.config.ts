@@ -39,6 +39,7 @@ const isolated = [
   'test/core/flat.test.ts',
   'test/engine/queued-heap.test.ts',
   'test/engine/timers.test.ts',
+  'test/protocols/mcp/unchecked.test.ts',
 ];
 
 export default defineConfig({

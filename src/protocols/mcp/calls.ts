@@ -17,7 +17,7 @@ import { type Client, olderVersions } from './client.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError, RpcId, type RpcNotification, type RpcRequest, type RpcResponse, resultOf } from './json-rpc.ts';
 import { firstFrames, mcpFrames, type ProjectedCall } from './projection.ts';
-import { cancel, cancelOnceAsked, isPassed, openQuestion } from './questions.ts';
+import { cancel, cancelOnceAsked, cancelUnanswered, isPassed, openQuestion } from './questions.ts';
 import { askedIn, requestState } from './request-state.ts';
 import { taskBegun } from './tasks.ts';
 import { failedResult } from './tool-result.ts';
@@ -206,7 +206,8 @@ export class Calls {
     if (!isReply(input)) return again();
     const message = replyOf(asked, input);
     if (message === undefined) {
-      await cancel(own, run_id);
+      // Its reply may have come by another way since the question was read.
+      if (!(await cancelUnanswered(own, run_id, question))) throw fail('not_awaiting', run_id, 'past this question');
       const result = failedResult('The question was not answered; the run is cancelled.', run_id);
       return reply.send(resultOf(request.id, { resultType: 'complete', ...result }));
     }

@@ -27,6 +27,13 @@ export async function cancel(own: Access, run_id: string): Promise<void> {
   }
 }
 
+/** Cancels a run that has no reply to this question yet. Whether it had none. */
+export async function cancelUnanswered(own: Access, run_id: string, question: string): Promise<boolean> {
+  const asked = await openQuestion(own, run_id, question);
+  if (asked !== undefined) await cancel(own, run_id);
+  return asked !== undefined;
+}
+
 /** Cancels a run whose client cannot be asked as soon as it asks: it would await a reply for as long as it may. */
 export async function cancelOnceAsked(own: Access, run_id: string, from: number): Promise<void> {
   try {

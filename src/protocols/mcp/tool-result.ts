@@ -44,7 +44,8 @@ function problemOf(value: unknown, schema: Schema): string | undefined {
     return undefined;
   } catch (error) {
     if (!(error instanceof RivuletError)) throw error;
-    if (error.kind !== 'validation_failed') return error.message;
+    // The run is over, and clients check the data themselves: not to have it would be worse.
+    if (error.kind === 'too_busy') return undefined;
     return `The output of the agent does not fit its output_schema: ${error.message}`;
   }
 }

@@ -27,3 +27,23 @@ it.each(['key', 'run'])(
     expect(await late).toEqual(first);
   },
 );
+
+it.each(['key', 'run'])(
+  'a question that its user leaves cancels nothing where its reply comes by another way while its %s is read',
+  async (name) => {
+    const { a, b, reads, store } = await twoNodes(forms, 'a', { protocols: ['mcp'] });
+    const { requestState } = (await answerTo(b, { arguments: { input: 'yes' } })).result;
+    const retry = (response: object) => ({ requestState, inputResponses: { 1: response } });
+    const hold = new Hold();
+    reads.hold = { name, hold };
+    const late = answerTo(a, retry({ action: 'cancel' }));
+    await hold.held();
+    reads.hold = undefined;
+    await answerTo(b, retry({ action: 'accept', content: { answer: true } }));
+    hold.letGo();
+    expect(await late).toMatchObject(
+      name === 'key' ? { error: { data: { reason: 'not_awaiting' } } } : { result: { isError: false } },
+    );
+    expect((await store.runs({}, undefined, 5)).map(({ status }) => status)).toEqual(['completed']);
+  },
+);
