@@ -37,6 +37,9 @@ function runWithVmTimeout<T>(work: () => T, timeout: number): Limited<T> | undef
   } catch (error) {
     const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+  } finally {
+    // It refers to the value, which may be large.
+    context.work = undefined;
   }
   return done;
 }

@@ -27,7 +27,7 @@ export async function cancel(own: Access, run_id: string): Promise<void> {
   }
 }
 
-/** Cancels a run that has no reply to this question yet. Whether it had none. */
+/** Cancels a run that still awaits the reply to this question. Resolves to whether it did. */
 export async function cancelUnanswered(own: Access, run_id: string, question: string): Promise<boolean> {
   const asked = await openQuestion(own, run_id, question);
   if (asked !== undefined) await cancel(own, run_id);
