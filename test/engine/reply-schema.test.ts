@@ -139,7 +139,6 @@ describe('a schema for a reply', () => {
     const slow = { type: 'string', pattern: '^(a+)+$' };
     const schema = { type: 'object', properties: { amount: { type: 'number' }, note: slow } };
     const reply = `{"amount":"three","note":"${'a'.repeat(60)}!"}`;
-    expect(() => check(schema, reply)).toThrow('/amount: must be number');
     expect(problemsOf(() => check(schema, reply))).toEqual([{ path: '/amount', text: 'must be number' }]);
   });
 
