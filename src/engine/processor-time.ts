@@ -3,7 +3,7 @@ import { type Context, createContext, runInContext } from 'node:vm';
 /** What became of work in limited time. `starved`: the process did not get the processor for long enough to tell. */
 export type Limited<T> = { readonly state: 'done'; readonly value: T } | { readonly state: 'too-long' | 'starved' };
 
-/** How many times the limit the longest try may take. A process that gets less than this share of a core is starved. */
+/** How many times the limit the longest try may take: a process needs about a sixteenth of a core. */
 const longestTry = 16;
 
 /**

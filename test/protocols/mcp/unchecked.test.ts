@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import { checkAgainst } from '../../../src/engine/json-schema.ts';
 import { completedResult } from '../../../src/protocols/mcp/tool-result.ts';
 import type { Run } from '../../../src/schema/run.ts';
 
@@ -22,4 +23,10 @@ it('the data of a completed run reaches the client where the machine has no time
     finished_at: created_at,
   };
   expect(completedResult(run, { type: 'object' })).toMatchObject({ isError: false, structuredContent: { count: 3 } });
+});
+
+it('a value that the machine has no time to check is not called invalid, and may be sent again', () => {
+  const check = () => checkAgainst({ type: 'object' }, { path: 'arguments', value: {}, chars: 2 });
+  expect(check).toThrow('The machine has no processor time to check arguments; try again soon.');
+  expect(check).toThrow(expect.objectContaining({ kind: 'too_busy' }));
 });
