@@ -9,9 +9,12 @@ const longLines = 4 * 1024;
 /** Characters of the line of a token without content: in a shorter one, its head and its tail would overlap. */
 const leastLength = tokenHead.length + tokenTail.length;
 
+/** Most writes of a run have no more lines; for so few, the pattern takes two to three times as long. */
+const fewLines = 5;
+
 /** As the pattern does. `insideToken` would leave out parts with more fields, which the pattern packs as well. */
 const pack = (line: string): string =>
-  line.length >= leastLength && line.startsWith(tokenHead) && line.endsWith(tokenTail)
+  line.length >= leastLength && line.length < longLines && line.startsWith(tokenHead) && line.endsWith(tokenTail)
     ? mark + line.slice(tokenHead.length, -tokenTail.length)
     : line;
 const unpack = (line: string): string =>
@@ -22,11 +25,12 @@ const unpack = (line: string): string =>
  * of a short one, and would be kept, copied or written once for each.
  */
 export function packLines(lines: readonly string[]): string {
+  if (lines.length <= fewLines) return lines.map(pack).join('\n');
   const text = lines.join('\n');
   // Without a token, the search for its head takes a tenth of the time of the pattern.
-  if (text.length >= longLines * lines.length || !text.includes(tokenHead)) return text;
-  // At a model's pace, most writes are one token, for which the pattern takes three times as long.
-  return lines.length === 1 ? pack(text) : text.replace(tokens, `$1${mark}$2`);
+  return text.length >= longLines * lines.length || !text.includes(tokenHead)
+    ? text
+    : text.replace(tokens, `$1${mark}$2`);
 }
 
 export const unpackLines = (text: string): string[] => text.split('\n').map(unpack);

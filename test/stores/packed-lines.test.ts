@@ -23,7 +23,7 @@ it('returns every line as it was packed', () => {
     fc.property(fc.array(line, { minLength: 1 }), (lines) => {
       const text = packLines(lines);
       expect(unpackLines(text)).toEqual(lines);
-      // A single line has a way of its own.
+      // Few lines have a way of their own.
       if (lines.every(({ length }) => length < 1_000))
         expect(lines.map((one) => packLines([one])).join('\n')).toBe(text);
     }),
