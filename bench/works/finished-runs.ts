@@ -41,7 +41,7 @@ export const finishedRuns: MeasuredInRounds[] = [
   {
     name: '10,000 finished runs',
     group: 'finished',
-    about: `Echo runs, sync, in a new process each round. ${sampleSize} runs with one connection before and after ${runs.toLocaleString('en')} others, when all code is compiled; then resident memory after a forced garbage collection, and ${sampleSize} more runs. A forced collection discards the compiled code, which these runs compile again; those that V8 begins itself keep it (bench/collections.js shows both).`,
+    about: `Echo runs, sync, in a new process each round. ${sampleSize} runs with one connection before and after ${runs.toLocaleString('en')} others, when all code is compiled; then resident memory after a forced garbage collection, and ${sampleSize} more runs. A forced collection discards the compiled code, which these runs compile again, as does one by which V8 returns memory when a process has been idle; collections of a process at work keep it (bench/collections.js shows all three).`,
     columns: [
       { name: 'KB a finished run', digits: 2 },
       { name: 'ms a run', digits: 3 },
