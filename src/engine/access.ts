@@ -63,8 +63,8 @@ export class Access {
   }
 
   /** @throws as `cancelRun` */
-  cancel(run_id: string): Promise<string> {
-    return this.#within(run_id, () => this.#engine.cancel(run_id));
+  cancel(run_id: string, question?: string): Promise<string> {
+    return this.#within(run_id, () => this.#engine.cancel(run_id, question));
   }
 
   /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */

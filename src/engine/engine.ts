@@ -158,9 +158,9 @@ export class Engine {
     return this.#services.idempotency.find(scope, principal, key);
   }
 
-  /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun` for its errors. */
-  cancel(run_id: string): Promise<string> {
-    return cancelRun(this.#services, run_id);
+  /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun`, also for its errors. */
+  cancel(run_id: string, question?: string): Promise<string> {
+    return cancelRun(this.#services, run_id, question);
   }
 
   /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */

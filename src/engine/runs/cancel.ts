@@ -5,6 +5,7 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
 import { orRefusal } from './refusal.ts';
+import { afterReplay, askedOf, canTake } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /** Attempts to end a run in the store while another process writes to it. */
@@ -13,15 +14,20 @@ const maxAttempts = 100;
 /**
  * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution in this process gives its agent
  * time to stop. Any other run is ended in the store, by one write that raises its epoch and so fences its execution.
- * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_failed`, `store_unavailable`
+ * With the id of a question, only while the run awaits the reply to that question.
+ * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_failed`, `store_unavailable`; with
+ * a question also `not_awaiting`, `question_mismatch`
  */
-export async function cancelRun(services: RunServices, run_id: string): Promise<string> {
+export async function cancelRun(services: RunServices, run_id: string, question?: string): Promise<string> {
   const { store, commits, active } = services;
-  const execution = await active.get(run_id);
+  let execution = await active.get(run_id);
+  while (question !== undefined && execution !== undefined && !canTake(execution))
+    execution = await afterReplay(services, execution);
   // It may have left this process just now.
   if (execution?.log.readers !== undefined) {
     commits.checkAvailable();
     const answer = orRefusal(() => {
+      checkAsks(execution.run, question);
       execution.cancel();
       return JSON.stringify(execution.run);
     });
@@ -36,11 +42,18 @@ export async function cancelRun(services: RunServices, run_id: string): Promise<
     const row = await active.row(run_id);
     if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
     known = await readRun(store, row, known);
+    checkAsks(known.run, question);
     if (!(await commitEnd(services, row, known.run))) continue;
     const { await_request: _, ...rest } = known.run;
     return JSON.stringify({ ...rest, status: 'cancelling' });
   }
   throw fail('conflict', run_id);
+}
+
+/** @throws RivuletError `not_awaiting`, `question_mismatch` where the run does not await the reply to this question */
+function checkAsks(run: Run, question: string | undefined): void {
+  const asked = question === undefined ? undefined : askedOf(run, { id: question }, undefined);
+  if (asked instanceof RivuletError) throw asked;
 }
 
 /** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */

@@ -9,6 +9,7 @@ import { after, beginning, type Position, Projector } from '../../http/sse/proje
 import type { RunHeaders } from '../../schema/api.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { RunDetails } from '../../schema/run.ts';
+import { cancelOpen } from '../cancel.ts';
 import { atPlace } from '../reply-problem.ts';
 import { boundsAfter, boundsAt, outlineOf, type Turn } from '../turns.ts';
 import { placeIn } from './cursors.ts';
@@ -185,7 +186,8 @@ async function take(
   try {
     if ((await own.check(run_id)) !== posted.agent) throw fail('run_unknown', run_id);
     const question = await openQuestion(own, answer);
-    if (message === undefined) return question !== undefined && (await cancels(own, run_id)) ? 'cancels' : 'passed';
+    if (message === undefined)
+      return question !== undefined && (await cancelOpen(own, run_id, question.id)) ? 'cancels' : 'passed';
     // A repeated request has had its reply taken already.
     if (question === undefined && (await own.findKey(scopeOf(posted.agent), keyOf(posted)))?.run_id === run_id) {
       return 'replies';
@@ -212,17 +214,6 @@ async function answered(own: Access, { agent, body }: Posted): Promise<FoundRun 
   const answer = answerIn(body);
   if (answer === undefined || (await own.check(answer.run_id)) !== agent) return undefined;
   return { run_id: answer.run_id, after: answer.n };
-}
-
-/** Cancels a run. Returns whether it was not final. */
-async function cancels(own: Access, run_id: string): Promise<boolean> {
-  try {
-    await own.cancel(run_id);
-    return true;
-  } catch (error) {
-    if (error instanceof RivuletError && error.kind === 'already_final') return false;
-    throw error;
-  }
 }
 
 /** Where a reader goes on in its turn. */

@@ -12,12 +12,13 @@ import { type Responder, sendJson } from '../../http/respond.ts';
 import { runOptions } from '../../http/run-requests.ts';
 import { after, beginning } from '../../http/sse/projection.ts';
 import type { RunHeaders } from '../../schema/api.ts';
+import { cancelOpen, isPassed } from '../cancel.ts';
 import { type Call, placeIn } from './call.ts';
 import { type Client, olderVersions } from './client.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError, RpcId, type RpcNotification, type RpcRequest, type RpcResponse, resultOf } from './json-rpc.ts';
 import { firstFrames, mcpFrames, type ProjectedCall } from './projection.ts';
-import { cancel, cancelOnceAsked, cancelUnanswered, isPassed, openQuestion } from './questions.ts';
+import { cancelOnceAsked, openQuestion } from './questions.ts';
 import { askedIn, requestState } from './request-state.ts';
 import { taskBegun } from './tasks.ts';
 import { failedResult } from './tool-result.ts';
@@ -144,11 +145,11 @@ export class Calls {
     // A client without forms answers with an error: it gives no reply.
     const message = result === undefined ? undefined : replyOf(asked, checkReply(result));
     try {
-      if (message === undefined) return await cancel(own, run_id);
+      if (message === undefined) return void (await cancelOpen(own, run_id, question));
       await own.resume(run_id, { id: question, message }, { channel: 'mcp' });
     } catch (error) {
       // The client has checked the form itself, and asks its user no more: the call has to end.
-      if (isUnfit(error)) return await cancel(own, run_id);
+      if (isUnfit(error)) return void (await cancelOpen(own, run_id, question));
       if (!isPassed(error)) throw error;
     }
   }
@@ -158,7 +159,7 @@ export class Calls {
     const { requestId } = params;
     if (session === undefined || (typeof requestId !== 'string' && typeof requestId !== 'number')) return;
     const known = await own.findKey(keyScope, callKey(session, requestId));
-    if (known !== undefined) await cancel(own, known.run_id);
+    if (known !== undefined) await cancelOpen(own, known.run_id);
   }
 
   #optionsOf({ client, headers, request }: Calling, isTask: boolean): RunOptions {
@@ -207,7 +208,7 @@ export class Calls {
     const message = replyOf(asked, input);
     if (message === undefined) {
       // Its reply may have come by another way since the question was read.
-      if (!(await cancelUnanswered(own, run_id, question))) throw fail('not_awaiting', run_id, 'past this question');
+      if (!(await cancelOpen(own, run_id, question))) throw fail('not_awaiting', run_id, 'past this question');
       const result = failedResult('The question was not answered; the run is cancelled.', run_id);
       return reply.send(resultOf(request.id, { resultType: 'complete', ...result }));
     }

@@ -4,9 +4,10 @@ import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { Run, RunDetails, RunStatus } from '../../schema/run.ts';
+import { cancelOpen } from '../cancel.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError } from './json-rpc.ts';
-import { cancel, questionId } from './questions.ts';
+import { questionId } from './questions.ts';
 import { completedResult, errorText, failedResult } from './tool-result.ts';
 import { outputSchemaOf } from './tools.ts';
 
@@ -91,7 +92,7 @@ export async function updateTask(own: Access, params: unknown): Promise<object> 
   const input = inputResponses[id];
   if (input === undefined) return {};
   const message = replyOf(await_request, checkReply(input));
-  if (message === undefined) await cancel(own, run_id);
+  if (message === undefined) await cancelOpen(own, run_id, id);
   else {
     await own.resume(run_id, { id, message }, { channel: 'mcp' });
   }
@@ -100,6 +101,6 @@ export async function updateTask(own: Access, params: unknown): Promise<object> 
 
 export async function cancelTask(own: Access, params: unknown): Promise<object> {
   const { run_id } = await runOf(own, checkTask(params).taskId);
-  await cancel(own, run_id);
+  await cancelOpen(own, run_id);
   return {};
 }

@@ -1,0 +1,122 @@
+import { concatMap, map } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type Agent, defineAgent } from '../../src/core/agent.ts';
+import { RivuletError } from '../../src/core/errors.ts';
+import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { begin, eventsOf, runOf } from '../support/lives.ts';
+import { turn, turns } from '../support/turn.ts';
+
+/** Asks twice. */
+const agentOf = (durable: boolean): Agent =>
+  defineAgent(
+    { name: 'asks', description: 'Asks whether, and then when.' },
+    (_, context) =>
+      context.await('Go on?').pipe(
+        concatMap(() => context.await('When?')),
+        map(({ message }) => textOfMessage(message)),
+      ),
+    { durable },
+  );
+const replyTo = (id: string) => ({ id, type: 'message' as const, message: { parts: [{ content: 'yes' }] } });
+
+async function awaits(engine: Engine, run_id: string, question: string): Promise<void> {
+  for (;;) {
+    const { status, await_request } = await runOf(engine, run_id);
+    if (status === 'awaiting' && await_request?.id === question) return;
+    await turn();
+  }
+}
+
+async function asked(engine: Engine): Promise<string> {
+  const run_id = await begin(engine, 'asks');
+  await awaits(engine, run_id, '1');
+  return run_id;
+}
+
+/** A run that asks its first question, here or in the store alone. */
+async function places(): Promise<[name: string, engine: Engine, run_id: string][]> {
+  const found: [string, Engine, string][] = [];
+  for (const durable of [true, false]) {
+    const engine = await startEngine([agentOf(durable)], new MemoryStore());
+    found.push([durable ? 'durable, here' : 'not durable, here', engine, await asked(engine)]);
+  }
+  const store = new MemoryStore();
+  const before = await startEngine([agentOf(true)], store);
+  const run_id = await asked(before);
+  await before.stop();
+  found.push(['in the store', await startEngine([agentOf(true)], store), run_id]);
+  return found;
+}
+
+/** The status with which a request was answered, or the kind of its error. */
+async function answerOf(request: Promise<string>): Promise<string> {
+  try {
+    return JSON.parse(await request).status;
+  } catch (error) {
+    if (error instanceof RivuletError) return error.kind;
+    throw error;
+  }
+}
+
+describe('a cancel that names a question', () => {
+  it('cancels a run while it awaits the reply to it, and not before or after', async () => {
+    for (const [place, engine, run_id] of await places()) {
+      const cancel = (question: string): Promise<string> => answerOf(engine.cancel(run_id, question));
+      expect(await cancel('2'), place).toBe('question_mismatch');
+      await engine.resume(run_id, replyTo('1'));
+      await awaits(engine, run_id, '2');
+      expect(await cancel('1'), place).toBe('question_mismatch');
+      expect(await cancel('2'), place).toBe('cancelling');
+      while ((await runOf(engine, run_id)).status !== 'cancelled') await turn();
+      expect(await cancel('2'), place).toBe('already_final');
+      await engine.stop();
+    }
+  });
+
+  it('is refused where the run awaits nothing', async () => {
+    const silent = defineAgent({ name: 'asks', description: 'Works.' }, (_, { signal }) => {
+      return new Promise<string>((resolve) => signal.addEventListener('abort', () => resolve('')));
+    });
+    const engine = await startEngine([silent], new MemoryStore());
+    const run_id = await begin(engine, 'asks');
+    expect(await answerOf(engine.cancel(run_id, '1'))).toBe('not_awaiting');
+    expect((await runOf(engine, run_id)).status).toBe('in-progress');
+    await engine.stop();
+  });
+
+  it.each(['cancel', 'reply'])(
+    'at about the same moment as the reply to it, the %s first, is taken exactly where the reply is not',
+    async (first) => {
+      const outcomes = new Set<string>();
+      for (let moment = 0; moment <= 30; moment += 1) {
+        for (const [place, engine, run_id] of await places()) {
+          const requests = [
+            () => answerOf(engine.cancel(run_id, '1')),
+            () => answerOf(engine.resume(run_id, replyTo('1')).then(({ run }) => run)),
+          ];
+          if (first === 'reply') requests.reverse();
+          const answers = requests.map(async (request, at) => {
+            for (let microtask = 0; microtask < at * moment; microtask += 1) await undefined;
+            return request();
+          });
+          const answered = await Promise.all(answers);
+          const [cancelled, replied] = first === 'reply' ? answered.toReversed() : answered;
+          expect([cancelled === 'cancelling', replied === 'in-progress'].sort(), `${place} ${answered}`).toEqual([
+            false,
+            true,
+          ]);
+          await turns(5);
+          const taken = (await eventsOf(engine, run_id)).some((event) => 'run' in event && event.run.await_resume);
+          expect(taken, place).toBe(replied === 'in-progress');
+          outcomes.add(`${place}: ${replied === 'in-progress' ? 'reply' : 'cancel'}`);
+          await engine.stop();
+        }
+      }
+      // Each place has met the first request at least.
+      expect(outcomes.size).toBeGreaterThanOrEqual(3);
+    },
+  );
+});
