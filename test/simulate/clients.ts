@@ -122,20 +122,24 @@ export class Client {
       onEvent: (id, line) => {
         if (!acts) return;
         const kind = runEventOf(line);
-        if (kind === 'awaiting') this.#asked(record, id);
+        if (kind === 'awaiting') this.#asked(record, id, line);
         else if (kind === 'completed' || kind === 'failed' || kind === 'cancelled') this.#go(this.#after(record));
       },
     });
     this.#readers = [...this.#readers, reader];
   }
 
-  #asked(record: RunRecord, id: number): void {
+  #asked(record: RunRecord, id: number, line: string): void {
     const { answers, thinks, raceBy } = this.#plan;
     if (answers === 'never' || this.#answered.has(id)) return;
     this.#answered.add(id);
     this.#go(this.#later(thinks, () => this.#answer(record)));
     if (answers === 'twice') this.#go(this.#later(thinks, () => this.#answer(record)));
-    if (answers === 'race') this.#go(this.#later(thinks - raceBy, () => this.#cancel(record)));
+    if (answers !== 'race') return;
+    const question: string = JSON.parse(line).run.await_request.id;
+    this.#go(
+      this.#later(thinks - raceBy, () => (raceBy % 2 === 0 ? this.#leave(record, id, question) : this.#cancel(record))),
+    );
   }
 
   /** Sends a reply. Without a response, it sends the reply again with its key, if it has one. */
@@ -202,6 +206,24 @@ export class Client {
     record.cancelAsked = true;
     const answer = await this.#world.request(this.#plan.name, 'cancel', (node) => node.cancel(record.run_id));
     if (answer !== 'unknown' && 'value' in answer) record.cancelAcknowledged = true;
+  }
+
+  /** Cancels the run while it asks this question, the event `id`. */
+  async #leave(record: RunRecord, id: number, question: string): Promise<void> {
+    record.cancelAsked = true;
+    const asked = this.#question(record);
+    const answer = await this.#world.request(this.#plan.name, `leave question ${question}`, (node) =>
+      node.cancel(record.run_id, question),
+    );
+    if (answer === 'unknown') return;
+    if ('value' in answer) {
+      record.cancelAcknowledged = true;
+      record.left.push(id);
+    } else if (asked === id && answer.error.status < 500 && this.#question(record) === id)
+      this.#world.ledger.violate(
+        'an open question can be left',
+        `${record.run_id} refused it: ${answer.error.message}`,
+      );
   }
 
   /** Its last requests, after the final event. */

@@ -43,6 +43,14 @@ export const mutations: readonly Mutation[] = [
     noticed: ['a cancel is kept'],
   },
   {
+    name: 'a cancel for a question that is left is for whatever its run asks or does',
+    changes: [
+      { file: 'src/engine/runs/cancel.ts', find: 'checkAsks(execution.run, question);', replace: '' },
+      { file: 'src/engine/runs/cancel.ts', find: 'checkAsks(known.run, question);', replace: '' },
+    ],
+    noticed: ['a question is answered or left'],
+  },
+  {
     name: 'a reply gives up after any write that comes before it',
     changes: [
       {

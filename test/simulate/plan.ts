@@ -18,9 +18,9 @@ export interface ClientPlan {
   readonly dropsAfter: number;
   /** Other readers of the run, at other nodes, from its beginning. */
   readonly readers: number;
-  /** The reaction to an await; `race` sends a cancel at the same time, `twice` two replies. */
+  /** The reaction to an await; `race` sends a cancel at the same time, which may name the question, `twice` two replies. */
   readonly answers: 'once' | 'twice' | 'again' | 'race' | 'never';
-  /** Milliseconds by which the cancel of a `race` comes before the reply. */
+  /** Milliseconds by which the cancel of a `race` comes before the reply; an even number names the question. */
   readonly raceBy: number;
   /** Milliseconds until the client replies. */
   readonly thinks: number;

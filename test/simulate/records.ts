@@ -9,6 +9,8 @@ export interface RunRecord {
   cancelAsked: boolean;
   cancelAcknowledged: boolean;
   deleteAsked: boolean;
+  /** The questions, by the numbers of their events, for which a cancel was acknowledged. */
+  readonly left: number[];
   readonly replies: Reply[];
 }
 
@@ -42,6 +44,7 @@ export class Records {
         cancelAsked: false,
         cancelAcknowledged: false,
         deleteAsked: false,
+        left: [],
         replies: [],
       };
       this.runs.set(run_id, record);

@@ -88,8 +88,8 @@ export class SimNode {
     return this.#engine.resume(run_id, input, options);
   }
 
-  cancel(run_id: string): Promise<string> {
-    return this.#engine.cancel(run_id);
+  cancel(run_id: string, question?: string): Promise<string> {
+    return this.#engine.cancel(run_id, question);
   }
 
   run(run_id: string): Promise<string> {

@@ -125,6 +125,10 @@ function judgeReplies(world: World, record: RunRecord, log: readonly string[], r
   const given = world.invariants.replies.get(run_id) ?? [];
   const parts = partsOf(log);
   const races = new Set(allActs(acts).flatMap((act) => (act.do === 'race' ? [act.tag] : [])));
+  for (const id of record.left) {
+    if (runEventOf(log[id] ?? '') === 'in-progress')
+      ledger.violate('a question is answered or left', `${run_id}: question ${questionAt(log, id)} was both`);
+  }
   for (const { text, outcome } of record.replies) {
     const got = given.filter((one) => one.text === text);
     const times = parts.split(`=${text}]`).length - 1;
