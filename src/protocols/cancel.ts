@@ -8,7 +8,7 @@ export const isPassed = (error: unknown): boolean => error instanceof RivuletErr
 
 /**
  * Cancels a run that is not final; with the id of a question, only while the run awaits the reply to it. Resolves to whether
- * it did.
+ * the run is cancelled.
  */
 export async function cancelOpen(own: Access, run_id: string, question?: string): Promise<boolean> {
   try {

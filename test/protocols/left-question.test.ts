@@ -1,9 +1,9 @@
-import { concatMap, map } from 'rxjs';
+import { concatMap, map, merge } from 'rxjs';
 import { expect, it } from 'vitest';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import { Hold } from '../support/hold.ts';
-import type { Served } from '../support/serve.ts';
-import { asks, awaitingOn, give, taken, twoNodes } from '../support/takeovers.ts';
+import { type Served, serve } from '../support/serve.ts';
+import { asks, awaitingOn, give, replyTo, taken, twoNodes } from '../support/takeovers.ts';
 import { headersOf, metaOf, request } from './mcp/modern.ts';
 
 const asksTwice = asks(true, (_, context) =>
@@ -61,3 +61,29 @@ it.each(clients)(
     expect(await store.run(run_id)).toMatchObject({ status: 'awaiting' });
   },
 );
+
+it('a question that its AG-UI user leaves twice ends both streams with the end of the run, once its agent has stopped', async () => {
+  let stop = (_: string): void => {};
+  const stopped = new Promise<string>((resolve) => (stop = resolve));
+  const agent = asks(true, (_, context) =>
+    merge(
+      context.step('work', () => stopped),
+      replyTo(context, 'Go on?'),
+    ),
+  );
+  const served = await serve([agent], { protocols: ['ag-ui'] });
+  const run_id = await awaitingOn(served);
+  const { events } = await (await served.get(`/runs/${run_id}/events`)).json();
+  const resume = [{ interruptId: `${run_id}.${events.length}`, status: 'cancelled' }];
+  const leave = (runId: string) => served.post('/ag-ui/asks', { threadId: 't', runId, messages: [], resume });
+  const first = leave('one');
+  await expect
+    .poll(() => served.get(`/runs/${run_id}`).then((answer) => answer.json()))
+    .toMatchObject({
+      status: 'cancelling',
+    });
+  // Its stream has begun.
+  const second = await leave('two');
+  stop('stopped');
+  for (const stream of [await first, second]) expect(await stream.text()).toContain('RUN_FINISHED');
+});

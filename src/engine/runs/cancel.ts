@@ -5,7 +5,7 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
 import { orRefusal } from './refusal.ts';
-import { afterReplay, askedOf, canTake } from './reply-target.ts';
+import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /** Attempts to end a run in the store while another process writes to it. */
@@ -14,17 +14,17 @@ const maxAttempts = 100;
 /**
  * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution in this process gives its agent
  * time to stop. Any other run is ended in the store, by one write that raises its epoch and so fences its execution.
- * With the id of a question, only while the run awaits the reply to that question.
+ * With the id of a question, only while the run awaits the reply to that question, or is cancelled already.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_failed`, `store_unavailable`; with
  * a question also `not_awaiting`, `question_mismatch`
  */
 export async function cancelRun(services: RunServices, run_id: string, question?: string): Promise<string> {
   const { store, commits, active } = services;
-  let execution = await active.get(run_id);
-  while (question !== undefined && execution !== undefined && !canTake(execution))
-    execution = await afterReplay(services, execution);
+  const execution = await active.get(run_id);
+  // During a replay, only the store knows what the run asks.
+  const knows = question === undefined || execution?.replaying !== true;
   // It may have left this process just now.
-  if (execution?.log.readers !== undefined) {
+  if (execution?.log.readers !== undefined && knows) {
     commits.checkAvailable();
     const answer = orRefusal(() => {
       checkAsks(execution.run, question);
@@ -50,9 +50,10 @@ export async function cancelRun(services: RunServices, run_id: string, question?
   throw fail('conflict', run_id);
 }
 
-/** @throws RivuletError `not_awaiting`, `question_mismatch` where the run does not await the reply to this question */
+/** @throws RivuletError `not_awaiting`, `question_mismatch` where a run that is not cancelled awaits no reply to this question */
 function checkAsks(run: Run, question: string | undefined): void {
-  const asked = question === undefined ? undefined : askedOf(run, { id: question }, undefined);
+  if (question === undefined || run.status === 'cancelling') return;
+  const asked = askedOf(run, { id: question }, undefined);
   if (asked instanceof RivuletError) throw asked;
 }
 

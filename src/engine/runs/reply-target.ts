@@ -1,8 +1,6 @@
 import { fail, type RivuletError } from '../../core/errors.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
-import { orUnavailable } from '../store-access.ts';
-import type { RunServices } from './run-services.ts';
 
 /**
  * What a reply can answer: the question that it names, or else the one that was open when it came. That is noted before
@@ -57,16 +55,3 @@ export function askedOf(
 
 /** A question that was never durable leaves its id to another one. */
 const isSame = (one: AwaitRequest, other: AwaitRequest): boolean => JSON.stringify(one) === JSON.stringify(other);
-
-/** Whether an execution takes a reply. During a replay the run awaits nothing, although its log may say so. A final run refuses it. */
-export const canTake = ({ log, replaying }: Execution): boolean =>
-  log.readers !== undefined && (!replaying || log.outcome === 'final');
-
-/** Waits for the end of a replay; what executes the run here then. @throws RivuletError `store_unavailable` */
-export async function afterReplay(
-  { active, executions }: RunServices,
-  execution: Execution,
-): Promise<Execution | undefined> {
-  await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
-  return active.get(execution.log.run_id);
-}

@@ -8,11 +8,12 @@ import type { AwaitRequest, AwaitResume, AwaitResumeInput, Run } from '../../sch
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
 import { bareRun, foldStored, type KnownRun, readLines } from '../log/stored-run.ts';
+import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import { orRefusal } from './refusal.ts';
-import { afterReplay, askedOf, canTake, firstQuestions, type ReplyTarget, replyTarget } from './reply-target.ts';
+import { askedOf, firstQuestions, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -104,7 +105,10 @@ async function attemptReply(
   const { store, active, executions, dispatcher, idempotency } = services;
   let execution = await active.get(run_id);
   // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
-  while (execution !== undefined && !canTake(execution)) execution = await afterReplay(services, execution);
+  while (execution !== undefined && !canTake(execution)) {
+    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+    execution = await active.get(run_id);
+  }
   const row = execution?.log.row ?? (await active.row(run_id));
   // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
   const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
@@ -143,6 +147,10 @@ function onAccepted({ observers }: RunServices, { agent_name, await_request }: R
   const asked_at = await_request?.message.created_at;
   if (asked_at !== undefined) observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
 }
+
+/** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
+const canTake = ({ log, replaying }: Execution): boolean =>
+  log.readers !== undefined && (!replaying || log.outcome === 'final');
 
 interface Accepted {
   readonly execution: Execution | undefined;

@@ -13,7 +13,10 @@ export async function openQuestion(own: Access, run_id: string, question: string
   return isOpen ? await_request : undefined;
 }
 
-/** Cancels a run whose client cannot be asked as soon as it asks: it would await a reply for as long as it may. */
+/**
+ * Cancels a run whose client cannot be asked as soon as it asks, whatever it asks: it would await a reply for as long as it
+ * may. A reply that comes by another way does not keep it, as its client could not be asked the next question either.
+ */
 export async function cancelOnceAsked(own: Access, run_id: string, from: number): Promise<void> {
   try {
     for await (const { lines } of await own.stream(run_id, { after: from, until: 'settled' })) {
