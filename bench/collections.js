@@ -1,7 +1,7 @@
 /**
  * Shows which garbage collections discard compiled code whose objects are all gone, the reason for the last column of
  * “10,000 finished runs”: those that V8 makes while a process works keep it, and those that it makes to return memory, once
- * the process was idle for 8 seconds, discard it, as a forced one does. Takes half a minute:
+ * the process has been idle, discard it, as a forced one does. Takes up to two minutes:
  * node --expose-gc --allow-natives-syntax bench/collections.js
  */
 import { constants, PerformanceObserver } from 'node:perf_hooks';

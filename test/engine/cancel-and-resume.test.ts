@@ -1,14 +1,13 @@
 import { map, merge } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
-import { RivuletError } from '../../src/core/errors.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
 import { turn, turns } from '../support/turn.ts';
@@ -73,16 +72,6 @@ function check(answers: Awaited<ReturnType<typeof race>>, status: string, events
 const microtasks = async (count: number): Promise<void> => {
   for (let microtask = 0; microtask < count; microtask += 1) await undefined;
 };
-
-/** The status with which a request was answered, or the kind of its error. */
-async function answerOf(request: Promise<string>): Promise<string> {
-  try {
-    return JSON.parse(await request).status;
-  } catch (error) {
-    if (error instanceof RivuletError) return error.kind;
-    throw error;
-  }
-}
 
 const requestsOf = (engine: Engine, run_id: string): Omit<Requests, 'wait'> => ({
   cancel: () => answerOf(engine.cancel(run_id)),

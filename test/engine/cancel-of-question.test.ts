@@ -1,26 +1,14 @@
 import { concatMap, from, map, merge } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type Agent, defineAgent } from '../../src/core/agent.ts';
-import { RivuletError } from '../../src/core/errors.ts';
-import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import { defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { Hold } from '../support/hold.ts';
-import { begin, eventsOf, runOf } from '../support/lives.ts';
+import { answerOf, begin, eventsOf, runOf } from '../support/lives.ts';
+import { asksTwice } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
-/** Asks twice. */
-const agentOf = (durable: boolean): Agent =>
-  defineAgent(
-    { name: 'asks', description: 'Asks whether, and then when.' },
-    (_, context) =>
-      context.await('Go on?').pipe(
-        concatMap(() => context.await('When?')),
-        map(({ message }) => textOfMessage(message)),
-      ),
-    { durable },
-  );
 const replyTo = (id: string) => ({ id, type: 'message' as const, message: { parts: [{ content: 'yes' }] } });
 
 async function awaits(engine: Engine, run_id: string, question: string): Promise<void> {
@@ -41,25 +29,15 @@ async function asked(engine: Engine): Promise<string> {
 async function places(): Promise<[name: string, engine: Engine, run_id: string][]> {
   const found: [string, Engine, string][] = [];
   for (const durable of [true, false]) {
-    const engine = await startEngine([agentOf(durable)], new MemoryStore());
+    const engine = await startEngine([asksTwice(durable)], new MemoryStore());
     found.push([durable ? 'durable, here' : 'not durable, here', engine, await asked(engine)]);
   }
   const store = new MemoryStore();
-  const before = await startEngine([agentOf(true)], store);
+  const before = await startEngine([asksTwice(true)], store);
   const run_id = await asked(before);
   await before.stop();
-  found.push(['in the store', await startEngine([agentOf(true)], store), run_id]);
+  found.push(['in the store', await startEngine([asksTwice(true)], store), run_id]);
   return found;
-}
-
-/** The status with which a request was answered, or the kind of its error. */
-async function answerOf(request: Promise<string>): Promise<string> {
-  try {
-    return JSON.parse(await request).status;
-  } catch (error) {
-    if (error instanceof RivuletError) return error.kind;
-    throw error;
-  }
 }
 
 describe('a cancel that names a question', () => {

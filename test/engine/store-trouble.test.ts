@@ -1,5 +1,6 @@
 import { concat, concatMap, defer, from, ignoreElements, NEVER, Observable, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { isFinal } from '../../src/core/run-state.ts';
 import type { Outcome, Write } from '../../src/core/store.ts';
 import { type AgentContext, defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -12,7 +13,6 @@ import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '
 import { turn } from '../support/turn.ts';
 
 const session_id = '55555555-5555-4555-8555-555555555555';
-const final = new Set(['completed', 'failed', 'cancelled']);
 const secret = 'SQLITE_FULL: /var/secret/rivulet.db';
 
 /** A store whose commits fail while `failing` returns true. */
@@ -137,8 +137,8 @@ describe('a store whose commits fail for a while', () => {
       refusals += 1;
     }
     // The refused requests got the response that there is no run.
-    let statuses: string[] = [];
-    const isOver = (): boolean => statuses.includes('cancelled') && statuses.every((status) => final.has(status));
+    let statuses: Run['status'][] = [];
+    const isOver = (): boolean => statuses.includes('cancelled') && statuses.every(isFinal);
     while (!isOver()) {
       const { runs } = await (await served.get('/runs')).json();
       statuses = runs.map(({ status }: Run) => status);

@@ -1,17 +1,9 @@
-import { concatMap, map, merge } from 'rxjs';
+import { merge } from 'rxjs';
 import { expect, it } from 'vitest';
-import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import { Hold } from '../support/hold.ts';
 import { type Served, serve } from '../support/serve.ts';
-import { asks, awaitingOn, give, replyTo, taken, twoNodes } from '../support/takeovers.ts';
+import { asks, asksTwice, awaitingOn, give, replyTo, taken, twoNodes } from '../support/takeovers.ts';
 import { headersOf, metaOf, request } from './mcp/modern.ts';
-
-const asksTwice = asks(true, (_, context) =>
-  context.await('Go on?').pipe(
-    concatMap(() => context.await('When?')),
-    map(({ message }) => textOfMessage(message)),
-  ),
-);
 
 const tasks = { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const clients: [
@@ -47,7 +39,7 @@ const clients: [
 it.each(clients)(
   'a question of %s that its user leaves cancels nothing where its reply comes after it was read',
   async (_, name, leave) => {
-    const { a, b, reads, store } = await twoNodes(asksTwice, 'a', { protocols: ['mcp', 'ag-ui'] });
+    const { a, b, reads, store } = await twoNodes(asksTwice(true), 'a', { protocols: ['mcp', 'ag-ui'] });
     const run_id = await awaitingOn(b);
     const hold = new Hold();
     reads.hold = { name, hold };

@@ -1,4 +1,5 @@
 import type { Agent } from '../../src/core/agent.ts';
+import { RivuletError } from '../../src/core/errors.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import type { Event } from '../../src/schema/event.ts';
@@ -14,6 +15,16 @@ export interface Ended {
 
 export const begin = async (engine: Engine, agent_name: string, text = 'go'): Promise<string> =>
   (await engine.create({ agent_name, input: [{ parts: [{ content: text }] }] })).run_id;
+
+/** The status with which a request was answered, or the kind of its error. */
+export async function answerOf(request: Promise<string>): Promise<string> {
+  try {
+    return JSON.parse(await request).status;
+  } catch (error) {
+    if (error instanceof RivuletError) return error.kind;
+    throw error;
+  }
+}
 
 export const runOf = async (engine: Engine, run_id: string): Promise<Run> => JSON.parse(await engine.run(run_id));
 

@@ -1,4 +1,4 @@
-import { map, merge, NEVER, type Observable, Subject } from 'rxjs';
+import { concatMap, map, merge, NEVER, type Observable, Subject } from 'rxjs';
 import { expect } from 'vitest';
 import {
   type Agent,
@@ -60,6 +60,10 @@ export const never = (): Promise<string> => new Promise(() => {});
 /** Asks, and emits the reply. */
 export const replyTo = (context: AgentContext, question: string, options: AwaitOptions = {}): Observable<string> =>
   context.await(question, options).pipe(map(({ message }) => textOfMessage(message)));
+
+/** Asks twice, and emits the second reply. */
+export const asksTwice = (durable: boolean): Agent =>
+  asks(durable, (_, context) => context.await('Go on?').pipe(concatMap(() => replyTo(context, 'When?'))));
 
 /** Asks once, says what the test gives it, and stays on its node because of a step. */
 export function asksAndTalks(durable: boolean) {
