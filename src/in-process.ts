@@ -314,12 +314,7 @@ export class InProcess implements Rivulet {
 
   async #read(run_id: string, options: CursorOptions) {
     const cursor = await this.#access.openCursor(run_id, options);
-    try {
-      return { cursor, leave: await this.#access.connectReader(run_id) };
-    } catch (error) {
-      cursor.close();
-      throw error;
-    }
+    return { cursor, leave: this.#access.connectReader(cursor) };
   }
 
   #create(begin: Begin) {

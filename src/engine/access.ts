@@ -122,8 +122,8 @@ export class Access {
   }
 
   /** See `ConnectedReaders.connect`. */
-  connectReader(run_id: string): Promise<(disconnected: boolean) => void> {
-    return this.#within(run_id, () => this.#engine.connectReader(run_id));
+  connectReader(cursor: Cursor): (disconnected: boolean) => void {
+    return this.#engine.connectReader(cursor);
   }
 
   /** @throws RivuletError `agent_unknown` */

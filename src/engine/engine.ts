@@ -285,10 +285,8 @@ export class Engine {
    * A client reads a run, whose policy decides what happens when the last client disconnects. See
    * `ConnectedReaders.connect`.
    */
-  async connectReader(run_id: string): Promise<(disconnected: boolean) => void> {
-    const { active } = this.#services;
-    const row = active.local(run_id)?.log.row ?? (await active.row(run_id));
-    return this.#connectedReaders.connect(run_id, row.on_disconnect);
+  connectReader({ run_id, on_disconnect }: Cursor): (disconnected: boolean) => void {
+    return this.#connectedReaders.connect(run_id, on_disconnect);
   }
 
   /** Whether a run whose owner passes executes in this process. */

@@ -75,7 +75,7 @@ export async function sendProjected<State>(
     const projector = new Projector(projection);
     const left = await leftAt(projector, projection, from, access, run_id);
     const first = [...(lead?.(projector.state, left) ?? []), ...left].join('');
-    const leave = await connectReader(reply, access, run_id);
+    const leave = connectReader(reply, access, cursor);
     const stopTimer = closeAfter((options.heartbeats ?? 0) * streams.heartbeat, cursor);
     const onClose = (early: boolean): void => {
       stopTimer();
@@ -144,16 +144,14 @@ function closeAfter(milliseconds: number, cursor: Cursor): () => void {
 }
 
 /** A client reads a run. The holder of a stream ticket does not count: by leaving, it would cancel the run. */
-export async function connectReader(
+export const connectReader = (
   { request }: FastifyReply,
   access: Access,
-  run_id: string,
-): Promise<(disconnected: boolean) => void> {
-  return request.hasTicket ? unwatched : access.connectReader(run_id);
-}
+  cursor: Cursor,
+): ((disconnected: boolean) => void) => (request.hasTicket ? unwatched : access.connectReader(cursor));
 
 /** A client waits for a run until its response closes. */
-export async function countReader(reply: FastifyReply, access: Access, run_id: string): Promise<void> {
-  const leave = await connectReader(reply, access, run_id);
+export function countReader(reply: FastifyReply, access: Access, cursor: Cursor): void {
+  const leave = connectReader(reply, access, cursor);
   if (leave !== unwatched) onceClosed(reply, () => leave(!reply.raw.writableEnded));
 }

@@ -10,6 +10,7 @@ import type { Access } from '../engine/access.ts';
 import type { ChangesOptions } from '../engine/changes/change-reader.ts';
 import { lastIdOf } from '../engine/log/batch.ts';
 import type { Cursor, CursorOptions } from '../engine/log/cursor.ts';
+import { RunStream } from '../engine/log/run-stream.ts';
 import type { AcceptedRun } from '../engine/runs/create.ts';
 import type { RunMode } from '../schema/run.ts';
 import { onceClosed } from './once-closed.ts';
@@ -111,7 +112,7 @@ export class Responder {
       return reply.code(204).send();
     }
     if (mode === 'events' && cursor.seen > 0) this.#streams.traffic.onStreamResumed(cursor.behind);
-    const onClose = await connectReader(reply, access, run_id);
+    const onClose = connectReader(reply, access, cursor);
     sendStream(reply, cursor, eventPieces, { streams: this.#streams, mode, onClose });
     return reply;
   }
@@ -164,11 +165,14 @@ export class Responder {
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
   async grown(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<void> {
-    const events = await access.stream(run_id, { after });
-    await countReader(reply, access, run_id);
+    const cursor = await access.openCursor(run_id, { after });
+    countReader(reply, access, cursor);
     const closed = new Observable<void>((subscriber) => onceClosed(reply, () => subscriber.next()));
     const end = merge(this.#stopped, closed, timer(this.#streams.heartbeat));
+    const events = new RunStream(() => cursor);
     await firstValueFrom(events.pipe(takeUntil(end)), { defaultValue: undefined });
+    // Where the end came before the first read, nothing has subscribed.
+    cursor.close();
   }
 
   /**
@@ -181,8 +185,9 @@ export class Responder {
     run_id: string,
     { after = 0, until = 'settled' }: CursorOptions,
   ): Promise<string> {
-    await countReader(reply, access, run_id);
-    const { last, id } = await this.#lastOf(await access.openCursor(run_id, { after, until }));
+    const cursor = await access.openCursor(run_id, { after, until });
+    countReader(reply, access, cursor);
+    const { last, id } = await this.#lastOf(cursor);
     // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
     return runEventOf(last) === 'awaiting' ? access.runAt(run_id, id) : runInside(last);
   }
@@ -198,8 +203,8 @@ export class Responder {
     projection: Projection<State>,
     options: CursorOptions = {},
   ): Promise<State> {
-    const projector = await this.#projectorAt(reply, access, run_id, projection, options);
-    await this.#lastOf(await access.openCursor(run_id, { until: 'settled', ...options }), projector.piecesOf);
+    const { cursor, projector } = await this.#openProjected(reply, access, run_id, projection, options);
+    await this.#lastOf(cursor, projector.piecesOf);
     return projector.state;
   }
 
@@ -215,25 +220,31 @@ export class Responder {
     projection: Projection<State>,
     options: CursorOptions = {},
   ): Promise<State | undefined> {
-    const projector = await this.#projectorAt(reply, access, run_id, projection, options);
-    const cursor = await access.openCursor(run_id, { until: 'settled', ...options });
+    const { cursor, projector } = await this.#openProjected(reply, access, run_id, projection, options);
     const timeout = setTimeout(() => cursor.close(), milliseconds);
     const batch = await this.#read(cursor, projector.piecesOf).finally(() => clearTimeout(timeout));
     return isSettling(batch?.lines.at(-1)) ? projector.state : undefined;
   }
 
-  /** A projector with the events up to a cursor, for a client whose disconnect counts. */
-  async #projectorAt<State>(
+  /** A cursor, and a projector with the events before it, for a client whose disconnect counts. */
+  async #openProjected<State>(
     reply: FastifyReply,
     access: Access,
     run_id: string,
     projection: Projection<State>,
-    { after: seen = 0 }: CursorOptions,
-  ): Promise<Projector<State>> {
-    await countReader(reply, access, run_id);
-    const projector = new Projector(projection);
-    if (seen > 0) await projector.skipTo(after(seen), await access.stream(run_id, { seen, until: 'now' }));
-    return projector;
+    options: CursorOptions,
+  ): Promise<{ cursor: Cursor; projector: Projector<State> }> {
+    const cursor = await access.openCursor(run_id, { until: 'settled', ...options });
+    try {
+      countReader(reply, access, cursor);
+      const projector = new Projector(projection);
+      const { seen } = cursor;
+      if (seen > 0) await projector.skipTo(after(seen), await access.stream(run_id, { seen, until: 'now' }));
+      return { cursor, projector };
+    } catch (error) {
+      cursor.close();
+      throw error;
+    }
   }
 
   /** Reads to the event that settles a run. @throws RivuletError `stopping` */
@@ -246,7 +257,7 @@ export class Responder {
   }
 
   /**
-   * Reads until a cursor ends or the server stops, closes the cursor, and returns the last batch. Operators of RxJS would
+   * Reads until a cursor ends or the server stops, and returns the last batch. Operators of RxJS would
    * take 5 % of a short run, and an asynchronous iteration 2 %.
    */
   #read(cursor: Cursor, read?: (batch: Batch) => unknown): Promise<Batch | undefined> {
@@ -259,7 +270,6 @@ export class Responder {
       };
       cursor.follow(onBatch, (error) => {
         leave();
-        cursor.close();
         if (error === undefined) resolve(last);
         else reject(error);
       });

@@ -32,15 +32,16 @@ it('an engine that stops leaves no timer, although runs work and a disconnected 
   while (begun < 3) await turn();
   const periodic = vi.getTimerCount();
   expect(periodic).toBeGreaterThan(0);
-  const disconnect = await engine.connectReader(run_id);
+  const cursor = await engine.openCursor(run_id);
+  const disconnect = engine.connectReader(cursor);
   disconnect(true);
   expect(vi.getTimerCount()).toBe(periodic + 1);
-  const disconnectLate = await engine.connectReader(run_id);
+  const disconnectLate = engine.connectReader(cursor);
   await engine.stop();
   expect(vi.getTimerCount()).toBe(0);
   // Its connection was closed by the server; the run belongs to the next process.
   disconnectLate(true);
-  (await engine.connectReader(run_id))(true);
+  engine.connectReader(cursor)(true);
   expect(vi.getTimerCount()).toBe(0);
 });
 

@@ -1,5 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
+import { operator } from '../../src/core/principal.ts';
+import { Access } from '../../src/engine/access.ts';
 import { Responder } from '../../src/http/respond.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { echo } from '../support/agents.ts';
@@ -10,11 +12,12 @@ import { faulty, newPlan, type Plan } from '../support/faulty-store.ts';
 async function endedRun(plan: Plan) {
   const engine = await engineOf([echo], faulty(new MemoryStore(), plan));
   onTestFinished(() => engine.stop());
+  const access = new Access(engine, operator);
   const { run_id } = await engine.create({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
   for await (const _ of await engine.stream(run_id));
   const cursor = await engine.openCursor(run_id);
   const end = vi.spyOn(cursor, 'close');
-  return { run_id, cursor, end };
+  return { access, run_id, cursor, end };
 }
 
 describe('a request that waits for a run', () => {
@@ -43,6 +46,15 @@ describe('a request that waits for a run', () => {
     responder.stop();
     expect(end).not.toHaveBeenCalled();
   });
+});
+
+it('a client that waits for a run of the store, and counts as its reader, reads its row once', async () => {
+  const plan = newPlan();
+  const { access, run_id } = await endedRun(plan);
+  const before = plan.calls.run ?? 0;
+  const responder = new Responder({ monitor: { end() {} } } as never);
+  await responder.collect({ request: { hasTicket: false } } as never, access, run_id, {});
+  expect((plan.calls.run ?? 0) - before).toBe(1);
 });
 
 describe('a cursor that is followed', () => {

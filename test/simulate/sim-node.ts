@@ -109,7 +109,7 @@ export class SimNode {
    */
   async read(run_id: string, after: number, until: 'settled' | 'final', listener: Listener): Promise<() => void> {
     const cursor = await this.#engine.openCursor(run_id, { after, until });
-    const disconnect = await this.#engine.connectReader(run_id);
+    const disconnect = this.#engine.connectReader(cursor);
     let open = true;
     const close = (gone: boolean): void => {
       if (!open) return;

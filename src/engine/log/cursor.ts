@@ -83,6 +83,14 @@ export class Cursor implements Reader {
     if (until !== 'now') this.#setSource(source);
   }
 
+  get run_id(): string {
+    return this.#source.run_id;
+  }
+
+  get on_disconnect(): Source['on_disconnect'] {
+    return this.#source.on_disconnect;
+  }
+
   get seen(): number {
     return this.#after;
   }
@@ -135,21 +143,22 @@ export class Cursor implements Reader {
     this.#onReady?.();
   }
 
-  /** Reads to the end: calls `onBatch` for each batch and then `onEnd` once, with the error where one ended it. */
+  /** Reads to the end, and closes: calls `onBatch` for each batch and then `onEnd` once, with the error where one ended it. */
   follow(onBatch: (batch: Batch) => void, onEnd: (error?: unknown) => void): void {
     const read = (): void => {
+      let failure: unknown;
       try {
-        for (let batch = this.read(); batch !== 'later'; batch = this.read()) {
-          if (batch === 'end') {
-            onEnd();
-            return;
-          }
+        for (;;) {
+          const batch = this.read();
+          if (batch === 'later') return;
+          if (batch === 'end') break;
           onBatch(batch);
         }
       } catch (error) {
-        this.close();
-        onEnd(error);
+        failure = error;
       }
+      this.close();
+      onEnd(failure);
     };
     this.#onReady = read;
     read();

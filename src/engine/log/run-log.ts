@@ -97,6 +97,10 @@ export class RunLog implements UncommittedLog, Source {
     return this.#row.run_id;
   }
 
+  get on_disconnect(): string {
+    return this.#row.on_disconnect;
+  }
+
   /** The run's row with everything appended, durable or not. */
   get row(): RunRow {
     return this.#row;

@@ -5,6 +5,7 @@ import type { Reader } from './tail.ts';
 /** Where a cursor reads: the log of a live run, or the store for a run that this process does not execute. */
 export interface Source {
   readonly run_id: string;
+  readonly on_disconnect: RunRow['on_disconnect'];
   /** The id of the last event that readers may see. */
   readonly durable: number;
   /** The id of the last run event, which may not be durable yet. No durable event after it settles the run. */
@@ -39,8 +40,9 @@ export interface RunFinder {
 }
 
 /** A run that is not in memory, as of the time when its row was read. */
-export const storedSource = ({ run_id, last, snapshot, status }: RunRow): Source => ({
+export const storedSource = ({ run_id, on_disconnect, last, snapshot, status }: RunRow): Source => ({
   run_id,
+  on_disconnect,
   durable: last,
   snapshot,
   final: isFinal(status),
