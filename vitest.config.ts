@@ -35,6 +35,7 @@ const v8Flags = [
 
 const isolated = [
   'test/simulate/*.test.ts',
+  'test/cli/resident-run.test.ts',
   'test/core/collections.test.ts',
   'test/core/flat.test.ts',
   'test/engine/queued-heap.test.ts',

@@ -5,6 +5,7 @@
 import { openSync, writeSync } from 'node:fs';
 import { keepObjectsYoung } from '../../dist/cli/heap.js';
 import { LineBuffer } from '../../dist/cli/line-buffer.js';
+import { beginResidentRun } from '../../dist/cli/resident-run.js';
 import { recordOf } from '../../dist/http/auth/key-records.js';
 import { createServer } from '../../dist/index.js';
 import { agents } from './agents.ts';
@@ -32,4 +33,5 @@ const operated = (lines: string) => ({
 });
 const app = await createServer({ agents, store, docs: false, ...(file === undefined ? {} : operated(file)) });
 await app.listen({ port: 0, host: '127.0.0.1' });
+await beginResidentRun();
 report(Number(new URL(app.listeningOrigin).port));

@@ -20,6 +20,7 @@ import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeti
 import { keepObjectsYoung } from '../heap.ts';
 import { loadAgents } from '../load-agents.ts';
 import { logStream } from '../log-format.ts';
+import { beginResidentRun } from '../resident-run.ts';
 import type { Settings } from '../settings.ts';
 import { StrayErrors } from '../stray-errors.ts';
 import { takeInheritedSocket } from '../systemd-socket.ts';
@@ -78,6 +79,8 @@ export async function serve(options: Settings): Promise<number> {
   const addresses = protocolAddresses(protocols).map(({ clients, path }) => `${clients}: ${path}`);
   terminal.print(greeting(agents.list(), urls, { ...options, protocols: addresses, secured }));
   if (!secured && !isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
+  // When it listens already: it would be a fiftieth of the start.
+  await beginResidentRun();
   return exit.completed;
 }
 
@@ -100,6 +103,7 @@ export async function work(options: Settings): Promise<number> {
   }
   const names = agents.list().map(({ manifest }) => manifest.name);
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
+  await beginResidentRun();
   return exit.completed;
 }
 
