@@ -4,7 +4,7 @@ import { operator } from '../../src/core/principal.ts';
 import { Access } from '../../src/engine/access.ts';
 import { Responder } from '../../src/http/respond.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { echo } from '../support/agents.ts';
+import { echo, never } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan, type Plan } from '../support/faulty-store.ts';
 
@@ -18,6 +18,14 @@ async function endedRun(plan: Plan) {
   const cursor = await engine.openCursor(run_id);
   const end = vi.spyOn(cursor, 'close');
   return { access, run_id, cursor, end };
+}
+
+/** A run that goes on, and a cursor after its first event. */
+async function openRun() {
+  const engine = await engineOf([never]);
+  onTestFinished(() => engine.stop());
+  const { run_id } = await engine.create({ agent_name: 'never', input: [{ parts: [{ content: 'hi' }] }] });
+  return { run_id, cursor: await engine.openCursor(run_id, { after: 1 }) };
 }
 
 describe('a request that waits for a run', () => {
@@ -46,6 +54,32 @@ describe('a request that waits for a run', () => {
     responder.stop();
     expect(end).not.toHaveBeenCalled();
   });
+});
+
+it('a client that waits for a run to grow leaves no cursor open where the server has stopped meanwhile', async () => {
+  const { run_id, cursor } = await openRun();
+  const responder = new Responder({ monitor: { end() {} }, heartbeat: 60_000 } as never);
+  const access = {
+    openCursor: async () => {
+      responder.stop();
+      return cursor;
+    },
+  };
+  await responder.grown({ request: { hasTicket: true } } as never, access as never, run_id, 1);
+  expect(cursor.ended).toBe(true);
+});
+
+it('a protocol that cannot read what its client has already leaves no cursor open', async () => {
+  const { run_id, cursor } = await openRun();
+  const failing = async (): Promise<never> => {
+    throw fail('log_removed', run_id);
+  };
+  const access: never = { openCursor: async () => cursor, stream: failing } as never;
+  const responder = new Responder({ monitor: { end() {} } } as never);
+  const reply: never = { request: { hasTicket: true } } as never;
+  const settled = responder.settledState(reply, access, run_id, { start: () => 0 } as never, { after: 1 });
+  await expect(settled).rejects.toMatchObject({ kind: 'log_removed' });
+  expect(cursor.ended).toBe(true);
 });
 
 it('a client that waits for a run of the store, and counts as its reader, reads its row once', async () => {

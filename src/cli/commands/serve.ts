@@ -79,7 +79,7 @@ export async function serve(options: Settings): Promise<number> {
   const addresses = protocolAddresses(protocols).map(({ clients, path }) => `${clients}: ${path}`);
   terminal.print(greeting(agents.list(), urls, { ...options, protocols: addresses, secured }));
   if (!secured && !isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
-  // When it listens already: it would be a fiftieth of the start.
+  // Once it listens: it would be a thirtieth of the start.
   await beginResidentRun();
   return exit.completed;
 }

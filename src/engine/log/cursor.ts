@@ -143,7 +143,10 @@ export class Cursor implements Reader {
     this.#onReady?.();
   }
 
-  /** Reads to the end, and closes: calls `onBatch` for each batch and then `onEnd` once, with the error where one ended it. */
+  /**
+   * Reads to the end, and closes: calls `onBatch` for each batch and then `onEnd` once, with the error where one ended it.
+   * `onEnd` must not throw: the log that wakes this reader would not wake the others.
+   */
   follow(onBatch: (batch: Batch) => void, onEnd: (error?: unknown) => void): void {
     const read = (): void => {
       let failure: unknown;
