@@ -1,5 +1,9 @@
 import { concat, concatMap, defer, merge, NEVER, race, Subject, switchMap, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { textMessage } from '../../src/core/messages.ts';
+import type { Execution } from '../../src/engine/execution/execution.ts';
+import { firstQuestions } from '../../src/engine/runs/reply-target.ts';
+import type { AwaitRequest } from '../../src/schema/run.ts';
 import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { Hold } from '../support/hold.ts';
 import { ask } from '../support/serve.ts';
@@ -170,4 +174,24 @@ describe('a reply without an id', () => {
       expect(await answered(a, run_id)).toEqual([]);
     },
   );
+});
+
+// The simulation has found it (seed 7845 at 2778bd6): the node did not hear that the run was taken over, and had asked too.
+describe('what a reply without an id is for, where its node had asked what was not durable, and proves to be fenced', () => {
+  const question = (content: string): AwaitRequest => ({
+    type: 'message',
+    id: '1',
+    message: textMessage('agent', content, ''),
+  });
+  const [own, theirs] = [question('Go on, says the fenced life?'), question('Go on?')];
+  const fenced = {} as Execution;
+  const target = { id: undefined, execution: fenced, asked: [own], open: own, isUnseen: true };
+
+  it.each([
+    ['the question that the store had', theirs, undefined, [theirs]],
+    ['nothing, where the store had none', 'none' as const, undefined, []],
+    ['its own question, where the node still executes the run', theirs, fenced, [own]],
+  ])('is %s', (_, inStore, execution, expected) => {
+    expect(firstQuestions({ ...target, inStore }, execution)).toEqual(expected);
+  });
 });

@@ -15,25 +15,33 @@ export interface ReplyTarget {
   readonly asked: readonly AwaitRequest[];
   /** Undefined where only the store knows. */
   readonly open: AwaitRequest | 'none' | undefined;
+  /** Whether `open` is a question that no client can have seen yet, because it is not durable. */
+  readonly isUnseen: boolean;
+  /** The question that the store had then, where `open` is unseen: it counts if the execution turns out to be fenced. */
+  readonly inStore?: AwaitRequest | 'none' | undefined;
 }
 
 export function replyTarget(id: string | undefined, execution: Execution | undefined): ReplyTarget {
-  if (execution === undefined) return { id, execution, asked: [], open: undefined };
+  if (execution === undefined) return { id, execution, asked: [], open: undefined, isUnseen: false };
   const { replaying, run, log } = execution;
   // During a replay the execution may be at an earlier question; its row is that of the whole log.
-  if (replaying) return { id, execution, asked: [], open: log.row.status === 'awaiting' ? undefined : 'none' };
+  if (replaying)
+    return { id, execution, asked: [], open: log.row.status === 'awaiting' ? undefined : 'none', isUnseen: false };
   const { await_request: open = 'none', questions = [] } = run;
-  return { id, execution, asked: questions.map(({ request }) => request), open };
+  const isUnseen = open !== 'none' && log.row.snapshot > log.durable;
+  return { id, execution, asked: questions.map(({ request }) => request), open, isUnseen };
 }
 
 /** The questions that the first attempt to give a reply may answer, with this execution; undefined for any. */
 export function firstQuestions(
-  { open, execution: local }: ReplyTarget,
+  { open, inStore, execution: local }: ReplyTarget,
   execution: Execution | undefined,
 ): readonly AwaitRequest[] | undefined {
+  const isFenced = local !== undefined && local !== execution;
+  if (isFenced && inStore !== undefined) return inStore === 'none' ? [] : [inStore];
   if (open !== 'none') return open && [open];
   // Where the execution was fenced without knowing it, the run may have asked elsewhere.
-  return local === undefined || local === execution ? [] : undefined;
+  return isFenced ? undefined : [];
 }
 
 /** What a run asks, or the error with which it refuses a reply to these questions. */

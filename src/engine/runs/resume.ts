@@ -41,14 +41,18 @@ export async function resumeRun(
         });
   // A key is looked up first, and a replay is waited for: meanwhile the run may ask its next question.
   const waits = key !== undefined || local !== undefined;
-  const stored =
-    target.open === undefined && input.id === undefined && waits ? storedQuestion(services, run_id) : undefined;
+  const asksStore = input.id === undefined && (target.open === undefined ? waits : target.isUnseen);
+  const stored = asksStore ? storedQuestion(services, run_id) : undefined;
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
     async () => {
-      const open = target.open ?? (await stored);
-      return resume(services, run_id, { input, target: { ...target, open }, key, channel, principal, trace });
+      // What is open here and durable needs no turn of the event loop, in which a cancel could come first.
+      const known: ReplyTarget =
+        target.isUnseen && stored !== undefined
+          ? { ...target, inStore: await stored }
+          : { ...target, open: target.open ?? (await stored) };
+      return resume(services, run_id, { input, target: known, key, channel, principal, trace });
     },
   );
 }
