@@ -1,7 +1,7 @@
 import { backendOf } from './backend.ts';
 import { defaultReconnect, type Reconnect } from './client/follow.ts';
 import type { Rivulet } from './client/rivulet.ts';
-import type { Agent, AgentLog } from './core/agent.ts';
+import { type Agent, type AgentLog, silentLog } from './core/agent.ts';
 import type { Dispatcher } from './core/dispatcher.ts';
 import { operator } from './core/principal.ts';
 import type { Quotas } from './core/quotas.ts';
@@ -90,8 +90,7 @@ export interface Runtime extends Rivulet, AsyncDisposable {
   close(): Promise<void>;
 }
 
-const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
-const noLog: RuntimeLog = { child: () => silent, warn() {}, error() {} };
+const noLog: RuntimeLog = { child: () => silentLog, warn() {}, error() {} };
 /** The base of the URLs in sessions before a server listens. */
 const noAddress = 'http://127.0.0.1:8000';
 

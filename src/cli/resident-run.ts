@@ -1,13 +1,10 @@
 import { concat, Observable } from 'rxjs';
-import { type AgentLog, defineAgent } from '../core/agent.ts';
+import { defineAgent, silentLog } from '../core/agent.ts';
 import { LocalDispatcher } from '../dispatchers/local.ts';
 import { Engine } from '../engine/engine.ts';
+import { longestTimer } from '../engine/limits.ts';
 import { Registry } from '../engine/registry.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
-
-const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
-/** Milliseconds, the most that a timer takes: the engine below sweeps nothing, and refuses nothing where the process is busy. */
-const never = 2 ** 31 - 1;
 
 const resident = defineAgent(
   { name: 'resident', description: 'Echoes its input, and never ends. It holds what an agent is given.' },
@@ -28,9 +25,10 @@ export async function beginResidentRun(): Promise<void> {
     dispatcher: new LocalDispatcher(),
     fetchResource: () => Promise.reject(new Error('the resident run reads no sessions of other servers')),
     publicUrl: () => '',
-    logFor: () => silent,
+    logFor: () => silentLog,
     onFailure: () => {},
-    limits: { runTimeout: 0, idleTimeout: 0, sweepInterval: never, requestTimeout: never },
+    // It sweeps nothing, and refuses nothing where the process is busy.
+    limits: { runTimeout: 0, idleTimeout: 0, sweepInterval: longestTimer, requestTimeout: longestTimer },
   });
   // Its timers, which do not keep the process alive, hold the engine, and with it the run.
   await engine.start();

@@ -81,6 +81,9 @@ export interface AgentLog {
   error(message: string): void;
 }
 
+/** Drops what it is told. */
+export const silentLog: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
+
 /**
  * An Observable that may be awaited as well. It is cold: nothing begins before it is subscribed to or awaited. Awaiting
  * it twice begins its work once; each subscription begins it again.

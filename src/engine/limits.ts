@@ -4,7 +4,7 @@ import { compile } from '../core/validate.ts';
 
 const hour = 3_600_000;
 /** Node's timers cannot wait longer: they would fire at once. */
-const longestTimer = 2 ** 31 - 1;
+export const longestTimer = 2 ** 31 - 1;
 /** A hundred years in milliseconds: with any time up to this, dates stay in the range that JSON can have. */
 const longestTime = 3_155_760_000_000;
 

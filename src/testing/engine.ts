@@ -1,5 +1,5 @@
 import { type Input, type Reply, toMessages, toReply } from '../client/input.ts';
-import { type Agent, type AgentFunction, type AgentLog, defineAgent } from '../core/agent.ts';
+import { type Agent, type AgentFunction, type AgentLog, defineAgent, silentLog } from '../core/agent.ts';
 import { RivuletError } from '../core/errors.ts';
 import type { AgentRequest } from '../core/request.ts';
 import type { Store } from '../core/store.ts';
@@ -52,14 +52,12 @@ export interface Followed {
   readonly questions: AwaitRequest[];
 }
 
-const silent: AgentLog = { debug() {}, info() {}, warn() {}, error() {} };
-
 /** An engine without a server, which is not started. The caller stops it. */
 export function createEngine(
   agents: readonly Agent[],
   store: Store,
   limits: Partial<Limits> = {},
-  { log = silent, clock, onFailure = raise }: EngineTools = {},
+  { log = silentLog, clock, onFailure = raise }: EngineTools = {},
 ): Engine {
   const engine = new Engine({
     registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
