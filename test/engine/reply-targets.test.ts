@@ -1,16 +1,13 @@
 import { concat, concatMap, defer, merge, NEVER, race, Subject, switchMap, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { textMessage } from '../../src/core/messages.ts';
-import type { Execution } from '../../src/engine/execution/execution.ts';
-import { firstQuestions } from '../../src/engine/runs/reply-target.ts';
-import type { AwaitRequest } from '../../src/schema/run.ts';
-import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { Hold } from '../support/hold.ts';
 import { ask } from '../support/serve.ts';
 import {
   answered,
+  asked,
   asks,
   awaitingOn,
+  failOnce,
   give,
   has,
   holdCommits,
@@ -19,6 +16,7 @@ import {
   replyTo,
   taken,
   twoNodes,
+  workingOn,
 } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
@@ -37,14 +35,6 @@ function asksElse() {
     );
   });
   return { agent, withdraw: () => withdraw() };
-}
-
-async function askedElse(store: MemoryStore, run_id: string): Promise<void> {
-  for (;;) {
-    const lines = (await store.events(run_id, 0, 100)).flatMap((batch) => [...batch.lines]);
-    if (lines.some((line) => line.includes('Delete all?'))) return;
-    await turn();
-  }
 }
 
 describe('a reply without an id', () => {
@@ -67,7 +57,7 @@ describe('a reply without an id', () => {
     const two = give(b, run_id, 'two');
     await turns(5);
     await takeOver(run_id);
-    await askedElse(store, run_id);
+    await asked(store, run_id, 'Delete all?');
     hold.letGo();
     expect((await two)[0]).toBe(409);
     expect(await repliesIn(a, run_id)).toEqual(['one']);
@@ -119,7 +109,7 @@ describe('a reply without an id', () => {
     await turns(10);
     await takeOver(run_id);
     await later.held();
-    await askedElse(store, run_id);
+    await asked(store, run_id, 'Delete all?');
     reads.hold = undefined;
     later.letGo();
     withdrawal.letGo();
@@ -174,24 +164,57 @@ describe('a reply without an id', () => {
       expect(await answered(a, run_id)).toEqual([]);
     },
   );
-});
 
-// The simulation has found it (seed 7845 at 2778bd6): the node did not hear that the run was taken over, and had asked too.
-describe('what a reply without an id is for, where its node had asked what was not durable, and proves to be fenced', () => {
-  const question = (content: string): AwaitRequest => ({
-    type: 'message',
-    id: '1',
-    message: textMessage('agent', content, ''),
-  });
-  const [own, theirs] = [question('Go on, says the fenced life?'), question('Go on?')];
-  const fenced = {} as Execution;
-  const target = { id: undefined, execution: fenced, asked: [own], open: own, isUnseen: true };
+  it.each(['run', 'key'])(
+    'that comes when no question is open is not given to the next one, where the run is taken over while its %s is read',
+    async (name) => {
+      let lives = 0;
+      const agent = asks(true, (_, context) => {
+        lives += 1;
+        const work = lives === 1 ? never() : Promise.resolve('worked');
+        return concat(
+          context.step('work', () => work),
+          replyTo(context, 'Delete all?'),
+        );
+      });
+      const { a, b, store, reads, takeOver } = await twoNodes(agent);
+      const run_id = await workingOn(a, store);
+      const reading = new Hold();
+      reads.hold = { name, hold: reading };
+      const reply = give(b, run_id, 'yes', name === 'key' ? { 'idempotency-key': 'key' } : {});
+      await reading.held();
+      reads.hold = undefined;
+      await turns(10);
+      await takeOver(run_id);
+      await asked(store, run_id, 'Delete all?');
+      reading.letGo();
+      expect((await reply)[0]).toBe(409);
+      expect(await answered(a, run_id)).toEqual([]);
+    },
+  );
 
-  it.each([
-    ['the question that the store had', theirs, undefined, [theirs]],
-    ['nothing, where the store had none', 'none' as const, undefined, []],
-    ['its own question, where the node still executes the run', theirs, fenced, [own]],
-  ])('is %s', (_, inStore, execution, expected) => {
-    expect(firstQuestions({ ...target, inStore }, execution)).toEqual(expected);
+  it('with a key, is not given to a question that is asked during the lookup, where the store could not be read before', async () => {
+    let begin = (): void => {};
+    const begun = new Promise<string>((resolve) => (begin = () => resolve('begun')));
+    const agent = asks(true, (_, context) =>
+      concat(
+        context.step('work', () => begun),
+        replyTo(context, 'Delete all?'),
+      ),
+    );
+    const { a, b, store, reads } = await twoNodes(agent, 'a');
+    const run_id = await workingOn(b, store);
+    const lookup = new Hold();
+    reads.hold = { name: 'key', hold: lookup };
+    failOnce(store);
+    const reply = give(a, run_id, 'yes', { 'idempotency-key': 'key' });
+    await lookup.held();
+    begin();
+    await asked(store, run_id, 'Delete all?');
+    reads.hold = undefined;
+    lookup.letGo();
+    expect(await reply).toEqual([503, 'store_unavailable']);
+    expect(await answered(a, run_id)).toEqual([]);
+    expect(await give(a, run_id, 'yes', { 'idempotency-key': 'key' })).toEqual(taken);
   });
 });

@@ -80,6 +80,32 @@ export async function awaitingOn(served: Served): Promise<string> {
   return run_id;
 }
 
+/** Resolves to the id of a run that works, once the store knows that it does. */
+export async function workingOn(served: Served, store: MemoryStore): Promise<string> {
+  const { run_id } = await (await served.post('/runs', ask('asks', 'hi', { mode: 'async' }))).json();
+  while ((await store.run(run_id))?.status !== 'in-progress') await turn();
+  await turns(10);
+  return run_id;
+}
+
+/** Resolves once the store has such a question. */
+export async function asked(store: MemoryStore, run_id: string, question: string): Promise<void> {
+  for (;;) {
+    const lines = (await store.events(run_id, 0, 100)).flatMap((batch) => [...batch.lines]);
+    if (lines.some((line) => line.includes(`"${question}"`))) return;
+    await turn();
+  }
+}
+
+/** Makes the next read of a run's row fail. */
+export function failOnce(store: MemoryStore): void {
+  const { run } = store;
+  store.run = async () => {
+    store.run = run;
+    throw new Error('read ECONNRESET');
+  };
+}
+
 export const has = (text: string, { journal = [] }: Write): boolean => journal.some((line) => line.includes(text));
 
 /** Holds the commits with such a write, before the store takes them, or before it answers that it has. */

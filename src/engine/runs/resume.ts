@@ -4,7 +4,7 @@ import type { Principal } from '../../core/principal.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { Extras, RunRow, Write } from '../../core/store.ts';
 import type { TraceHeaders } from '../../core/traces.ts';
-import type { AwaitRequest, AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
+import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
 import { bareRun, foldStored, type KnownRun, readLines } from '../log/stored-run.ts';
@@ -13,7 +13,7 @@ import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import { orRefusal } from './refusal.ts';
-import { askedOf, firstQuestions, type ReplyTarget, replyTarget } from './reply-target.ts';
+import { askedOf, isOpen, type OpenQuestion, questionFor, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -28,7 +28,7 @@ export async function resumeRun(
   input: AwaitResumeInput,
   { idempotency_key, key_scope, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
-  const { active, idempotency } = services;
+  const { active, commits, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
   const local = active.local(run_id);
   const target = replyTarget(input.id, local);
@@ -39,32 +39,29 @@ export async function resumeRun(
           input,
           ...(key_scope !== undefined && { run_id }),
         });
-  // A key is looked up first, and a replay is waited for: meanwhile the run may ask its next question.
-  const waits = key !== undefined || local !== undefined;
-  const asksStore = input.id === undefined && (target.open === undefined ? waits : target.isUnseen);
-  const stored = asksStore ? storedQuestion(services, run_id) : undefined;
+  // Read now: a key is looked up first, and a replay is waited for, and meanwhile the run may ask its next question.
+  const reading = isStoreAsked(target, key) ? storedQuestion(services, run_id) : undefined;
+  // A repeated request does not wait for it.
+  reading?.catch(() => undefined);
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
     async () => {
+      commits.checkAvailable();
       // What is open here and durable needs no turn of the event loop, in which a cancel could come first.
-      const known: ReplyTarget =
-        target.isUnseen && stored !== undefined
-          ? { ...target, inStore: await stored }
-          : { ...target, open: target.open ?? (await stored) };
+      const known = isOpen(target) ? target : { ...target, stored: await reading };
       return resume(services, run_id, { input, target: known, key, channel, principal, trace });
     },
   );
 }
 
-/** The open question of a run in the store. Where it cannot be read, undefined: the reply meets the same error. */
-async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<ReplyTarget['open']> {
-  try {
-    const row = await active.row(run_id);
-    return row.status === 'awaiting' ? (await foldStored(store, row)).await_request : 'none';
-  } catch {
-    return undefined;
-  }
+/** Whether a reply needs the question of the store. Without an execution and a key, the run is read from it anyway. */
+const isStoreAsked = (target: ReplyTarget, key: IdempotentRequest | undefined): boolean =>
+  target.id === undefined && !isOpen(target) && (target.execution !== undefined || key !== undefined);
+
+async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<OpenQuestion> {
+  const row = await active.row(run_id);
+  return row.status === 'awaiting' ? ((await foldStored(store, row)).await_request ?? 'none') : 'none';
 }
 
 interface ReplyRequest {
@@ -78,8 +75,8 @@ interface ReplyRequest {
 
 /** What the attempts to give a reply have found. */
 interface Found {
-  /** The questions that the reply may still answer. */
-  readonly questions: readonly AwaitRequest[];
+  /** The question that the reply is for. */
+  readonly question: OpenQuestion;
   /** The run as it was read from the store. */
   readonly known: KnownRun | undefined;
 }
@@ -89,9 +86,7 @@ interface Found {
  * may be another reply, but also a node that takes the run over, after which the question is still open.
  */
 async function resume(services: RunServices, run_id: string, request: ReplyRequest): Promise<AcceptedRun> {
-  const { commits, executions } = services;
-  commits.checkAvailable();
-  const until = performance.now() + executions.limits.requestTimeout;
+  const until = performance.now() + services.executions.limits.requestTimeout;
   for (let found: Found | undefined; ; ) {
     const outcome = await attemptReply(services, run_id, request, found);
     if ('run' in outcome) return outcome;
@@ -119,19 +114,17 @@ async function attemptReply(
   const awaits = row.status === 'awaiting' && !lost;
   const run = awaits ? (execution?.run ?? (await foldStored(store, row, found?.known))) : bareRun(row);
   const now = executions.now();
-  const questions = found?.questions ?? firstQuestions(target, execution);
-  const request = askedOf(run, target, questions);
+  const question = questionFor(target, execution) ?? found?.question;
+  const request = askedOf(run, target.id, question);
   const reply =
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
-  const current = run.await_request === undefined ? [] : [run.await_request];
-  const asked = found === undefined && target.asked.length > 0 ? target.asked : (questions ?? current);
-  const next: Found =
-    execution === undefined
-      ? { questions: current, known: { run, last: row.last } }
-      : { questions: asked, known: found?.known };
+  const next: Found = {
+    question: question ?? run.await_request ?? 'none',
+    known: execution === undefined ? { run, last: row.last } : found?.known,
+  };
   if (reply instanceof RivuletError) {
     // Otherwise the execution is fenced, and has refused for events that count for nothing.
-    if (asked.length === 0 || (await isDurable(services, execution))) throw reply;
+    if (await isDurable(services, execution)) throw reply;
     return next;
   }
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
