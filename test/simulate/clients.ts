@@ -153,9 +153,19 @@ export class Client {
     const options = answers === 'again' ? { idempotency_key: text } : {};
     for (let attempt = 0; attempt < (answers === 'again' ? 3 : 1); attempt += 1) {
       const asked = this.#question(record);
-      const answer = await this.#world.request(name, `resume with "${text}"`, (node) =>
-        node.resume(record.run_id, input, options),
-      );
+      let cameAt = Infinity;
+      const answer = await this.#world.request(name, `resume with "${text}"`, (node) => {
+        const resume = () => node.resume(record.run_id, input, options);
+        // A node that has neither the run nor a key to look up finds the question when it comes to the run.
+        if (answers !== 'again' && !this.#world.invariants.isAt(node.name, record.run_id)) return resume();
+        cameAt = this.#last(record);
+        const onRead = (): void => {
+          cameAt = this.#last(record);
+        };
+        return this.#world.server.observeReads(onRead, resume);
+      });
+      if (answer !== 'unknown' && 'value' in answer)
+        this.#world.invariants.tookReply(record.run_id, text, answer.value.after, cameAt);
       this.#resumed(record, reply, answer);
       this.#refused(record, reply, answer, asked);
       if (answers === 'again' && reply.outcome === 'unknown') await this.#world.clock.sleep('world', 500);
@@ -182,6 +192,11 @@ export class Client {
       // The second attempt may be refused, because the first one was accepted without a response.
       else if (answer.error.status === 409 && this.#plan.answers !== 'again') reply.outcome = 'refused';
     }
+  }
+
+  /** The last event in the store. */
+  #last({ run_id }: RunRecord): number {
+    return this.#world.server.logs.get(run_id)?.length ?? 0;
   }
 
   /** The event with which the run asks its question, in the store; undefined for a run that does not await. */

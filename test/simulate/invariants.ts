@@ -193,6 +193,22 @@ export class Invariants implements Audit, Watch {
     all.push({ life: life.number, tag, text });
   }
 
+  /** Whether an agent performs a run on a node. */
+  isAt(node: Owner, run_id: string): boolean {
+    return [...this.#lives].some((life) => life.node === node && life.run_id === run_id);
+  }
+
+  /** A reply was taken after an event, and it came when the log ended with the event `last`. */
+  tookReply(run_id: string, text: string, after: number, last: number): void {
+    const events = this.#server.logs.get(run_id)?.slice(0, after) ?? [];
+    const asked = events.findLastIndex((line) => runEventOf(line) === 'awaiting') + 1;
+    if (asked > last)
+      this.#ledger.violate(
+        'a reply is for a question that was asked before',
+        `"${text}" to ${run_id} came at event ${last}, and was taken for the question that is event ${asked}`,
+      );
+  }
+
   /** A reader gets events. */
   shown(reader: string, run_id: string, seen: number, id: number, line: string): void {
     const log = this.#server.logs.get(run_id) ?? [];

@@ -113,6 +113,17 @@ export const mutations: readonly Mutation[] = [
     noticed: ['no run is left open'],
   },
   {
+    name: 'a reply is given to a question that is not stored yet',
+    changes: [
+      {
+        file: 'src/engine/runs/reply-target.ts',
+        find: "open: open === 'none' || log.row.snapshot <= log.durable ? open : undefined",
+        replace: 'open',
+      },
+    ],
+    noticed: ['a reply is for a question that was asked before'],
+  },
+  {
     name: 'a forwarded reply to one question is delivered to the next one',
     changes: [
       {

@@ -53,6 +53,8 @@ export class StoreServer {
   /** Every line that was taken, by run; kept here because a run may be removed. */
   readonly logs = new Map<string, string[]>();
   readonly rows = new Map<string, RunRow>();
+  /** What to call when the server takes the reads of rows that begin now. */
+  #onRead: (() => void) | undefined;
 
   readonly #isFile: boolean;
 
@@ -71,7 +73,13 @@ export class StoreServer {
     const { inner } = this;
     return {
       commit: (writes) => this.#commit(node, writes.map(copy)),
-      run: (id) => ask(() => inner.run(id)),
+      run: (id) => {
+        const onRead = this.#onRead;
+        return ask(() => {
+          onRead?.();
+          return inner.run(id);
+        });
+      },
       input: (id) => ask(() => inner.input(id)),
       events: (id, after, limit) => ask(() => inner.events(id, after, Math.min(limit, 7))),
       journal: (id) => ask(() => (this.#flaw === 'journal-lost' ? Promise.resolve([]) : inner.journal(id))),
@@ -120,6 +128,16 @@ export class StoreServer {
       },
       close: async () => {},
     };
+  }
+
+  /** Calls back when the server takes the reads of rows with which this work begins, before it waits for anything. */
+  observeReads<T>(onRead: () => void, work: () => Promise<T>): Promise<T> {
+    this.#onRead = onRead;
+    try {
+      return work();
+    } finally {
+      this.#onRead = undefined;
+    }
   }
 
   /** A node that was deaf learns that it may have missed notifications. */
