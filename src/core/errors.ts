@@ -148,8 +148,8 @@ export const errorTable = {
   question_mismatch: row(
     409,
     'invalid_input',
-    (wanted: string, got: string) =>
-      `The run awaits the reply to question ${wanted}, not to question ${got}; read the run again.`,
+    (wanted: string, got?: string) =>
+      `The run awaits the reply to question ${wanted}, not to ${got === undefined ? 'an earlier one' : `question ${got}`}; read the run again.`,
   ),
   already_final: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is already ${status}.`),
   content_type_refused: row(

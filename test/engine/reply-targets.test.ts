@@ -1,6 +1,10 @@
 import { concat, concatMap, defer, merge, NEVER, race, Subject, switchMap, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { replyTarget } from '../../src/engine/runs/reply-target.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { startEngine } from '../../src/testing/engine.ts';
 import { Hold } from '../support/hold.ts';
+import { answerOf, begin } from '../support/lives.ts';
 import { ask } from '../support/serve.ts';
 import {
   answered,
@@ -217,4 +221,56 @@ describe('a reply without an id', () => {
     expect(await answered(a, run_id)).toEqual([]);
     expect(await give(a, run_id, 'yes', { 'idempotency-key': 'key' })).toEqual(taken);
   });
+
+  it.each<Record<string, string>>([{}, { 'idempotency-key': 'key' }])(
+    'is given to the question of the store, where its node has lost the run unheard, and knows an older one (%o)',
+    async (headers) => {
+      let lives = 0;
+      const agent = asks(true, (_, context) => {
+        lives += 1;
+        const work = lives === 1 ? never() : Promise.resolve('withdrawn');
+        return concat(
+          race(
+            replyTo(context, 'Go on?'),
+            context.step('work', () => work),
+          ),
+          replyTo(context, 'Delete all?'),
+        );
+      });
+      const { a, b, store, takeOver } = await twoNodes(agent);
+      const run_id = await awaitingOn(a);
+      await turns(10);
+      store.losesNotifications = true;
+      await takeOver(run_id);
+      await asked(store, run_id, 'Delete all?');
+      expect(await give(b, run_id, 'yes', headers)).toEqual(taken);
+      expect(await answered(a, run_id)).toEqual(['Delete all?']);
+    },
+  );
+
+  it('to a run that works is refused at once by a process that has the run alone, while its store does not answer', async () => {
+    const agent = asks(true, (_, context) => context.step('work', never));
+    const store = new MemoryStore();
+    const engine = await startEngine([agent], store);
+    const run_id = await begin(engine, 'asks');
+    while ((await store.run(run_id))?.status !== 'in-progress') await turn();
+    await turns(10);
+    const { run } = store;
+    store.run = () => new Promise(() => {});
+    const reply = { type: 'message', message: { parts: [{ content: 'yes' }] } };
+    expect(await answerOf(engine.resume(run_id, reply).then((accepted) => accepted.run))).toBe('not_awaiting');
+    store.run = run;
+    await engine.stop();
+  });
+});
+
+it('a reply without an id to a run that is not in memory has the store read before anything is waited for', () => {
+  let reads = 0;
+  const read = (): Promise<never> => {
+    reads += 1;
+    return new Promise(() => {});
+  };
+  expect(replyTarget(undefined, undefined, false, read).asked).toBeUndefined();
+  expect(replyTarget('1', undefined, false, read).stored).toBeUndefined();
+  expect(reads).toBe(1);
 });

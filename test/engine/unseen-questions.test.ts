@@ -110,7 +110,7 @@ describe('a reply without an id, where the agent has asked another question that
     withdraw();
     await withdrawal.held();
     const reading = new Hold();
-    reads.hold = { name: 'events', hold: reading };
+    reads.hold = { name: 'run', hold: reading };
     const reply = give(b, run_id, 'yes');
     await reading.held();
     withdrawal.letGo();

@@ -153,16 +153,13 @@ export class Client {
     const options = answers === 'again' ? { idempotency_key: text } : {};
     for (let attempt = 0; attempt < (answers === 'again' ? 3 : 1); attempt += 1) {
       const asked = this.#question(record);
-      let cameAt = Infinity;
-      const answer = await this.#world.request(name, `resume with "${text}"`, (node) => {
-        const resume = () => node.resume(record.run_id, input, options);
-        // A node that has neither the run nor a key to look up finds the question when it comes to the run.
-        if (answers !== 'again' && !this.#world.invariants.isAt(node.name, record.run_id)) return resume();
+      let cameAt = 0;
+      const noteCame = (): void => {
         cameAt = this.#last(record);
-        const onRead = (): void => {
-          cameAt = this.#last(record);
-        };
-        return this.#world.server.observeReads(onRead, resume);
+      };
+      const answer = await this.#world.request(name, `resume with "${text}"`, (node) => {
+        noteCame();
+        return this.#world.server.observeReads(noteCame, () => node.resume(record.run_id, input, options));
       });
       if (answer !== 'unknown' && 'value' in answer)
         this.#world.invariants.tookReply(record.run_id, text, answer.value.after, cameAt);

@@ -193,11 +193,6 @@ export class Invariants implements Audit, Watch {
     all.push({ life: life.number, tag, text });
   }
 
-  /** Whether an agent performs a run on a node. */
-  isAt(node: Owner, run_id: string): boolean {
-    return [...this.#lives].some((life) => life.node === node && life.run_id === run_id);
-  }
-
   /** A reply was taken after an event, and it came when the log ended with the event `last`. */
   tookReply(run_id: string, text: string, after: number, last: number): void {
     const events = this.#server.logs.get(run_id)?.slice(0, after) ?? [];

@@ -36,8 +36,8 @@ export const mutations: readonly Mutation[] = [
       },
       {
         file: 'src/engine/runs/resume.ts',
-        find: "const awaits = row.status === 'awaiting' && !lost;",
-        replace: "const awaits = (row.status === 'awaiting' || row.status === 'cancelling') && !lost;",
+        find: "const awaits = ({ status }: RunRow): boolean => status === 'awaiting';",
+        replace: "const awaits = ({ status }: RunRow): boolean => status === 'awaiting' || status === 'cancelling';",
       },
     ],
     noticed: ['a cancel is kept'],
@@ -117,8 +117,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/reply-target.ts',
-        find: "open: open === 'none' || log.row.snapshot <= log.durable ? open : undefined",
-        replace: 'open',
+        find: 'log !== undefined && log.row.snapshot <= log.durable',
+        replace: 'log !== undefined',
       },
     ],
     noticed: ['a reply is for a question that was asked before'],

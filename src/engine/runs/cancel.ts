@@ -53,7 +53,7 @@ export async function cancelRun(services: RunServices, run_id: string, question?
 /** @throws RivuletError `not_awaiting`, `question_mismatch` where a run that is not cancelled awaits no reply to this question */
 function checkAsks(run: Run, question: string | undefined): void {
   if (question === undefined || run.status === 'cancelling') return;
-  const asked = askedOf(run, question, undefined);
+  const asked = askedOf(run, question);
   if (asked instanceof RivuletError) throw asked;
 }
 

@@ -13,7 +13,7 @@ import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import { orRefusal } from './refusal.ts';
-import { askedOf, isOpen, type OpenQuestion, questionFor, type ReplyTarget, replyTarget } from './reply-target.ts';
+import { askedOf, isKnown, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -28,10 +28,9 @@ export async function resumeRun(
   input: AwaitResumeInput,
   { idempotency_key, key_scope, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
-  const { active, commits, idempotency } = services;
+  const { active, dispatcher, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
-  const local = active.local(run_id);
-  const target = replyTarget(input.id, local);
+  const target = replyTarget(input.id, active.local(run_id), dispatcher.shared, () => active.row(run_id));
   const key =
     idempotency_key === undefined
       ? undefined
@@ -39,29 +38,11 @@ export async function resumeRun(
           input,
           ...(key_scope !== undefined && { run_id }),
         });
-  // Read now: a key is looked up first, and a replay is waited for, and meanwhile the run may ask its next question.
-  const reading = isStoreAsked(target, key) ? storedQuestion(services, run_id) : undefined;
-  // A repeated request does not wait for it.
-  reading?.catch(() => undefined);
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    async () => {
-      commits.checkAvailable();
-      // What is open here and durable needs no turn of the event loop, in which a cancel could come first.
-      const known = isOpen(target) ? target : { ...target, stored: await reading };
-      return resume(services, run_id, { input, target: known, key, channel, principal, trace });
-    },
+    () => resume(services, run_id, { input, target, key, channel, principal, trace }),
   );
-}
-
-/** Whether a reply needs the question of the store. Without an execution and a key, the run is read from it anyway. */
-const isStoreAsked = (target: ReplyTarget, key: IdempotentRequest | undefined): boolean =>
-  target.id === undefined && !isOpen(target) && (target.execution !== undefined || key !== undefined);
-
-async function storedQuestion({ store, active }: RunServices, run_id: string): Promise<OpenQuestion> {
-  const row = await active.row(run_id);
-  return row.status === 'awaiting' ? ((await foldStored(store, row)).await_request ?? 'none') : 'none';
 }
 
 interface ReplyRequest {
@@ -75,9 +56,9 @@ interface ReplyRequest {
 
 /** What the attempts to give a reply have found. */
 interface Found {
-  /** The question that the reply is for. */
-  readonly question: OpenQuestion;
-  /** The run as it was read from the store. */
+  /** The row that the store had when the reply came, once it was needed. */
+  readonly stored: RunRow | undefined;
+  /** The run as it was read from the store last. */
   readonly known: KnownRun | undefined;
 }
 
@@ -86,7 +67,9 @@ interface Found {
  * may be another reply, but also a node that takes the run over, after which the question is still open.
  */
 async function resume(services: RunServices, run_id: string, request: ReplyRequest): Promise<AcceptedRun> {
-  const until = performance.now() + services.executions.limits.requestTimeout;
+  const { commits, executions } = services;
+  commits.checkAvailable();
+  const until = performance.now() + executions.limits.requestTimeout;
   for (let found: Found | undefined; ; ) {
     const outcome = await attemptReply(services, run_id, request, found);
     if ('run' in outcome) return outcome;
@@ -101,27 +84,28 @@ async function attemptReply(
   { input, target, key, channel, principal, trace }: ReplyRequest,
   found: Found | undefined,
 ): Promise<AcceptedRun | Found> {
-  const { store, active, executions, dispatcher, idempotency } = services;
+  const { active, executions, idempotency } = services;
+  let stored = found?.stored;
   let execution = await active.get(run_id);
-  // Checked here, where nothing is awaited before the use: a run that has left this process takes the reply in the store.
-  while (execution !== undefined && !canTake(execution)) {
-    await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+  // What is found is used before anything is awaited: a run that has left this process takes the reply in the store.
+  for (;;) {
+    if (execution !== undefined && !canTake(execution))
+      await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
+    else if (stored === undefined && target.stored !== undefined && !isKnown(target, execution))
+      stored = await target.stored;
+    else break;
     execution = await active.get(run_id);
   }
-  const row = execution?.log.row ?? (await active.row(run_id));
-  // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
-  const lost = execution === undefined && row.tier !== 'durable' && !dispatcher.shared;
-  const awaits = row.status === 'awaiting' && !lost;
-  const run = awaits ? (execution?.run ?? (await foldStored(store, row, found?.known))) : bareRun(row);
+  const first = found === undefined ? stored : undefined;
+  const row = execution?.log.row ?? first ?? (await active.row(run_id));
+  const run =
+    execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
-  const question = questionFor(target, execution) ?? found?.question;
-  const request = askedOf(run, target.id, question);
+  const question = stored === undefined || isKnown(target, execution) ? target.asked : openQuestion(stored);
+  const request = askedOf(run, target.id, question, openQuestion(row));
   const reply =
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
-  const next: Found = {
-    question: question ?? run.await_request ?? 'none',
-    known: execution === undefined ? { run, last: row.last } : found?.known,
-  };
+  const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };
   if (reply instanceof RivuletError) {
     // Otherwise the execution is fenced, and has refused for events that count for nothing.
     if (await isDurable(services, execution)) throw reply;
@@ -131,6 +115,15 @@ async function attemptReply(
   const accepted = await accept(services, { execution, row, run, reply, extras, trace });
   if (accepted !== undefined) onAccepted(services, run, now);
   return accepted ?? next;
+}
+
+const awaits = ({ status }: RunRow): boolean => status === 'awaiting';
+
+/** A run without an execution in this process, with what it asks. */
+async function storedRun({ store, dispatcher }: RunServices, row: RunRow, known: KnownRun | undefined): Promise<Run> {
+  // A run that is not durable awaits nothing, once its execution is lost and no other node can have it.
+  const lost = row.tier !== 'durable' && !dispatcher.shared;
+  return awaits(row) && !lost ? await foldStored(store, row, known) : bareRun(row);
 }
 
 /** Whether what a refusal rests on is durable: the last run event, and a status without an event. */
