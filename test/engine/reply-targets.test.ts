@@ -15,6 +15,7 @@ import {
   give,
   has,
   holdCommits,
+  late,
   never,
   repliesIn,
   replyTo,
@@ -40,6 +41,8 @@ function asksElse() {
   });
   return { agent, withdraw: () => withdraw() };
 }
+
+const yes = { type: 'message', message: { parts: [{ content: 'yes' }] } };
 
 describe('a reply without an id', () => {
   it('that comes when no question is open is not given to the next one, where its node is fenced', async () => {
@@ -222,31 +225,107 @@ describe('a reply without an id', () => {
     expect(await give(a, run_id, 'yes', { 'idempotency-key': 'key' })).toEqual(taken);
   });
 
-  it.each<Record<string, string>>([{}, { 'idempotency-key': 'key' }])(
-    'is given to the question of the store, where its node has lost the run unheard, and knows an older one (%o)',
-    async (headers) => {
-      let lives = 0;
-      const agent = asks(true, (_, context) => {
-        lives += 1;
-        const work = lives === 1 ? never() : Promise.resolve('withdrawn');
-        return concat(
-          race(
-            replyTo(context, 'Go on?'),
-            context.step('work', () => work),
-          ),
-          replyTo(context, 'Delete all?'),
-        );
+  it('with a key, leaves a run alone that is cancelled during the lookup', async () => {
+    let stop = (): void => {};
+    const stopped = new Promise<string>((resolve) => (stop = () => resolve('stopped')));
+    const agent = asks(false, (_, context) =>
+      merge(
+        replyTo(context, 'Go on?'),
+        context.step('work', () => stopped),
+      ),
+    );
+    const { a, b, store, reads } = await twoNodes(agent, 'a');
+    const run_id = await awaitingOn(a);
+    const lookup = new Hold();
+    reads.hold = { name: 'key', hold: lookup };
+    const reply = give(a, run_id, 'yes', { 'idempotency-key': 'key' });
+    await lookup.held();
+    await b.post(`/runs/${run_id}/cancel`, {});
+    while ((await store.run(run_id))?.status !== 'cancelling') await turn();
+    reads.hold = undefined;
+    lookup.letGo();
+    expect(await reply).toEqual(late);
+    expect((await store.run(run_id))?.status).toBe('cancelling');
+    stop();
+  });
+
+  describe.each<Record<string, string>>([{}, { 'idempotency-key': 'key' }])(
+    'to a question that its node knows (%o)',
+    (headers) => {
+      function asksAgain() {
+        let lives = 0;
+        return asks(true, (_, context) => {
+          lives += 1;
+          const work = lives === 1 ? never() : Promise.resolve('withdrawn');
+          return concat(
+            race(
+              replyTo(context, 'Go on?'),
+              context.step('work', () => work),
+            ),
+            replyTo(context, 'Delete all?'),
+          );
+        });
+      }
+
+      it('is not given to the next one, where the run is taken over while its row is read', async () => {
+        const { a, b, store, takeOver } = await twoNodes(asksAgain());
+        const run_id = await awaitingOn(b);
+        await turns(10);
+        const reading = new Hold();
+        const { run } = store;
+        store.run = async (id) => {
+          await reading.come();
+          return run.call(store, id);
+        };
+        const reply = give(b, run_id, 'yes', headers);
+        await reading.held();
+        store.run = run;
+        await takeOver(run_id);
+        await asked(store, run_id, 'Delete all?');
+        reading.letGo();
+        expect(await reply).toEqual([409, 'question_mismatch']);
+        expect(await answered(a, run_id)).toEqual([]);
       });
-      const { a, b, store, takeOver } = await twoNodes(agent);
-      const run_id = await awaitingOn(a);
-      await turns(10);
-      store.losesNotifications = true;
-      await takeOver(run_id);
-      await asked(store, run_id, 'Delete all?');
-      expect(await give(b, run_id, 'yes', headers)).toEqual(taken);
-      expect(await answered(a, run_id)).toEqual(['Delete all?']);
+
+      // It may as well be for the older one: the node has shown it until now.
+      it('is refused where another node has asked the next one unheard, and taken when it is sent again', async () => {
+        const { a, b, store, takeOver } = await twoNodes(asksAgain());
+        const run_id = await awaitingOn(a);
+        await turns(10);
+        store.losesNotifications = true;
+        await takeOver(run_id);
+        await asked(store, run_id, 'Delete all?');
+        expect(await give(b, run_id, 'yes', headers)).toEqual([409, 'question_mismatch']);
+        expect(await give(b, run_id, 'yes', headers)).toEqual(taken);
+        expect(await answered(a, run_id)).toEqual(['Delete all?']);
+      });
     },
   );
+
+  it('to a run with a cancel that the store never takes is given to its question', async () => {
+    const agent = asks(true, (_, context) => merge(context.step('work', never), replyTo(context, 'Go on?')));
+    const store = new MemoryStore();
+    const engine = await startEngine(
+      [agent],
+      store,
+      { storeTimeout: 100, requestTimeout: 600_000 },
+      { onFailure: () => {} },
+    );
+    const run_id = await begin(engine, 'asks');
+    while ((await store.run(run_id))?.status !== 'awaiting') await turn();
+    await turns(10);
+    const { commit } = store;
+    store.commit = async (writes) => {
+      if (writes.some(({ row }) => row.status.startsWith('cancel'))) throw new Error('disk full');
+      return commit.call(store, writes);
+    };
+    const cancel = answerOf(engine.cancel(run_id));
+    await turns(5);
+    const reply = answerOf(engine.resume(run_id, yes).then(({ run }) => run));
+    expect(await cancel).toBe('store_unavailable');
+    expect(await reply).toBe('in-progress');
+    await engine.stop();
+  });
 
   it('to a run that works is refused at once by a process that has the run alone, while its store does not answer', async () => {
     const agent = asks(true, (_, context) => context.step('work', never));
@@ -257,8 +336,7 @@ describe('a reply without an id', () => {
     await turns(10);
     const { run } = store;
     store.run = () => new Promise(() => {});
-    const reply = { type: 'message', message: { parts: [{ content: 'yes' }] } };
-    expect(await answerOf(engine.resume(run_id, reply).then((accepted) => accepted.run))).toBe('not_awaiting');
+    expect(await answerOf(engine.resume(run_id, yes).then((accepted) => accepted.run))).toBe('not_awaiting');
     store.run = run;
     await engine.stop();
   });
@@ -270,7 +348,7 @@ it('a reply without an id to a run that is not in memory has the store read befo
     reads += 1;
     return new Promise(() => {});
   };
-  expect(replyTarget(undefined, undefined, false, read).asked).toBeUndefined();
-  expect(replyTarget('1', undefined, false, read).stored).toBeUndefined();
+  expect(replyTarget(undefined, undefined, read).asked).toBeUndefined();
+  expect(replyTarget('1', undefined, read).stored).toBeUndefined();
   expect(reads).toBe(1);
 });

@@ -15,34 +15,33 @@ export interface ReplyTarget {
   readonly id: string | undefined;
   /** The run's execution in this process. */
   readonly execution: Execution | undefined;
-  /** Its open question. Undefined where that is not durable yet: a client can have seen only what the store has. */
+  /** Its open question. Undefined where its last run event is not durable: a client can have seen only what the store has. */
   readonly asked: number | undefined;
-  /** The run in the store. It counts where the execution does not know the question, or has lost the run. */
+  /** The run in the store. Undefined where the question is known without it. */
   readonly stored: Promise<RunRow> | undefined;
 }
 
-/**
- * What a reply is for, when it comes. `read` gets the run's row from the store: not for a reply that names its question,
- * nor for a question that is known, where no other process can have the run.
- */
+/** What a reply is for, when it comes. `read` gets the run's row from the store. */
 export function replyTarget(
   id: string | undefined,
   execution: Execution | undefined,
-  shared: boolean,
   read: () => Promise<RunRow>,
 ): ReplyTarget {
   if (id !== undefined) return { id, execution, asked: undefined, stored: undefined };
   const log = execution?.log;
   const asked = log !== undefined && log.row.snapshot <= log.durable ? openQuestion(log.row) : undefined;
-  const stored = shared || asked === undefined ? read() : undefined;
+  const stored = asked === undefined || asked === 0 ? read() : undefined;
   // It may fail before, or without, being waited for.
   stored?.catch(() => undefined);
   return { id, execution, asked, stored };
 }
 
-/** Whether the reply's question is known without the store, while this execution has the run. */
+/**
+ * Whether the reply's question is known without the store. That there is none is known only while the same execution has
+ * the run: one that has lost it may not have heard of a question.
+ */
 export const isKnown = ({ asked, execution: local }: ReplyTarget, execution: Execution | undefined): boolean =>
-  asked !== undefined && execution === local;
+  asked !== undefined && (asked > 0 || execution === local);
 
 /**
  * What a run asks, or the error with which it refuses what is for another question: for the one with this id, or without

@@ -28,9 +28,9 @@ export async function resumeRun(
   input: AwaitResumeInput,
   { idempotency_key, key_scope, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
-  const { active, dispatcher, idempotency } = services;
+  const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
-  const target = replyTarget(input.id, active.local(run_id), dispatcher.shared, () => active.row(run_id));
+  const target = replyTarget(input.id, active.local(run_id), () => active.row(run_id));
   const key =
     idempotency_key === undefined
       ? undefined
@@ -96,8 +96,9 @@ async function attemptReply(
     else break;
     execution = await active.get(run_id);
   }
-  const first = found === undefined ? stored : undefined;
-  const row = execution?.log.row ?? first ?? (await active.row(run_id));
+  // It was read for this attempt, unless a key was looked up meanwhile.
+  const fresh = found === undefined && key === undefined ? stored : undefined;
+  const row = execution?.log.row ?? fresh ?? (await active.row(run_id));
   const run =
     execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
