@@ -302,6 +302,25 @@ describe('a reply without an id', () => {
     },
   );
 
+  it('is given to the question of the store, where its node knew of none, and has lost the run unheard', async () => {
+    let lives = 0;
+    const agent = asks(true, (_, context) => {
+      lives += 1;
+      const work = lives === 1 ? never() : Promise.resolve('worked');
+      return concat(
+        context.step('work', () => work),
+        replyTo(context, 'Go on?'),
+      );
+    });
+    const { a, b, store, takeOver } = await twoNodes(agent);
+    const run_id = await workingOn(a, store);
+    store.losesNotifications = true;
+    await takeOver(run_id);
+    await asked(store, run_id, 'Go on?');
+    expect(await give(b, run_id, 'yes')).toEqual(taken);
+    expect(await answered(a, run_id)).toEqual(['Go on?']);
+  });
+
   it('to a run with a cancel that the store never takes is given to its question', async () => {
     const agent = asks(true, (_, context) => merge(context.step('work', never), replyTo(context, 'Go on?')));
     const store = new MemoryStore();
