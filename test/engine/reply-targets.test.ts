@@ -42,6 +42,19 @@ function asksElse() {
   return { agent, withdraw: () => withdraw() };
 }
 
+/** Works for ever in its first life, and asks in the next one. */
+function worksThenAsks(question: string) {
+  let lives = 0;
+  return asks(true, (_, context) => {
+    lives += 1;
+    const work = lives === 1 ? never() : Promise.resolve('worked');
+    return concat(
+      context.step('work', () => work),
+      replyTo(context, question),
+    );
+  });
+}
+
 const yes = { type: 'message', message: { parts: [{ content: 'yes' }] } };
 
 describe('a reply without an id', () => {
@@ -175,16 +188,7 @@ describe('a reply without an id', () => {
   it.each(['run', 'key'])(
     'that comes when no question is open is not given to the next one, where the run is taken over while its %s is read',
     async (name) => {
-      let lives = 0;
-      const agent = asks(true, (_, context) => {
-        lives += 1;
-        const work = lives === 1 ? never() : Promise.resolve('worked');
-        return concat(
-          context.step('work', () => work),
-          replyTo(context, 'Delete all?'),
-        );
-      });
-      const { a, b, store, reads, takeOver } = await twoNodes(agent);
+      const { a, b, store, reads, takeOver } = await twoNodes(worksThenAsks('Delete all?'));
       const run_id = await workingOn(a, store);
       const reading = new Hold();
       reads.hold = { name, hold: reading };
@@ -303,16 +307,7 @@ describe('a reply without an id', () => {
   );
 
   it('is given to the question of the store, where its node knew of none, and has lost the run unheard', async () => {
-    let lives = 0;
-    const agent = asks(true, (_, context) => {
-      lives += 1;
-      const work = lives === 1 ? never() : Promise.resolve('worked');
-      return concat(
-        context.step('work', () => work),
-        replyTo(context, 'Go on?'),
-      );
-    });
-    const { a, b, store, takeOver } = await twoNodes(agent);
+    const { a, b, store, takeOver } = await twoNodes(worksThenAsks('Go on?'));
     const run_id = await workingOn(a, store);
     store.losesNotifications = true;
     await takeOver(run_id);
