@@ -33,6 +33,8 @@ export interface RunRow {
   readonly queued_at: string | null;
   /** When an await without a reply ends the run; null for never, and while the run does not await. */
   readonly due: string | null;
+  /** Since when an awaiting run is in the store alone, because its agent waits for nothing but a reply; null otherwise. */
+  readonly rests_at: string | null;
   /** What happens when the last client disconnects: `continue`, `cancel` or `grace=SECONDS`. */
   readonly on_disconnect: string;
   /** The id of the last event; 0 before the first. */

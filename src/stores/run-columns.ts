@@ -22,6 +22,7 @@ export const runColumns = [
   'on_disconnect',
   'last',
   'snapshot',
+  'rests_at',
 ] as const satisfies readonly (keyof RunRow)[];
 
 /** The columns that writes change after the run was created. */
@@ -36,6 +37,7 @@ export const mutableColumns = [
   'due',
   'last',
   'snapshot',
+  'rests_at',
 ] as const satisfies readonly (keyof RunRow)[];
 
 /** All columns, as an SQL list. */

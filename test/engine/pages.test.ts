@@ -24,6 +24,7 @@ async function longRun(store: Store): Promise<RunRow> {
     attempts: 0,
     title: '',
     queued_at: null,
+    rests_at: null,
     due: null,
     snapshot: 1,
   } as const;

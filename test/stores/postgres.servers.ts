@@ -40,6 +40,19 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(rows).toHaveLength(1);
   });
 
+  it('upgrades tables of version 4, which have no column for runs at rest', async () => {
+    const made = append(fresh(), ['1']);
+    const store = await open(url);
+    await store.commit([made]);
+    const other = await client();
+    await other.query(`ALTER TABLE ${schema}.runs DROP COLUMN rests_at; UPDATE ${schema}.version SET version = 4`);
+    const again = await open(url);
+    expect(await again.run(made.row.run_id)).toEqual(made.row);
+    const resting = append({ ...made.row, rests_at: '2026-01-01T00:00:00.000Z' }, []);
+    expect(await again.commit([resting])).toEqual(['taken']);
+    expect(await again.run(made.row.run_id)).toEqual(resting.row);
+  });
+
   it('continues with new connections when its own are killed', async () => {
     const store = await open(url, `application_name=killed-${schema}`);
     const first = append(fresh(), ['1']);

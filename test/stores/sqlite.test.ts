@@ -33,6 +33,7 @@ const newRow = (run_id: string): RunRow => ({
   attempts: 0,
   title: '',
   queued_at: null,
+  rests_at: null,
   due: null,
   on_disconnect: 'continue',
   last: 0,
@@ -242,17 +243,32 @@ describe('a file', () => {
       title: `title ${suffix}`,
       queued_at: `queued ${suffix}`,
       due: `due ${suffix}`,
+      rests_at: `rests at ${suffix}`,
       on_disconnect: `on disconnect ${suffix}`,
     });
     const made = { ...texts('made'), epoch: 3, attempts: 4, last: 1, snapshot: 5 };
     expect(await store.commit([{ row: made, expect: 0, lines: ['1'], input: [] }])).toEqual(['taken']);
     expect(await store.run('columns')).toEqual(made);
-    const { trace, status_at, queued_at, due } = texts('changed');
+    const { trace, status_at, queued_at, due, rests_at } = texts('changed');
     const more = { epoch: 6, attempts: 7, last: 2, snapshot: 8, status: 'failed', finished_at: 'finished' } as const;
-    const changed = { ...made, trace, status_at, queued_at, due, ...more };
+    const changed = { ...made, trace, status_at, queued_at, due, rests_at, ...more };
     expect(await store.commit([{ row: changed, expect: 1, from: 3, lines: ['2'] }])).toEqual(['taken']);
     expect(await store.run('columns')).toEqual(changed);
     await store.close();
+  });
+
+  it('upgrades a file of version 10, which has no column for runs at rest', async () => {
+    const path = newPath();
+    const store = new SqliteStore(path);
+    await store.commit([grow(newRow('r'), ['1'])]);
+    await store.close();
+    const before = openDatabase(path);
+    before.exec('ALTER TABLE runs DROP COLUMN rests_at; PRAGMA user_version = 10');
+    before.close();
+    const again = new SqliteStore(path);
+    expect(await again.run('r')).toMatchObject({ last: 1, rests_at: null });
+    await again.close();
+    await new SqliteStore(path).close();
   });
 
   it('continues its sessions after a start, in whatever script their ids are', async () => {

@@ -22,6 +22,7 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
     attempts: 0,
     title: '',
     queued_at: null,
+    rests_at: null,
     due: null,
     on_disconnect: 'continue',
     last: 0,

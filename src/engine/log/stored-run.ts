@@ -117,6 +117,7 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
       finished_at,
       snapshot: row.last + 1,
       due: null,
+      rests_at: null,
       queued_at: null,
     },
     from: row.epoch,

@@ -277,6 +277,7 @@ const newRow = (
   attempts: 0,
   queued_at: queued ? now : null,
   due: null,
+  rests_at: null,
   on_disconnect: runOptions.on_disconnect ?? options.on_disconnect ?? 'continue',
   last: 0,
   snapshot: 0,

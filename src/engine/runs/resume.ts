@@ -222,6 +222,7 @@ async function resumeStored(
     status: event.run.status,
     status_at: executions.now(),
     due: null,
+    rests_at: null,
     // A reply is progress.
     attempts: 0,
     last: last + 1,

@@ -1,9 +1,9 @@
 /** Functions of a commit. `writes` is the JSON of `encodeWrite`; bodies[n] has the events of the nth write. */
 export const commitFunctions = `
-  CREATE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
+  CREATE OR REPLACE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
 
   -- Applies a commit once, however often it is sent. commit_number counts the commits of the writer.
-  CREATE FUNCTION keep(writer_id text, commit_number bigint, writes json, bodies text[]) RETURNS text[]
+  CREATE OR REPLACE FUNCTION keep(writer_id text, commit_number bigint, writes json, bodies text[]) RETURNS text[]
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     known record;
@@ -26,7 +26,7 @@ export const commitFunctions = `
 
   -- Whether the unfinished runs of a session violate the condition of a write. The oldest and the youngest run decide;
   -- the index has both at its ends.
-  CREATE FUNCTION is_busy(session text, run text, condition text) RETURNS boolean
+  CREATE OR REPLACE FUNCTION is_busy(session text, run text, condition text) RETURNS boolean
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     oldest text;
@@ -43,7 +43,7 @@ export const commitFunctions = `
   -- of their ids, and rows that nodes share come last: two nodes that lock the same rows in different orders would
   -- deadlock. A commit with conditions on sessions is applied in its own order, because one write may end the run that
   -- another waits for. So it locks the rows that it needs, by id, before it begins.
-  CREATE FUNCTION take(writes json, bodies text[]) RETURNS text[]
+  CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS text[]
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     w record;
@@ -70,7 +70,7 @@ export const commitFunctions = `
         run_id text, agent_name text, session_id text, owner text, principal text, targets text,
         trace text, epoch integer, status text, status_at text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
-        snapshot integer, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
+        snapshot integer, rests_at text, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, deliveries json, tokens float8
       )) WITH ORDINALITY
       ORDER BY CASE WHEN NOT has_conditions THEN run_id COLLATE "C" END, ordinality
@@ -109,7 +109,7 @@ export const commitFunctions = `
             AND status NOT IN ('completed', 'failed', 'cancelled');
       ELSE
         UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, status_at = w.status_at, finished_at = w.finished_at, attempts = w.attempts,
-            queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot
+            queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot, rests_at = w.rests_at
           WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
             AND status NOT IN ('completed', 'failed', 'cancelled')
             AND (bodies[w.ordinality] = '' OR targets IS NOT DISTINCT FROM w.targets);
@@ -146,7 +146,7 @@ export const commitFunctions = `
   END $$;
 
   -- Adds the history and states of applied writes to their sessions.
-  CREATE FUNCTION add_to_sessions(writes json, outcomes text[]) RETURNS void
+  CREATE OR REPLACE FUNCTION add_to_sessions(writes json, outcomes text[]) RETURNS void
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     w record;
@@ -179,7 +179,7 @@ export const commitFunctions = `
   -- Adds the figures of ended runs to the sums of their agents, and to those of each owner. An overflow of floats is an error, so the function adds
   -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float. PostgreSQL would
   -- plan a function in SQL anew at each call.
-  CREATE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
+  CREATE OR REPLACE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   BEGIN
     INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds)

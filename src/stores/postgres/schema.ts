@@ -4,8 +4,8 @@ import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
-/** Version of the tables and functions. Versions 1 to 3 were never released. A later version adds a step that upgrades from the one before. */
-export const schemaVersion = 4;
+/** Version of the tables and functions. Versions 1 to 3 were never released; those of version 4 are upgraded. */
+export const schemaVersion = 5;
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may
@@ -44,6 +44,12 @@ async function createTables(client: Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM version');
   const found = rows[0]?.version;
   if (found === schemaVersion) return;
+  if (found === 4) {
+    await client.query('ALTER TABLE runs ADD COLUMN rests_at text');
+    await client.query(commitFunctions);
+    await client.query('UPDATE version SET version = $1', [schemaVersion]);
+    return;
+  }
   if (found !== undefined && found < schemaVersion) {
     throw new Error(
       `the schema ${schema} was written before Rivulet's first release (version ${found}); use another schema`,

@@ -24,7 +24,8 @@ export const tables = `
     on_disconnect text COLLATE "C" NOT NULL,
     last integer NOT NULL,
     snapshot integer NOT NULL,
-    input text NOT NULL
+    input text NOT NULL,
+    rests_at text
   -- Leaves room on the page for the next version of each row, so that appending to a log updates no index.
   ) WITH (fillfactor = 50);
   CREATE INDEX runs_of_session ON runs (session_id, run_id);

@@ -27,7 +27,8 @@ export function parseRows(found: readonly RunValues[]): RunRow[] {
   return found.flatMap(([row, last, targets]) => {
     try {
       // Not spread: adding keys to a spread copy costs V8 ten times as much.
-      return Object.assign(JSON.parse(row), { targets, last: Number(last) });
+      // Rows of earlier builds have no `rests_at`.
+      return Object.assign({ rests_at: null }, JSON.parse(row), { targets, last: Number(last) });
     } catch {
       return [];
     }

@@ -12,8 +12,9 @@ export const rare = `status <> 'completed' AND ${lasting}`;
 export const open = '(finished_at IS NOT NULL) = 0';
 export const final = '(finished_at IS NOT NULL) = 1';
 
-/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released. */
-export const fileVersion = 10;
+/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released; it upgrades those of version 10. */
+export const fileVersion = 11;
+const oldestVersion = 10;
 
 /**
  * Each index adds to the cost of a run, because a commit costs about 7 µs for each page that it changes. So most indexes
@@ -41,6 +42,7 @@ const schema = `
     on_disconnect TEXT NOT NULL,
     last INTEGER NOT NULL,
     snapshot INTEGER NOT NULL,
+    rests_at TEXT,
     -- What the run adds to the figures of its agent, once it has ended.
     tokens REAL,
     seconds REAL,
@@ -160,21 +162,26 @@ const schema = `
   CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL) STRICT;
 `;
 
-/** Creates the tables of a new file, in the caller's transaction. @throws Error for a file of another version */
+/**
+ * Creates the tables of a new file, or upgrades those of an older one, in the caller's transaction.
+ * @throws Error for a file of another version
+ */
 export function prepareFile(db: Database, path: string): void {
   const found = db.prepare<[], { user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
-  if (found > 0) {
+  if (found === fileVersion) return;
+  if (found === 0) {
+    db.exec(schema);
+    db.exec(deliveriesSchema);
+  } else {
     checkVersion(found, path);
-    return;
+    db.exec('ALTER TABLE runs ADD COLUMN rests_at TEXT');
   }
-  db.exec(schema);
-  db.exec(deliveriesSchema);
   db.exec(`PRAGMA user_version = ${fileVersion}`);
 }
 
 /** @throws Error for a version that this Rivulet can neither use nor migrate */
 export function checkVersion(found: number, path: string): void {
-  if (found === fileVersion) return;
+  if (found >= oldestVersion && found <= fileVersion) return;
   if (found > fileVersion) {
     throw new Error(`${path} was written by a newer Rivulet (version ${found}, this one knows ${fileVersion})`);
   }

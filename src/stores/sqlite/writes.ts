@@ -127,6 +127,7 @@ const rowValues = (row: WrittenRow, last: number): Value[] => [
   row.on_disconnect,
   last,
   row.snapshot,
+  row.rests_at,
 ];
 
 /** The values of `mutableColumns`. */
@@ -141,6 +142,7 @@ const changedValues = (row: WrittenRow, last: number): Value[] => [
   row.due,
   last,
   row.snapshot,
+  row.rests_at,
 ];
 
 /** What a write adds to the figures of the run's agent, as values of the run's row. */
