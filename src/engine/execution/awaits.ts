@@ -49,8 +49,8 @@ export class Awaits {
     asker.feed?.connect(this);
   }
 
-  get hasQuestion(): boolean {
-    return this.#asked !== undefined;
+  get question(): number {
+    return Number(this.#asked?.id ?? 0);
   }
 
   /** Whether the agent waits for a reply. */
@@ -96,6 +96,7 @@ export class Awaits {
   reply(reply: AwaitResume, extras: Extras): void {
     const { recorder, feed, worked, outside, changeStatus } = this.#asker;
     const { run, log } = recorder;
+    feed?.work.quiet();
     const asked = run.status === 'awaiting' ? this.#asked : undefined;
     if (asked === undefined || recorder.replay !== undefined) throw fail('not_awaiting', run.run_id, run.status);
     if (reply.id !== undefined && reply.id !== asked.id) throw fail('question_mismatch', asked.id, reply.id);

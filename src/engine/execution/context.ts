@@ -1,4 +1,15 @@
-import { defer, firstValueFrom, lastValueFrom, map, Observable, type ObservableInput, tap } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  firstValueFrom,
+  from,
+  lastValueFrom,
+  map,
+  NEVER,
+  Observable,
+  type ObservableInput,
+  tap,
+} from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail } from '../../core/errors.ts';
@@ -16,9 +27,10 @@ import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
+import type { OpenWork } from './open-work.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
-import { RunSignal } from './run-signal.ts';
+import { type Closing, RunSignal } from './run-signal.ts';
 import { inSpan } from './spans.ts';
 import type { Steps } from './steps.ts';
 
@@ -35,6 +47,10 @@ export interface ContextHost {
   /** Tells the branches of calls apart during a replay. */
   readonly reorderBuffer: ReorderBuffer | undefined;
   readonly unstarted: Unstarted;
+  /** In a durable run. */
+  readonly work: OpenWork | undefined;
+  /** See `Feed.whenWorkMayBegin`. */
+  readonly whenWorkMayBegin: () => Promise<void> | undefined;
   readonly now: () => string;
   readonly request: AgentRequest;
   /** Returns the same object each time. */
@@ -122,29 +138,36 @@ class ContextCalls {
       const messages = checkCall(this.agent_name, input, host.now());
       checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
       const runSignal = new RunSignal(this.report);
-      const cascade = (): void => runSignal.abort(caller.reason ?? 'its caller is over', caller.continues);
+      const close = (reason: string): void => runSignal.abort(caller.closing ?? { reason, as: 'ended' });
+      const cascade = (): void => close('its caller is over');
       const parent = caller.signal;
       parent.addEventListener('abort', cascade);
       const path = this.#pathOf(name);
       const span = this.span?.call(agent.manifest);
       const context = createContext(host, name, runSignal, span, path);
-      const output = inSpan(
+      const work = inSpan(
         () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
         span,
         this.span,
       );
+      const output = onceAllowed(host.whenWorkMayBegin(), work);
       const record = (state: CallReport['state']): void =>
         host.record(callEvent({ path: path.join(' '), agent: name, state, at: host.now() }));
+      const end = (state: CallReport['state']): void => {
+        host.work?.end(state !== 'cancelled');
+        record(state);
+      };
       record('began');
+      host.work?.begin();
       return output.pipe(
         map((output) => checkCalled(name, output, host.now())),
         tap({
-          complete: () => record('completed'),
-          error: () => record('failed'),
-          unsubscribe: () => record('cancelled'),
+          complete: () => end('completed'),
+          error: () => end('failed'),
+          unsubscribe: () => end('cancelled'),
           finalize: () => {
             parent.removeEventListener('abort', cascade);
-            runSignal.abort(caller.reason ?? `the call of ${name} is over`, caller.continues);
+            close(`the call of ${name} is over`);
           },
         }),
       );
@@ -169,7 +192,7 @@ class ContextCalls {
         throw new RangeError(`usage: ${name} has to be a finite number of 0 or more, got the ${typeof count} ${count}`);
     }
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
-    if (this.runSignal.reason !== undefined) return;
+    if (this.runSignal.closing !== undefined) return;
     const { input_tokens, output_tokens, tokens = (input_tokens ?? 0) + (output_tokens ?? 0) } = used;
     this.host.use({ ...used, tokens });
   }
@@ -182,17 +205,21 @@ class ContextCalls {
     this.log.warn(`a listener of the signal failed: ${errorOf(error).message}`);
   };
 
-  /** `begin` runs for each subscription while the run is open; after it the subscriber gets `run_not_open`. */
+  /**
+   * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`; after
+   * the run has left, nothing.
+   */
   #lazy<T, R>(what: string, begin: () => Observable<T>, collect: (values: Observable<T>) => Promise<R>): Lazy<T, R> {
     const { runSignal, agent_name } = this;
     const { unstarted } = this.host;
     const made = { agent_name, what };
-    if (runSignal.reason === undefined) unstarted.add(made);
+    if (runSignal.closing === undefined) unstarted.add(made);
     return new Lazy(
       () => {
         unstarted.delete(made);
-        if (runSignal.reason !== undefined) throw notOpen(what, runSignal);
-        return begin();
+        if (runSignal.closing === undefined) return begin();
+        if (runSignal.left) return NEVER;
+        throw notOpen(what, runSignal.closing);
       },
       (values) => collect(whileOpen(values, what, runSignal)),
     );
@@ -201,15 +228,20 @@ class ContextCalls {
 
 const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
 
-const notOpen = (what: string, { reason = '' }: RunSignal): Error =>
-  reported(fail('run_not_open', what, reason), ignored);
+const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run_not_open', what, reason), ignored);
 
 /** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
 const whileOpen = <T>(values: Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>
   new Observable((subscriber) => {
-    subscriber.add(runSignal.onAbort(() => subscriber.error(notOpen(what, runSignal))));
+    const end = (): void => {
+      if (runSignal.closing?.as === 'ended') subscriber.error(notOpen(what, runSignal.closing));
+    };
+    subscriber.add(runSignal.onAbort(end));
     values.subscribe(subscriber);
   });
+
+const onceAllowed = <T>(allowed: Promise<void> | undefined, source: Observable<T>): Observable<T> =>
+  allowed === undefined ? source : from(allowed).pipe(concatMap(() => source));
 
 const calls = Symbol('calls');
 

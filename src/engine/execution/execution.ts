@@ -25,7 +25,7 @@ import { PendingWork } from './pending-work.ts';
 import { Recorder, type StatusChange } from './recorder.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { type Recording, Replay } from './replay.ts';
-import { RunSignal } from './run-signal.ts';
+import { type Closing, RunSignal } from './run-signal.ts';
 import { RunTrace } from './run-trace.ts';
 import type { Steps } from './steps.ts';
 import { RunTimes } from './times.ts';
@@ -83,17 +83,14 @@ export class Execution implements Observer<AgentOutput> {
     this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
-    this.#feed = new Feed(
-      {
-        recorder: this.#recorder,
-        worked: () => this.#times.worked,
-        outside: this.#inTrace,
-        fail: this.#fail,
-        recordReordered: () => this.#recordReordered(),
-        onLive: () => this.#trace?.onStatus(this.run.status),
-      },
-      recording?.journal,
-    );
+    this.#feed = new Feed({
+      recorder: this.#recorder,
+      worked: () => this.#times.worked,
+      outside: this.#inTrace,
+      fail: this.#fail,
+      recordReordered: () => this.#recordReordered(),
+      onLive: () => this.#trace?.onStatus(this.run.status),
+    });
   }
 
   /**
@@ -115,9 +112,11 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.replay !== undefined;
   }
 
-  /** Whether the run only waits for a reply, so that it can leave memory. */
+  /** Whether the run only waits for a reply, as far as that can be seen, so that it can leave memory. */
   get onlyAwaits(): boolean {
-    return this.run.status === 'awaiting' && !this.replaying && this.#feed?.hasSteps !== true;
+    if (this.run.status !== 'awaiting' || this.replaying || this.#feed === undefined) return false;
+    this.#feed.work.quiet();
+    return this.#feed.work.onlyQuestions;
   }
 
   /** Parts that this execution has added to the log. */
@@ -179,7 +178,7 @@ export class Execution implements Observer<AgentOutput> {
       reorderBuffer: this.#reorderBuffer,
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
-      record: (event) => this.next(event),
+      record: (event) => this.#record(event),
       request: requestOf(this.#input),
       use: this.#tokens.add,
     });
@@ -197,6 +196,11 @@ export class Execution implements Observer<AgentOutput> {
 
   // Without `#guard`: a closure for each token costs as much as the token.
   next(output: AgentOutput): void {
+    this.#feed?.work.emitted();
+    this.#record(output);
+  }
+
+  #record(output: AgentOutput): void {
     if (this.#state !== 'open') return;
     try {
       if (this.#reorderBuffer === undefined) this.#services.toEvents(this.run, output, this.#emit);
@@ -252,7 +256,7 @@ export class Execution implements Observer<AgentOutput> {
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
     if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
     this.#changeStatus('cancelling');
-    this.#close('cancelling', 'the run was cancelled');
+    this.#close('cancelling', { as: 'ended', reason: 'the run was cancelled' });
     void this.#pending.stopped(this.#services.limits.cancelGrace).then(() => this.#cancelled());
   }
 
@@ -262,21 +266,37 @@ export class Execution implements Observer<AgentOutput> {
     else this.#end(error);
   }
 
-  /** Unsubscribes from the agent and hands the run back to the store, to be re-entered later. */
-  release(): void {
-    // A clean hand-over does not count as a recovery attempt.
-    if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
-    // First: the agent's own code cannot keep the run here.
-    this.log.release();
-    this.#close('released', 'the run leaves this process', true);
+  /** From now on no work of the agent begins. Resolves when the steps that run have ended and are journaled. */
+  async drained(): Promise<void> {
+    await this.#feed?.drained();
   }
 
-  /** Stops the agent: the store failed or the execution is fenced, so nothing can be written any more. */
+  /**
+   * Hands the run back to the store, to be re-entered later. With `rests`, it only awaits: no node has to execute it until
+   * a reply comes.
+   */
+  release(rests = false): void {
+    const { row } = this.log;
+    // A clean hand-over does not count as a recovery attempt.
+    if (row.attempts > 0) this.log.change({ attempts: 0 });
+    if (rests) this.log.change({ rests_at: this.#services.now() });
+    // Other work goes on beside the question: another node looks at the run at once, also where the offer of it is lost.
+    else if (row.status === 'awaiting') this.log.change({ due: this.#services.now() });
+    // First: the agent's own code cannot keep the run here.
+    this.log.release();
+    this.#close('released', { as: 'left', reason: 'the run leaves this process', continues: true });
+  }
+
+  /**
+   * The store failed or the execution is fenced, so nothing can be written any more. The agent of a durable run is dropped:
+   * the run may go on with it on another node. Any other agent is stopped.
+   */
   abandon(error: Error, continues: Continues): void {
     const fenced = this.log.outcome === 'fenced';
     if (fenced) this.#log().info('this process no longer owns the run');
     else this.#log().error(`stopped, as the store did not take its events: ${errorOf(error.cause).message}`);
-    this.#close('abandoned', fenced ? 'this process no longer owns the run' : 'the store failed', continues);
+    const reason = fenced ? 'this process no longer owns the run' : 'the store failed';
+    this.#close('abandoned', { as: this.durable ? 'left' : 'ended', reason, continues });
   }
 
   // Made for the first question: most agents ask none.
@@ -367,32 +387,36 @@ export class Execution implements Observer<AgentOutput> {
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
     this.log.attach({ ended: { tokens: this.#tokens.total, seconds: this.#times.worked / 1000 } });
     this.#changeStatus(status, { ...(error && { error }), ...this.#tokens.reported });
-    this.#close('final', 'the run is over');
+    this.#close('final', { as: 'ended', reason: 'the run is over' });
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }
 
   /** Every end of an execution comes here. From now on the agent's output is ignored, and it can start no work. */
-  #close(state: Exclude<State, 'open'>, reason: string, continues: Continues = false): void {
+  #close(state: Exclude<State, 'open'>, closing: Closing): void {
     const before = this.#state;
     // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
     if (before !== 'final') this.#state = state;
-    if (before === 'open') this.#stopAgent(reason, continues);
+    if (before === 'open') this.#closeAgent(closing);
     // The agent of a cancelled run may still work.
     if (state !== 'cancelling') this.#trace?.end(this.#tokens.reported.usage);
   }
 
-  #stopAgent(reason: string, continues: Continues): void {
-    this.#runSignal.close(reason, continues);
+  #closeAgent(closing: Closing): void {
+    this.#runSignal.close(closing);
     this.#feed?.close();
     this.#awaits?.close();
+    if (closing.as === 'ended') this.#stopAgent(closing);
+    this.#runSignal.abort(closing);
+  }
+
+  /** Unsubscribes from the agent, and ends what it waits for, so that it cleans up. */
+  #stopAgent({ reason }: Closing): void {
     // Before the signal, so that errors caused by the abort are ignored.
     this.#subscriber?.unsubscribe();
-    if (this.#awaits !== undefined || this.#steps !== undefined) {
-      // Only where something waits: making an Error is expensive.
-      const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
-      this.#awaits?.refuse(refused, this.#onTeardownError);
-      this.#steps?.close(refused, this.#onTeardownError);
-    }
-    this.#runSignal.abort(reason);
+    if (this.#awaits === undefined && this.#steps === undefined) return;
+    // Only where something waits: making an Error is expensive.
+    const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
+    this.#awaits?.refuse(refused, this.#onTeardownError);
+    this.#steps?.close(refused, this.#onTeardownError);
   }
 }

@@ -1,6 +1,7 @@
 import type { AwaitResume } from '../../schema/run.ts';
 import type { Recorder } from './recorder.ts';
-import { type Delivery, type JournalEntry, openSteps, type Replay } from './replay.ts';
+import { OpenWork } from './open-work.ts';
+import type { Delivery, JournalEntry, Replay } from './replay.ts';
 
 export type StepDelivery = Extract<Delivery, { step: string }>;
 
@@ -15,8 +16,8 @@ interface StepReceiver {
 
 /** Accepts replies, and delivers them to the agent. */
 interface ReplyReceiver {
-  /** Whether the run awaits a reply. */
-  readonly hasQuestion: boolean;
+  /** The number of the question that the run awaits a reply to; 0 for none. */
+  readonly question: number;
   /** Accepts a reply of the journal. */
   acceptJournaled(reply: AwaitResume): void;
   /** Delivers the oldest accepted reply to the agent. */
@@ -60,7 +61,10 @@ export class Feed {
   readonly #host: FeedHost;
   readonly #steps = new Map<string, StepReceiver>();
   /** Steps whose work has begun and not ended. */
-  readonly #openSteps: Set<string>;
+  readonly #running = new Set<string>();
+  /** The step that is given something now, and the question that was open before. */
+  #given: { readonly step: string; readonly question: number } | undefined;
+  readonly work = new OpenWork(() => this.#replyReceiver?.question ?? 0);
   #replyReceiver: ReplyReceiver | undefined;
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
@@ -68,8 +72,12 @@ export class Feed {
   /** How many deliveries were ever queued, and how many of them have left the queue. */
   #queued = 0;
   #taken = 0;
+  /** How many of those that have left the queue are durable. */
+  #durable = 0;
   #scheduled = false;
-  #closed = false;
+  #state: 'open' | 'draining' | 'closed' = 'open';
+  /** Resolve when no step runs any more. */
+  #drainWaiters: (() => void)[] = [];
   /** Counts the agent's actions; with the recorder's progress, that shows whether it was active in the last turn. */
   #activity = 0;
   #seenActivity = -1;
@@ -79,10 +87,8 @@ export class Feed {
   readonly #journalWaiters: { readonly count: number; resolve(isJournaled: boolean): void }[] = [];
   #loading = false;
 
-  /** `journal` is that of earlier executions. */
-  constructor(host: FeedHost, journal: readonly JournalEntry[] = []) {
+  constructor(host: FeedHost) {
     this.#host = host;
-    this.#openSteps = openSteps(journal);
   }
 
   connect(replies: ReplyReceiver): void {
@@ -99,6 +105,23 @@ export class Feed {
     return this.#steps.size > 0;
   }
 
+  /**
+   * Resolves when work of the agent may begin; undefined where it may at once. Everything that the agent was given has to
+   * be durable before: work that a crash repeats then uses the same values. Never resolves once the node stops.
+   */
+  get whenWorkMayBegin(): Promise<void> | undefined {
+    const taken = this.#taken;
+    if (this.#state === 'open' && this.#durable >= taken) return undefined;
+    return new Promise((resolve) => {
+      const durable = (): void => {
+        this.#durable = Math.max(this.#durable, taken);
+        if (this.#state === 'open') resolve();
+      };
+      // The log reports its failure to the engine, which drops the execution.
+      this.#host.recorder.log.flushed().then(durable, () => undefined);
+    });
+  }
+
   /** Resolves at the next delivery; undefined where the agent is not ready for the journal's next entry. */
   get dueDelivery(): Promise<void> | undefined {
     const entry = this.#host.recorder.replay?.dueEntry();
@@ -113,13 +136,13 @@ export class Feed {
   whenJournaled(): Promise<boolean> | undefined {
     const count = this.#queued;
     if (this.#taken >= count) return undefined;
-    if (this.#closed) return Promise.resolve(false);
+    if (this.#state === 'closed') return Promise.resolve(false);
     return new Promise((resolve) => this.#journalWaiters.push({ count, resolve }));
   }
 
   /** Resolves at the next delivery, or when the run ends. */
   whenDelivered(): Promise<void> {
-    if (this.#closed) return Promise.resolve();
+    if (this.#state === 'closed') return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
@@ -128,17 +151,46 @@ export class Feed {
    */
   join(step: string, receiver: StepReceiver): () => void {
     this.#steps.set(step, receiver);
+    this.work.begin();
     this.#activity += 1;
-    if (this.#host.recorder.replay === undefined) receiver.begin();
+    if (this.#host.recorder.replay === undefined) this.#begin(step, receiver);
     else this.agentActed();
     return () => {
-      if (this.#steps.get(step) === receiver) this.#steps.delete(step);
+      if (this.#steps.get(step) !== receiver) return;
+      this.#steps.delete(step);
+      // An agent that leaves a step while it is given a value goes on with that value.
+      this.work.end(this.#given?.step === step, this.#given?.question);
+      this.#onStopped(step);
     };
   }
 
+  #begin(step: string, receiver: StepReceiver): void {
+    const begin = (): void => {
+      if (this.#state !== 'open' || this.#steps.get(step) !== receiver) return;
+      this.#running.add(step);
+      receiver.begin();
+    };
+    const allowed = this.whenWorkMayBegin;
+    if (allowed === undefined) begin();
+    else void allowed.then(begin);
+  }
+
+  #onStopped(step: string): void {
+    if (!this.#running.delete(step) || this.#running.size > 0) return;
+    for (const resolve of this.#drainWaiters.splice(0)) resolve();
+  }
+
+  /** From now on no step begins. Resolves when those that run have ended and are journaled. */
+  drained(): Promise<void> {
+    if (this.#state === 'open') this.#state = 'draining';
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#drainWaiters.push(resolve));
+  }
+
+
   /** Queues a delivery. */
   enqueue(delivery: Delivery, text: string): void {
-    if (this.#closed) return;
+    if (this.#state === 'closed') return;
     this.#queue.push({ delivery, text });
     this.#queued += 1;
     this.#queuedChars += text.length;
@@ -152,14 +204,16 @@ export class Feed {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#state = 'closed';
     this.#queue = [];
     this.#steps.clear();
+    this.#running.clear();
+    for (const resolve of this.#drainWaiters.splice(0)) resolve();
     this.#resolveWaiters();
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#closed || this.#loading) return;
+    if (this.#scheduled || this.#state === 'closed' || this.#loading) return;
     if (this.#next >= this.#queue.length && this.#host.recorder.replay === undefined) return;
     this.#scheduled = true;
     this.#host.outside(() => void setImmediate(this.#pump));
@@ -167,7 +221,7 @@ export class Feed {
 
   readonly #pump = (): void => {
     this.#scheduled = false;
-    if (this.#closed) return;
+    if (this.#state === 'closed') return;
     const mark = this.#activity + this.#host.recorder.progress;
     if (mark !== this.#seenActivity && this.#activeTurns < maxActiveTurns) {
       this.#seenActivity = mark;
@@ -176,6 +230,7 @@ export class Feed {
       return;
     }
     this.#activeTurns = 0;
+    this.work.quiet();
     try {
       const { replay } = this.#host.recorder;
       if (replay === undefined) this.#deliverNew();
@@ -188,12 +243,12 @@ export class Feed {
   /** Delivers the journal's next entry; after the last one, the run is live. */
   #repeat(replay: Replay): void {
     this.#host.recordReordered();
-    if (this.#closed) return;
+    if (this.#state === 'closed') return;
     if (replay.live) {
       this.#host.recorder.goLive();
       this.#host.onLive();
       this.#replyReceiver?.goLive();
-      for (const step of [...this.#steps.values()]) step.begin();
+      for (const [step, receiver] of [...this.#steps]) this.#begin(step, receiver);
       this.#resolveWaiters();
       this.agentActed();
       return;
@@ -219,7 +274,7 @@ export class Feed {
 
   #canDeliver(entry: JournalEntry): boolean {
     if ('give' in entry) return entry.give.every((delivery) => !('step' in delivery) || this.#steps.has(delivery.step));
-    return this.#replyReceiver?.hasQuestion === true;
+    return (this.#replyReceiver?.question ?? 0) > 0;
   }
 
   #redeliver(deliveries: readonly Delivery[]): void {
@@ -277,23 +332,19 @@ export class Feed {
     recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(worked())},${rest}}`);
   }
 
-  /** A step's work begins: after a crash, the journal shows that it was under way. */
-  stepBegan(step: string): void {
-    if (this.#closed || this.#openSteps.has(step)) return;
-    this.#openSteps.add(step);
-    this.#writeJournal(`"begun":${JSON.stringify(step)}`);
-  }
-
-  /** The agent has unsubscribed from a step before its end. */
-  stepLeft(step: string): void {
-    if (!this.#closed && this.#openSteps.delete(step)) this.#writeJournal(`"left":${JSON.stringify(step)}`);
-  }
-
   #deliver(delivery: Delivery): void {
-    if (this.#closed) return;
-    if ('done' in delivery || 'error' in delivery) this.#openSteps.delete(delivery.step);
-    if ('step' in delivery) this.#steps.get(delivery.step)?.deliver(delivery);
-    else this.#replyReceiver?.deliverReply();
+    if (this.#state === 'closed') return;
+    if (!('step' in delivery)) {
+      this.#replyReceiver?.deliverReply();
+      return;
+    }
+    const { step } = delivery;
+    this.#given = { step, question: this.#replyReceiver?.question ?? 0 };
+    try {
+      this.#steps.get(step)?.deliver(delivery);
+    } finally {
+      this.#given = undefined;
+    }
   }
 
   #resolveWaiters(): void {
@@ -305,7 +356,7 @@ export class Feed {
 
   #resolveJournalWaiters(): void {
     const all = this.#journalWaiters;
-    const later = this.#closed ? -1 : all.findIndex(({ count }) => count > this.#taken);
+    const later = this.#state === 'closed' ? -1 : all.findIndex(({ count }) => count > this.#taken);
     const done = all.splice(0, later < 0 ? all.length : later);
     for (const { count, resolve } of done) resolve(count <= this.#taken);
   }

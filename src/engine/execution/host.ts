@@ -46,6 +46,9 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'request' |
   readonly fail: (error: unknown) => void;
 }
 
+/** What the agent of a run waits for, once the run has left. A shared promise would retain all that waits for it. */
+const never = (): Promise<never> => new Promise(() => undefined);
+
 /**
  * Makes what the contexts of an execution need. Only contexts hold it, so that a waiting run does not retain what its
  * agent has dropped. The execution holds the steps as well, because it has to close them.
@@ -56,6 +59,7 @@ export function createHost(
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
+    if (runSignal.left) return never();
     if (limits.backlog > 0 && log.backlog > limits.backlog) return log.flushed();
     if (feed === undefined) return undefined;
     return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.whenDelivered() : feed.dueDelivery;
@@ -65,10 +69,10 @@ export function createHost(
   const committed = async (): Promise<void> => {
     // What a step has just emitted is journaled a turn later.
     const isJournaled = (await feed?.whenJournaled()) ?? true;
-    // Where the run goes on elsewhere, it does so without what is emitted here now.
-    const { reason, continues } = runSignal;
-    if (!isJournaled || (reason !== undefined && continues !== false)) throw new EndOfWork(reason ?? '', continues);
-    await log.flushed();
+    // The run goes on elsewhere without what is emitted here now.
+    if (runSignal.left) return never();
+    if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
+    await log.flushed().catch((error) => (runSignal.left ? never() : Promise.reject(error)));
   };
   let session: AgentSession | undefined;
   let principal: Principal | undefined;
@@ -95,6 +99,8 @@ export function createHost(
     ask,
     use: limited(limits.tokens, use, fail),
     record,
+    work: feed?.work,
+    whenWorkMayBegin: () => feed?.whenWorkMayBegin,
     committed: () => {
       const durable = committed();
       // Where the agent does not await it, its rejection must not end the process.

@@ -16,14 +16,16 @@ export type Delivery =
 /**
  * A line of a durable run's journal. `at` is the id of the last event before it, `ms` the time that the run had worked.
  * Everything in one `give` was delivered together. Between two lines the agent did all that it could do without the
- * second. `begun` names a step whose work began, `left` one that the agent unsubscribed from.
+ * second.
  */
 export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly give: readonly Delivery[] }
   | { readonly reply: AwaitResume }
-  | { readonly begun: string }
-  | { readonly left: string }
 );
+
+/** Whether a line of the journal is one of these. Other nodes leave lines of their own there; see `forward.ts`. */
+export const isJournalEntry = (line: object): line is JournalEntry =>
+  'give' in line || ('reply' in line && !('forwarded' in line));
 
 /** What earlier executions of a run have recorded: its events after the first one, and its journal. */
 export interface Recording {
@@ -46,7 +48,7 @@ export class Replay {
   constructor(base: number, { lines, journal }: Recording) {
     this.#base = base;
     this.#lines = lines;
-    this.#entries = journal.filter((entry) => 'give' in entry || 'reply' in entry);
+    this.#entries = journal;
   }
 
   get live(): boolean {
@@ -113,21 +115,9 @@ export class Replay {
   }
 }
 
-/** The steps that had begun, and had not ended, when the last execution stopped. */
-export function openSteps(journal: readonly JournalEntry[]): Set<string> {
-  const open = new Set<string>();
-  for (const entry of journal) {
-    if ('begun' in entry) open.add(entry.begun);
-    if ('left' in entry) open.delete(entry.left);
-    if ('give' in entry)
-      for (const delivery of entry.give) if ('done' in delivery || 'error' in delivery) open.delete(delivery.step);
-  }
-  return open;
-}
-
 function describeEntry(entry: JournalEntry): string {
   if ('reply' in entry) return 'a question that the run awaits the reply to';
-  const [delivery] = 'give' in entry ? entry.give : [];
+  const [delivery] = entry.give;
   return delivery !== undefined && 'step' in delivery ? `step ${delivery.step} to begin` : 'a question that is open';
 }
 

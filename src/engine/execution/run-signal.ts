@@ -2,15 +2,27 @@ import { setMaxListeners } from 'node:events';
 import { type Continues, EndOfWork } from '../../core/agent.ts';
 import { guarded } from './guarded.ts';
 
+/** How an execution, or a call within it, closes. */
+export interface Closing {
+  readonly reason: string;
+  /**
+   * `ended`: the run or the call is over. What its agent waits for fails, so that it can clean up. `left`: the run goes on
+   * without this execution. What its agent waits for never settles, and no code of the agent is called: it would undo
+   * what the run goes on with.
+   */
+  readonly as: 'ended' | 'left';
+  /** See `EndOfWork.continues`. Default: no. */
+  readonly continues?: Continues;
+}
+
 /**
- * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it ends. The signal is made
+ * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it closes. The signal is made
  * when the agent first reads it: making one, and aborting it at the end, costs as much as a short run.
  */
 export class RunSignal {
   readonly #report: (error: unknown) => void;
   #controller: AbortController | undefined;
-  #reason: string | undefined;
-  #continues: Continues = false;
+  #closing: Closing | undefined;
   #fired = false;
   /** Created with the first entry. */
   #listeners: Set<() => void> | undefined;
@@ -31,24 +43,21 @@ export class RunSignal {
     return this.#controller.signal;
   }
 
-  /** Why the execution or call ended; undefined while it is open. */
-  get reason(): string | undefined {
-    return this.#reason;
+  /** How the execution or call has closed; undefined while it is open. */
+  get closing(): Closing | undefined {
+    return this.#closing;
   }
 
-  /** Whether the run goes on in another process, or later in this one. */
-  get continues(): Continues {
-    return this.#continues;
+  get left(): boolean {
+    return this.#closing?.as === 'left';
   }
 
-  /** From now on no new work may begin. The first reason is kept. */
-  close(reason: string, continues: Continues = false): void {
-    if (this.#reason !== undefined) return;
-    this.#reason = reason;
-    this.#continues = continues;
+  /** From now on no new work may begin. The first closing is kept. */
+  close(closing: Closing): void {
+    this.#closing ??= closing;
   }
 
-  /** Calls back when the signal fires, and makes no signal for that. Returns a function that removes the listener. */
+  /** Calls back when the signal fires, before its own listeners. Returns a function that removes the listener. */
   onAbort(listener: () => void): () => void {
     this.#listeners ??= new Set();
     this.#listeners.add(listener);
@@ -56,8 +65,8 @@ export class RunSignal {
   }
 
   /** Closes, and fires the signal. */
-  abort(reason: string, continues: Continues = false): void {
-    this.close(reason, continues);
+  abort(closing: Closing): void {
+    this.close(closing);
     if (this.#fired) return;
     this.#fired = true;
     for (const listener of this.#listeners ?? []) guarded(listener, this.#report);
@@ -66,7 +75,7 @@ export class RunSignal {
   }
 
   #error(): EndOfWork {
-    return new EndOfWork(this.#reason ?? '', this.#continues);
+    return new EndOfWork(this.#closing?.reason ?? '', this.#closing?.continues ?? false);
   }
 }
 

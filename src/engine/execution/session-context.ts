@@ -1,4 +1,4 @@
-import { concatMap, defer, firstValueFrom, type Observable, type ObservableInput } from 'rxjs';
+import { concatMap, defer, firstValueFrom, NEVER, type Observable, type ObservableInput } from 'rxjs';
 import type { AgentSession } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
 import { sessionIdOf } from '../../core/principal.ts';
@@ -23,8 +23,9 @@ export function createAgentSession(
   const key = { session_id, run_id };
   const step = <T>(name: string, work: () => ObservableInput<T>, journaled?: Journaled<T>): Observable<T> =>
     defer(() => {
-      if (runSignal.reason !== undefined)
-        throw reported(fail('run_not_open', `session.${name}`, runSignal.reason), ignored);
+      const { closing, left } = runSignal;
+      if (left) return NEVER;
+      if (closing !== undefined) throw reported(fail('run_not_open', `session.${name}`, closing.reason), ignored);
       return steps === undefined ? defer(work) : steps.step(`session.${name}`, { work, journaled });
     });
   // The journal keeps no messages, which are in the store, but their number and the last one's URL.

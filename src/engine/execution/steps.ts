@@ -72,7 +72,6 @@ export class Steps {
       const begin = (): void => {
         if (over || subscriber.closed || begun) return;
         begun = true;
-        this.#feed.stepBegan(step);
         working.add(this.#begin(step, before, work));
       };
       this.#open.add(end);
@@ -82,7 +81,6 @@ export class Steps {
         this.#open.delete(end);
         leave();
         working.unsubscribe();
-        if (!over) this.#feed.stepLeft(step);
       });
       leave = this.#feed.join(step, { deliver, begin, ...(work.journaled && { load: work.journaled.load }) });
       if (subscriber.closed) leave();

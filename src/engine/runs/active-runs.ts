@@ -254,10 +254,10 @@ export class ActiveRuns implements RunFinder {
     log.onClosed(() => this.#onLogClosed(execution));
   }
 
-  /** Releases a durable run from memory; its readers go on when it is re-entered. */
-  async release(execution: Execution): Promise<void> {
+  /** Releases a durable run from memory; its readers go on when it is re-entered. `rests` as in `Execution.release`. */
+  async release(execution: Execution, rests = false): Promise<void> {
     const { log } = execution;
-    execution.release();
+    execution.release(rests);
     // Where it fails, `#onLogClosed` handles it.
     await log.flushed().catch(() => undefined);
     this.#remove(execution);

@@ -4,10 +4,10 @@ import type { RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import type { Event } from '../../schema/event.ts';
+import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run } from '../../schema/run.ts';
 import { Execution } from '../execution/execution.ts';
-import { type JournalEntry, openSteps, type Recording } from '../execution/replay.ts';
+import { isJournalEntry, type JournalEntry, type Recording } from '../execution/replay.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import { retryUntilAvailable } from '../store-access.ts';
@@ -70,9 +70,7 @@ export class Executor {
         store.unfinished(undefined, after, page),
       );
       for (const row of rows) {
-        // Where that cannot be read, the entry says so.
-        const staysInStore = await this.#onlyAwaits(row).catch(() => false);
-        if (!staysInStore) await this.#enter(row.run_id);
+        if (row.rests_at === null) await this.#enter(row.run_id);
       }
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
@@ -167,7 +165,7 @@ export class Executor {
     const { active, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
-    if (await this.#onlyAwaits(row)) return;
+    if (row.rests_at !== null) return;
     // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling') return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
@@ -178,12 +176,6 @@ export class Executor {
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
     await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created));
-  }
-
-  /** Whether a durable run awaits a reply while no step is open: it stays in the store until then, and costs no memory. */
-  async #onlyAwaits({ run_id, status, tier }: RunRow): Promise<boolean> {
-    if (status !== 'awaiting' || tier !== 'durable') return false;
-    return openSteps(await journalOf(this.#services.store, run_id)).size === 0;
   }
 
   /** Starts an execution. A process that is stopping releases it instead, if another one can go on with it. */
@@ -212,10 +204,19 @@ async function recoverRun(
 ): Promise<Execution> {
   const agent = executions.registry.get(row.agent_name);
   const stored = created === undefined ? await readStored(store, row) : { ...created, recording: nothing };
-  const log = new RunLog(commits, { ...row, ...change, epoch: row.epoch + 1 }, { from: row.epoch });
+  const due = dueOf(row, stored.recording);
+  const log = new RunLog(commits, { ...row, ...change, due, epoch: row.epoch + 1 }, { from: row.epoch });
   const execution = new Execution(agent, stored.run, stored.input, log, executions, stored.recording);
   await active.add(execution);
   return execution;
+}
+
+/** When the question of a run that awaits expires. The row may have an earlier time: see `Execution.release`. */
+function dueOf({ run_id, status, snapshot }: RunRow, { lines }: Recording): string | null {
+  if (status !== 'awaiting') return null;
+  // The recording begins with event 2.
+  const event = parseLine<RunEvent>(run_id, lines[snapshot - 2] ?? '');
+  return event.run.await_request?.expires_at ?? null;
 }
 
 /** The recording of a run that no agent has begun. */
@@ -236,8 +237,10 @@ async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input:
 
 /** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
 const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
-  (await store.journal(run_id)).map((line) => parseLine<JournalEntry>(run_id, line));
+  (await store.journal(run_id)).map((line) => parseLine<object>(run_id, line)).filter(isJournalEntry);
 
-/** Whether some process has to execute the run. */
-export const needsExecution = ({ status, queued_at }: RunRow): boolean =>
-  status === 'cancelling' || (queued_at === null && (status === 'created' || status === 'in-progress'));
+/** Whether some process has to execute the run. One that awaits may have other work, unless it rests. */
+export const needsExecution = ({ status, tier, queued_at, rests_at }: RunRow): boolean =>
+  status === 'cancelling' ||
+  (queued_at === null && (status === 'created' || status === 'in-progress')) ||
+  (status === 'awaiting' && tier === 'durable' && rests_at === null);

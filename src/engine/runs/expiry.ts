@@ -1,6 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
 import type { RunTtlByOwner } from '../limits.ts';
+import { type KnownRun, readRun } from '../log/stored-run.ts';
 import { endStoredRun } from './cancel.ts';
 import { EarlyRetention } from './early-retention.ts';
 import type { RunServices } from './run-services.ts';
@@ -13,13 +14,15 @@ const survival = 60_000;
 
 /** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
 export async function expireRuns(services: RunServices): Promise<void> {
-  const { store, active, executions } = services;
+  const { store, active, executions, offer } = services;
   const now = new Date().toISOString();
   for (const execution of active.all()) expire(services, execution, now);
   for (const row of await store.due(now, page)) {
     if (active.local(row.run_id) !== undefined) continue;
     try {
-      await endStoredRun(services, row, fail('await_timeout').toJSON());
+      // It left its node in the middle of other work: see `Execution.release`.
+      if (asksUntil(await readRun(store, row)) > now) offer(row.run_id);
+      else await endStoredRun(services, row, fail('await_timeout').toJSON());
     } catch (error) {
       // An error of one run must not keep the others from ending.
       executions.logFor(row.run_id).warn(`could not be ended after its await timed out; will retry: ${String(error)}`);
@@ -55,11 +58,16 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
   const error = execution.timeoutError(now);
   if (error !== undefined) execution.failWith(error);
   else if (passivateAfter > 0 && execution.durable && execution.onlyAwaits && execution.idleFor() > passivateAfter)
-    void active.release(execution);
+    void active.release(execution, true);
   else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && execution.idleFor() > survival)
     execution.log.change({ attempts: 0 });
 }
 
-/** Before everything. */
+/** When the question of a stored run expires: before everything where it has none. */
+const asksUntil = ({ run: { await_request } }: KnownRun): string =>
+  await_request === undefined ? never : (await_request.expires_at ?? end);
+
+/** Before everything, and after it. */
 const never = '';
+const end = '\uffff';
 const ago = (milliseconds: number): string => new Date(Date.now() - milliseconds).toISOString();
