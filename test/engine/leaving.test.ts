@@ -8,7 +8,7 @@ import type { Limits } from '../../src/engine/limits.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -194,9 +194,9 @@ describe('a re-entry before which another write came', () => {
   it('lets no reply wait for a replay that does not come', async () => {
     const store = new Disturbed();
     const agent = agentOf((_, context) => askTwice(context));
-    const first = await startEngine([agent], store);
+    const first = await startEngine([agent], store, { passivateAfter: 1, sweepInterval: 1 });
     const run_id = await begin(first, 'asks');
-    await asks(first, run_id, 'First?');
+    await atRest(store, run_id);
     await first.stop();
     const engine = await startEngine([agent], store, { sweepInterval: 2 });
     Object.assign(store, { left: 1, waits: true });

@@ -123,7 +123,8 @@ describe('several nodes of one store', () => {
     taps.durable.push('two ');
     taps.durable.complete();
     expect(textOf(await finished(b, one))).toBe('one two ');
-    expect(taps.durable.unsubscriptions).toBe(2);
+    // The first execution was dropped: its teardown might undo what the second goes on with.
+    expect(taps.durable.unsubscriptions).toBe(1);
     expect(await eventsOf(a, one)).toEqual(await eventsOf(b, one));
   });
 

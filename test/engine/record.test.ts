@@ -5,6 +5,7 @@ import { textOf } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
+import { atRest } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served, serveApi } from '../support/serve.ts';
 
@@ -139,9 +140,10 @@ describe('the record of a run', () => {
 
   it('is complete where the replay of a run ends early', async () => {
     const store = new MemoryStore();
-    const before = await serveApi([ordering(true)], { store });
+    const before = await serveApi([ordering(true)], { store, limits: { passivateAfter: 1, sweepInterval: 1 } });
     const { run_id }: Run = await (await before.post('/runs', ask('orders'))).json();
     await before.post(`/runs/${run_id}`, answer('three'));
+    await atRest(store, run_id);
     await before.app.close();
     const after = await serveApi([{ ...agent('orders', () => of('Another text.')), options: { durable: true } }], {
       store,

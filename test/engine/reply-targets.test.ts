@@ -71,7 +71,7 @@ describe('a reply without an id', () => {
     });
     const { a, b, store, takeOver } = await twoNodes(agent);
     const run_id = await awaitingOn(a);
-    const hold = holdCommits(store, (write) => has('"begun"', write) && lives === 1);
+    const hold = holdCommits(store, (write) => has('"answered"', write) && lives === 1);
     expect(await give(b, run_id, 'one')).toEqual(taken);
     await hold.held();
     const two = give(b, run_id, 'two');

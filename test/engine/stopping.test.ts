@@ -44,10 +44,10 @@ it('releases a durable run that is added while the others are released', async (
   const told = new EventEmitter();
   const agent = defineAgent(
     { name: 'talk', description: 'Says what the test says.' },
-    () =>
+    (_, { signal }) =>
       new Observable<string>((subscriber) => {
         told.emit('started', subscriber);
-        return () => told.emit('left');
+        signal.addEventListener('abort', () => told.emit('left'));
       }),
     { durable: true },
   );

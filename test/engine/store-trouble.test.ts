@@ -93,9 +93,11 @@ describe('a store whose commits fail for a while', () => {
     let lives = 0;
     const lasting = defineAgent(
       { name: 'lasting', description: 'Goes on in its second life.' },
-      () => {
+      (_, { signal }) => {
         lives += 1;
-        return lives === 1 ? concat(of('a'), first.stream) : of('a', 'b');
+        if (lives > 1) return of('a', 'b');
+        signal.addEventListener('abort', () => (first.left = true));
+        return concat(of('a'), first.stream);
       },
       { durable: true },
     );
@@ -361,9 +363,6 @@ class Held {
   #next: ((text: string) => void) | undefined;
   readonly stream = new Observable<string>((subscriber) => {
     this.#next = (text) => subscriber.next(text);
-    return () => {
-      this.left = true;
-    };
   });
 
   next(text: string): void {

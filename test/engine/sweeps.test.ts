@@ -5,7 +5,7 @@ import type { Batch, RunRow } from '../../src/core/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
+import { atRest, begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -52,11 +52,12 @@ async function awaiting(count: number): Promise<{ store: Unreadable; engine: Eng
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const store = new Unreadable();
-  const first = await startEngine([hurried], store);
+  const first = await startEngine([hurried], store, { passivateAfter: 1, sweepInterval: 1 });
   const run_ids: string[] = [];
   for (let n = 0; n < count; n += 1) {
     const run_id = await begin(first, 'hurried');
     while ((await runOf(first, run_id)).status !== 'awaiting') await turn();
+    await atRest(store, run_id);
     run_ids.push(run_id);
     vi.advanceTimersByTime(1);
   }

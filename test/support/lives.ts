@@ -1,11 +1,13 @@
 import type { Agent } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
+import type { Store } from '../../src/core/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { turn } from './turn.ts';
 
 /** A final run, as a client sees it. */
 export interface Ended {
@@ -78,4 +80,9 @@ export async function again(
   const ended = await toTheEnd(engine, row.run_id, answer);
   await engine.stop();
   return { ...ended, kept: row.last };
+}
+
+/** Waits until a run that awaits has left memory. Its engine needs a short `passivateAfter`. */
+export async function atRest(store: Store, run_id: string): Promise<void> {
+  while (((await store.run(run_id))?.rests_at ?? null) === null) await turn();
 }

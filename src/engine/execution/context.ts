@@ -1,6 +1,5 @@
 import {
   concatMap,
-  defer,
   firstValueFrom,
   from,
   lastValueFrom,
@@ -28,7 +27,7 @@ import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { OpenWork } from './open-work.ts';
-import type { ReorderBuffer } from './reorder-buffer.ts';
+import type { InBranch, ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import { inSpan } from './spans.ts';
@@ -132,7 +131,7 @@ class ContextCalls {
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host, runSignal: caller } = this;
-    const begin = (): Observable<AgentOutput> => {
+    const begin = (inBranch: InBranch): Observable<AgentOutput> => {
       if (this.path.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
       const agent = host.registry.get(name);
       const messages = checkCall(this.agent_name, input, host.now());
@@ -152,7 +151,7 @@ class ContextCalls {
       );
       const output = onceAllowed(host.whenWorkMayBegin(), work);
       const record = (state: CallReport['state']): void =>
-        host.record(callEvent({ path: path.join(' '), agent: name, state, at: host.now() }));
+        inBranch(() => host.record(callEvent({ path: path.join(' '), agent: name, state, at: host.now() })));
       const end = (state: CallReport['state']): void => {
         host.work?.end(state !== 'cancelled');
         record(state);
@@ -173,7 +172,7 @@ class ContextCalls {
       );
     };
     const { reorderBuffer } = host;
-    const branch = reorderBuffer === undefined ? begin : () => reorderBuffer.branch(defer(begin));
+    const branch = () => (reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin));
     return this.#lazy(`context.call of ${name}`, branch, (output) => toMessage(name, output, host.now));
   }
 

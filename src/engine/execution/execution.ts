@@ -88,7 +88,7 @@ export class Execution implements Observer<AgentOutput> {
       worked: () => this.#times.worked,
       outside: this.#inTrace,
       fail: this.#fail,
-      recordReordered: () => this.#recordReordered(),
+      onQuietReplay: () => this.#onQuietReplay(),
       onLive: () => this.#trace?.onStatus(this.run.status),
     });
   }
@@ -271,17 +271,10 @@ export class Execution implements Observer<AgentOutput> {
     await this.#feed?.drained();
   }
 
-  /**
-   * Hands the run back to the store, to be re-entered later. With `rests`, it only awaits: no node has to execute it until
-   * a reply comes.
-   */
-  release(rests = false): void {
-    const { row } = this.log;
+  /** Hands the run back to the store, to be re-entered later. */
+  release(): void {
     // A clean hand-over does not count as a recovery attempt.
-    if (row.attempts > 0) this.log.change({ attempts: 0 });
-    if (rests) this.log.change({ rests_at: this.#services.now() });
-    // Other work goes on beside the question: another node looks at the run at once, also where the offer of it is lost.
-    else if (row.status === 'awaiting') this.log.change({ due: this.#services.now() });
+    if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
     // First: the agent's own code cannot keep the run here.
     this.log.release();
     this.#close('released', { as: 'left', reason: 'the run leaves this process', continues: true });
@@ -342,10 +335,16 @@ export class Execution implements Observer<AgentOutput> {
   #replayOutput(buffer: ReorderBuffer, output: AgentOutput): void {
     buffer.offer(output);
     this.#feed?.agentActed();
-    if (buffer.size === 0) return;
-    // Without another branch, nothing could emit the event that the log has next.
-    const alone = !buffer.hasOpenCalls && this.#feed?.hasSteps !== true && this.#awaits?.waiting !== true;
-    if (alone || buffer.size > maxReordered) throw this.#diverged('nothing');
+    if (buffer.size > maxReordered) throw this.#diverged('nothing');
+  }
+
+  /** The agent is quiet during a replay. Without another branch, nothing could emit the event that the log has next. */
+  #onQuietReplay(): void {
+    this.#recordReordered();
+    const buffer = this.#reorderBuffer;
+    if (buffer === undefined || buffer.size === 0) return;
+    if (!buffer.hasOpenCalls && this.#feed?.hasSteps !== true && this.#awaits?.waiting !== true)
+      throw this.#diverged('nothing');
   }
 
   /** Records buffered output that is next in the log. */

@@ -1,6 +1,6 @@
 import type { AwaitResume } from '../../schema/run.ts';
-import type { Recorder } from './recorder.ts';
 import { OpenWork } from './open-work.ts';
+import type { Recorder } from './recorder.ts';
 import type { Delivery, JournalEntry, Replay } from './replay.ts';
 
 export type StepDelivery = Extract<Delivery, { step: string }>;
@@ -40,8 +40,8 @@ interface FeedHost {
   readonly outside: (work: () => void) => void;
   /** Ends the run. */
   readonly fail: (error: unknown) => void;
-  /** Records buffered output that is next in the log. */
-  readonly recordReordered: () => void;
+  /** The agent is quiet during a replay: records buffered output that is next in the log. @throws RivuletError `replay_diverged` */
+  readonly onQuietReplay: () => void;
   /** The replay is over. */
   readonly onLive: () => void;
 }
@@ -187,7 +187,6 @@ export class Feed {
     return new Promise((resolve) => this.#drainWaiters.push(resolve));
   }
 
-
   /** Queues a delivery. */
   enqueue(delivery: Delivery, text: string): void {
     if (this.#state === 'closed') return;
@@ -242,7 +241,7 @@ export class Feed {
 
   /** Delivers the journal's next entry; after the last one, the run is live. */
   #repeat(replay: Replay): void {
-    this.#host.recordReordered();
+    this.#host.onQuietReplay();
     if (this.#state === 'closed') return;
     if (replay.live) {
       this.#host.recorder.goLive();

@@ -1,8 +1,11 @@
-import { Observable } from 'rxjs';
+import { defer, Observable } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Recorder } from './recorder.ts';
+
+/** Does work that emits output of a call. */
+export type InBranch = (work: () => void) => void;
 
 interface BufferedOutput {
   readonly output: AgentOutput;
@@ -74,8 +77,8 @@ export class ReorderBuffer {
     }
   }
 
-  /** Marks the output of one call as a branch. */
-  branch<T>(source: Observable<T>): Observable<T> {
+  /** Marks the output of one call as a branch, and what `begin` does in the function that it gets. */
+  branch<T>(begin: (inBranch: InBranch) => Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
       this.#branches += 1;
       this.#calls += 1;
@@ -83,16 +86,17 @@ export class ReorderBuffer {
       subscriber.add(() => {
         this.#calls -= 1;
       });
-      return source.subscribe({
-        next: (value) => {
-          const before = this.#branch;
-          this.#branch = branch;
-          try {
-            subscriber.next(value);
-          } finally {
-            this.#branch = before;
-          }
-        },
+      const inBranch: InBranch = (work) => {
+        const before = this.#branch;
+        this.#branch = branch;
+        try {
+          work();
+        } finally {
+          this.#branch = before;
+        }
+      };
+      return defer(() => begin(inBranch)).subscribe({
+        next: (value) => inBranch(() => subscriber.next(value)),
         error: (error) => subscriber.error(error),
         complete: () => subscriber.complete(),
       });
@@ -113,5 +117,6 @@ export class ReorderBuffer {
   }
 }
 
+/** A call keeps its own order. It may begin a commit later in one life than in another, so bursts are of one branch. */
 const isBehind = (one: BufferedOutput, { branch, burst }: BufferedOutput): boolean =>
-  burst === one.burst || (branch !== undefined && branch === one.branch);
+  branch === one.branch && (branch !== undefined || burst === one.burst);

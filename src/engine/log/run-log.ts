@@ -30,7 +30,9 @@ type PendingWrite = Mutable<Omit<Write, 'lines' | Lists>> & {
 } & { [List in Lists]?: NonNullable<Write[List]>[number][] };
 
 /** The columns of a run's row that may change without an event. */
-export type RowChange = Pick<RunRow, 'status' | 'status_at'> | Partial<Pick<RunRow, 'attempts' | 'trace' | 'due' | 'rests_at'>>;
+export type RowChange =
+  | Pick<RunRow, 'status' | 'status_at'>
+  | Partial<Pick<RunRow, 'attempts' | 'trace' | 'due' | 'rests_at'>>;
 
 /**
  * How a log ends in this process; set once. `final`: its final event is appended. `released`: the run is handed back to

@@ -254,10 +254,17 @@ export class ActiveRuns implements RunFinder {
     log.onClosed(() => this.#onLogClosed(execution));
   }
 
-  /** Releases a durable run from memory; its readers go on when it is re-entered. `rests` as in `Execution.release`. */
+  /**
+   * Releases a durable run from memory; its readers go on when it is re-entered. With `rests`, it only awaits: no node has to
+   * execute it until a reply comes.
+   */
   async release(execution: Execution, rests = false): Promise<void> {
     const { log } = execution;
-    execution.release(rests);
+    const now = new Date().toISOString();
+    if (rests) log.change({ rests_at: now });
+    // It may have other work. Each node looks at what is due, also where the offer of the run is lost.
+    else if (this.#options.shared && log.row.status === 'awaiting') log.change({ due: now });
+    execution.release();
     // Where it fails, `#onLogClosed` handles it.
     await log.flushed().catch(() => undefined);
     this.#remove(execution);

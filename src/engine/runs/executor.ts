@@ -211,7 +211,7 @@ async function recoverRun(
   return execution;
 }
 
-/** When the question of a run that awaits expires. The row may have an earlier time: see `Execution.release`. */
+/** When the question of a run that awaits expires. The row may have an earlier time: see `ActiveRuns.release`. */
 function dueOf({ run_id, status, snapshot }: RunRow, { lines }: Recording): string | null {
   if (status !== 'awaiting') return null;
   // The recording begins with event 2.

@@ -20,7 +20,7 @@ export async function expireRuns(services: RunServices): Promise<void> {
   for (const row of await store.due(now, page)) {
     if (active.local(row.run_id) !== undefined) continue;
     try {
-      // It left its node in the middle of other work: see `Execution.release`.
+      // It left its node in the middle of other work: see `ActiveRuns.release`.
       if (asksUntil(await readRun(store, row)) > now) offer(row.run_id);
       else await endStoredRun(services, row, fail('await_timeout').toJSON());
     } catch (error) {
