@@ -6,15 +6,20 @@ import type { Outcome, Store, Write } from '../core/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { Run } from '../schema/run.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
+import { changedEffects, Effects } from './effects.ts';
 import { begin, cast, type Followed, follow, openSession, type Scene, startEngine } from './engine.ts';
 
 /** A store that remembers its commits, so that a test can go back to any moment at which a process might have died. */
 export class RecordingStore extends MemoryStore {
   readonly commits: Write[][] = [];
+  /** The commits that their caller knows to be durable. */
+  durable = 0;
 
   override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     this.commits.push(structuredClone([...writes]));
-    return super.commit(writes);
+    const outcomes = await super.commit(writes);
+    this.durable += 1;
+    return outcomes;
   }
 
   /** What a disk would hold after the first `count` commits. */
@@ -29,6 +34,8 @@ export class RecordingStore extends MemoryStore {
 export interface CutOptions extends Scene {
   /** What has to be the same of all ends. Default: the output's roles and parts. Branches side by side may need another. */
   readonly endOf?: (run: Run) => unknown;
+  /** What the agent does outside of the run. An effect that is repeated has to use the same values. */
+  readonly effects?: Effects;
 }
 
 export interface Cuts {
@@ -55,15 +62,17 @@ export async function cutEverywhere(agent: Agent, input: Input, options: CutOpti
 
 /** As `cutEverywhere`, for callers that count the faults. */
 export async function cutAll(agent: Agent, input: Input, options: CutOptions = {}): Promise<Cuts> {
-  const { answers, limits, endOf = saidIn } = options;
+  const { answers, limits, endOf = saidIn, effects = new Effects() } = options;
   const agents = cast(agent, options);
   const store = new RecordingStore();
   const engine = await startEngine(agents, store, limits);
   const session_id = await openSession(engine, options);
   const before = store.commits.length;
+  effects.takeLife(() => store.durable - before);
   const begun = performance.now();
   const run_id = await begin(engine, agent, input, session_id, options);
   const first = await follow(engine, run_id, answers).finally(() => engine.stop());
+  const done = effects.takeLife();
   // A life that waits for a step which the log does not have would take the ten minutes of the default.
   const idleTimeout = Math.ceil(1_000 + 2 * (performance.now() - begun));
   const faults: string[] = [];
@@ -74,9 +83,8 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
     if (row === undefined) continue;
     const again = await startEngine(agents, disk, { idleTimeout, sweepInterval: 100, ...limits });
     const life = await follow(again, run_id, answers).finally(() => again.stop());
-    faults.push(
-      ...[...differences(first, life, row.last, endOf)].map((what) => `cut off after commit ${cut}: ${what}`),
-    );
+    const found = [...differences(first, life, row.last, endOf), ...changedEffects(done, effects.takeLife(), cut)];
+    faults.push(...found.map((what) => `cut off after commit ${cut}: ${what}`));
   }
   return { run: first.run, cuts, faults };
 }

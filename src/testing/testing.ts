@@ -1,4 +1,5 @@
 export { type CutOptions, type Cuts, cutEverywhere } from './cut-everywhere.ts';
+export { Effects } from './effects.ts';
 export type { Answers, EngineTools, Followed, Scene } from './engine.ts';
 export { type RecordedLog, replayLog, toMatchLog } from './logs.ts';
 export { type RanAgent, type RunAgentOptions, runAgent } from './run-agent.ts';

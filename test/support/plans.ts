@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { catchError, concat, defer, EMPTY, from, map, merge, mergeMap, type Observable, of, race, timer } from 'rxjs';
 import { type Agent, type AgentContext, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import { AgentError } from '../../src/core/errors.ts';
+import type { Effects } from '../../src/testing/effects.ts';
 
 /** The actions of a durable agent. Everything that may differ in a replay is in steps. */
 export type Plan =
-  | { readonly do: 'token' | 'message' | 'generic' | 'await' | 'state' | 'caught' | 'race'; readonly id: string }
+  | {
+      readonly do: 'token' | 'message' | 'generic' | 'await' | 'state' | 'caught' | 'race' | 'effect';
+      readonly id: string;
+    }
   /** A token after so many microtasks. */
   | { readonly do: 'hops'; readonly id: string; readonly hops: number }
   /**
@@ -30,7 +35,9 @@ export function randomOf(seed: number): Random {
   };
 }
 
-const leaves = ['token', 'message', 'generic', 'await', 'state', 'caught', 'race', 'hops', 'step', 'step'] as const;
+const leaves = [
+  ...(['token', 'message', 'generic', 'await', 'state', 'caught', 'race', 'effect', 'hops', 'step', 'step'] as const),
+];
 
 /** A random plan; each of its pieces has an id of its own. */
 export function planOf(random: Random): Plan {
@@ -64,7 +71,7 @@ const paused = (value: number, pause: Pause): Observable<number> => {
   return pause === 'turn' ? from(immediate(value)) : timer(1).pipe(map(() => value));
 };
 
-function perform(plan: Plan, context: AgentContext): Observable<AgentOutput> {
+function perform(plan: Plan, context: AgentContext, effects: Effects): Observable<AgentOutput> {
   switch (plan.do) {
     case 'token':
       return of(`t${plan.id};`);
@@ -101,10 +108,17 @@ function perform(plan: Plan, context: AgentContext): Observable<AgentOutput> {
         context.step(`r${plan.id}`, () => timer(1).pipe(map(() => 'left'))),
         context.step(`r${plan.id}`, () => from(immediate('right'))),
       ).pipe(map(() => `r${plan.id};`));
+    case 'effect':
+      return context
+        .step(`k${plan.id}`, async () => randomUUID())
+        .pipe(
+          mergeMap((key) => context.step(`e${plan.id}`, async () => effects.add(plan.id, key))),
+          map(() => `e${plan.id};`),
+        );
     case 'concat':
-      return concat(...plan.plans.map((one) => defer(() => perform(one, context))));
+      return concat(...plan.plans.map((one) => defer(() => perform(one, context, effects))));
     case 'merge':
-      return merge(...plan.plans.map((one) => defer(() => perform(one, context))));
+      return merge(...plan.plans.map((one) => defer(() => perform(one, context, effects))));
     case 'call':
       return context.call('callee', JSON.stringify(plan.plan));
     case 'fail':
@@ -115,13 +129,15 @@ function perform(plan: Plan, context: AgentContext): Observable<AgentOutput> {
 }
 
 /** The agents that perform a plan; the first one calls the second one. */
-export const agentsOf = (plan: Plan): Agent[] => [
-  defineAgent({ name: 'random', description: 'Random.' }, (_, context) => perform(plan, context), { durable: true }),
+export const agentsOf = (plan: Plan, effects: Effects): Agent[] => [
+  defineAgent({ name: 'random', description: 'Random.' }, (_, context) => perform(plan, context, effects), {
+    durable: true,
+  }),
   defineAgent(
     { name: 'callee', description: 'Called.' },
     ([message], context) => {
       const content = message?.parts[0]?.content;
-      return content === undefined ? EMPTY : perform(JSON.parse(content), context);
+      return content === undefined ? EMPTY : perform(JSON.parse(content), context, effects);
     },
     { durable: true },
   ),

@@ -1,0 +1,298 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { concatMap, defer, finalize, from, map, merge, race } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
+import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import type { Limits } from '../../src/engine/limits.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { cutAll, cutEverywhere, RecordingStore } from '../../src/testing/cut-everywhere.ts';
+import { Effects } from '../../src/testing/effects.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
+import { textOf } from '../support/run-output.ts';
+import { turn } from '../support/turn.ts';
+
+const durable = (run: AgentFunction, name = 'works') =>
+  defineAgent({ name, description: 'Works outside.' }, run, { durable: true });
+const resting: Partial<Limits> = { passivateAfter: 1, sweepInterval: 1 };
+const yes = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await turn();
+};
+const waits = async (turns = 50): Promise<void> => {
+  for (let n = 0; n < turns; n += 1) await turn();
+};
+
+describe('an effect that a crash repeats uses the same values', () => {
+  const newKey = ({ step }: AgentContext) => step('key', async () => randomUUID());
+  const cases: [string, AgentFunction, Effects][] = [
+    (() => {
+      const effects = new Effects();
+      const run: AgentFunction = async (_, context) => {
+        const key = await newKey(context);
+        await context.step('charge', async () => effects.add('charge', key));
+        return 'charged';
+      };
+      return ['of a step', run, effects];
+    })(),
+    (() => {
+      const effects = new Effects();
+      const run: AgentFunction = async (_, context) => {
+        const keys = await Promise.all(['a', 'b', 'c'].map((name) => context.step(name, async () => randomUUID())));
+        await Promise.all(keys.map((key, n) => context.step(`charge ${n}`, async () => effects.add(`${n}`, key))));
+        return 'charged';
+      };
+      return ['of several steps', run, effects];
+    })(),
+    (() => {
+      const effects = new Effects();
+      const run: AgentFunction = async (_, context) => {
+        const key = textOfMessage(await context.call('keys', 'a key'));
+        await context.step('charge', async () => effects.add('charge', key));
+        return 'charged';
+      };
+      return ['of an agent that was called', run, effects];
+    })(),
+    (() => {
+      const effects = new Effects();
+      const run: AgentFunction = (_, context) =>
+        newKey(context).pipe(
+          concatMap((key) => defer(() => context.call('charges', key))),
+          map(() => 'charged'),
+        );
+      return ['which it is called with', run, effects];
+    })(),
+  ];
+
+  it.each(cases)('%s', async (_, run, effects) => {
+    const calls = {
+      keys: durable((_, context) => newKey(context), 'keys'),
+      charges: durable((input) => {
+        effects.add('charge', textOfMessage(input.slice(-1)));
+        return 'charged';
+      }, 'charges'),
+    };
+    const { cuts } = await cutEverywhere(durable(run), 'go', { calls, effects });
+    expect(cuts).toBeGreaterThan(2);
+  });
+
+  it('and `cutAll` finds one that does not', async () => {
+    const effects = new Effects();
+    const careless = durable(async (_, context) => {
+      await context.step('charge', async () => effects.add('charge', randomUUID()));
+      return 'charged';
+    });
+    const { faults } = await cutAll(careless, 'go', { effects });
+    expect(faults).toContainEqual(expect.stringContaining('effect charge is repeated with'));
+  });
+
+  it('while values reach the agent before they are durable', async () => {
+    const store = new RecordingStore();
+    const seen: number[] = [];
+    const agent = durable((_, { step }) =>
+      step('model', () => ['a', 'b']).pipe(
+        map((token) => {
+          seen.push(store.commits.length);
+          return token;
+        }),
+      ),
+    );
+    const engine = await startEngine([agent], store);
+    await toTheEnd(engine, await begin(engine, 'works'));
+    await engine.stop();
+    expect(new Set(seen).size).toBe(1);
+  });
+});
+
+/** Locks, asks, and unlocks whatever happens; `undone` is what it undoes. */
+function locking(style: 'generator' | 'observable') {
+  const undone: string[] = [];
+  const run: AgentFunction =
+    style === 'generator'
+      ? async function* (_, context) {
+          try {
+            yield `booked after ${textOfMessage((await context.await('Book?')).message)}`;
+          } catch {
+            undone.push('refund');
+          } finally {
+            undone.push('unlock');
+          }
+        }
+      : (_, context) =>
+          context.await('Book?').pipe(
+            map(({ message }) => `booked after ${textOfMessage(message)}`),
+            finalize(() => undone.push('unlock')),
+          );
+  return { agent: durable(run), undone };
+}
+
+describe.each(['generator', 'observable'] as const)('a run that leaves its process (%s)', (style) => {
+  it('undoes nothing, and does so once at its end', async () => {
+    const { agent, undone } = locking(style);
+    const store = new MemoryStore();
+    const first = await startEngine([agent], store, resting);
+    const run_id = await begin(first, 'works');
+    await atRest(store, run_id);
+    await first.resume(run_id, yes);
+    const { run } = await toTheEnd(first, run_id);
+    expect([run.status, textOf(run), undone]).toEqual(['completed', 'booked after yes', ['unlock']]);
+    await first.stop();
+  });
+
+  it('undoes nothing when the server stops, or another node takes it over', async () => {
+    const { agent, undone } = locking(style);
+    const store = new MemoryStore();
+    const first = await startEngine([agent], store);
+    const run_id = await begin(first, 'works');
+    await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+    const row = await store.run(run_id);
+    if (row === undefined) throw new Error('the run is in the store');
+    await store.commit([{ row: { ...row, epoch: row.epoch + 1 }, from: row.epoch, expect: row.last, lines: [] }]);
+    // Its next write is fenced.
+    await first.resume(run_id, yes).catch(() => undefined);
+    await first.stop();
+    await waits();
+    expect(undone).toEqual([]);
+  });
+
+  it('is undone where it is cancelled', async () => {
+    const { agent, undone } = locking(style);
+    const engine = await startEngine([agent], new MemoryStore());
+    const run_id = await begin(engine, 'works');
+    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    await engine.cancel(run_id);
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    expect(undone).toEqual(style === 'generator' ? ['refund', 'unlock'] : ['unlock']);
+    await engine.stop();
+  });
+});
+
+it('is not pulled any more, as a generator, once its run has left', async () => {
+  let pulled = 0;
+  const agent = durable(async function* () {
+    for (;;) {
+      pulled += 1;
+      yield 'tick ';
+      await turn();
+    }
+  });
+  const engine = await startEngine([agent], new MemoryStore());
+  await begin(engine, 'works');
+  await until(() => pulled > 2);
+  await engine.stop();
+  await waits(5);
+  const before = pulled;
+  await waits();
+  expect(pulled).toBe(before);
+});
+
+/** Work that goes on beside a question. Each says `done` when it is over. */
+const beside: [string, (context: AgentContext, pause: () => Promise<unknown>) => Promise<unknown>][] = [
+  ['a step', ({ step }, pause) => Promise.resolve(step('slow', pause))],
+  ['a call of another agent', ({ call }) => Promise.resolve(call('slow', 'go'))],
+  [
+    'a branch that is between two steps',
+    async ({ step }, pause) => {
+      await step('first', () => Promise.resolve(1));
+      await pause();
+      await step('second', () => Promise.resolve(2));
+    },
+  ],
+];
+
+describe.each(beside)('a run that awaits beside %s', (_, work) => {
+  const agents = (pause: () => Promise<unknown>, done: () => void) => [
+    durable((_, context) =>
+      race(
+        context.await('Stop?').pipe(map(() => 'stopped')),
+        from(Promise.resolve()).pipe(
+          concatMap(() => work(context, pause)),
+          map(() => {
+            done();
+            return 'done';
+          }),
+        ),
+      ),
+    ),
+    defineAgent({ name: 'slow', description: 'Is slow.' }, async () => {
+      await pause();
+      return 'result';
+    }),
+  ];
+
+  it('goes on with it without a reply, however long that takes', async () => {
+    let finish = (): void => {};
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    let done = false;
+    const store = new MemoryStore();
+    const engine = await startEngine(
+      agents(
+        () => finished,
+        () => (done = true),
+      ),
+      store,
+      resting,
+    );
+    const run_id = await begin(engine, 'works');
+    await until(async () => (await store.run(run_id))?.status === 'awaiting');
+    // Far longer than `passivateAfter`.
+    await sleep(30);
+    await waits();
+    expect((await store.run(run_id))?.rests_at).toBeNull();
+    finish();
+    expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('done');
+    expect(done).toBe(true);
+    await engine.stop();
+  });
+
+  it('goes on with it in the next process without a reply', async () => {
+    const store = new MemoryStore();
+    const never = () => new Promise<never>(() => {});
+    const first = await startEngine(
+      agents(never, () => {}),
+      store,
+      { shutdownGrace: 0 },
+    );
+    const run_id = await begin(first, 'works');
+    await until(async () => (await store.run(run_id))?.status === 'awaiting');
+    await waits(20);
+    await first.stop();
+    const second = await startEngine(
+      agents(
+        () => Promise.resolve(),
+        () => {},
+      ),
+      store,
+      resting,
+    );
+    expect(textOf((await toTheEnd(second, run_id)).run)).toBe('done');
+    await second.stop();
+  });
+});
+
+it('rests again after branches that have ended, with a later question', async () => {
+  const agent = durable(async function* (_, { step, await: ask }) {
+    const all = await Promise.all(['a', 'b', 'c'].map((name) => step(name, async () => name)));
+    yield `${all.join('')} `;
+    yield textOfMessage((await ask('Go on?')).message);
+  });
+  const store = new MemoryStore();
+  const engine = await startEngine([agent], store, resting);
+  const run_id = await begin(engine, 'works');
+  await atRest(store, run_id);
+  await engine.resume(run_id, yes);
+  expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('abc yes');
+  await engine.stop();
+});
+
+it('rests beside nothing but questions, several at once', async () => {
+  const agent = durable((_, context) =>
+    merge(...['A?', 'B?'].map((text) => context.await(text).pipe(map(({ message }) => textOfMessage(message))))),
+  );
+  const store = new MemoryStore();
+  const engine = await startEngine([agent], store, resting);
+  const run_id = await begin(engine, 'works');
+  await atRest(store, run_id);
+  await engine.stop();
+});
