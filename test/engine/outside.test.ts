@@ -296,3 +296,74 @@ it('rests beside nothing but questions, several at once', async () => {
   await atRest(store, run_id);
   await engine.stop();
 });
+
+/** Books a seat in a step, asks, and frees the seat where it is cancelled. */
+function freeing(done: string[], beforeFreed: () => Promise<void> = async () => {}) {
+  return durable(async function* (_, context) {
+    const seat = await context.step('book', async () => `seat ${done.push('booked')}`);
+    try {
+      yield textOfMessage((await context.await('Keep it?')).message);
+    } catch (error) {
+      await context.step('free', async () => {
+        done.push(`freed ${seat}`);
+        await beforeFreed();
+      });
+      await context.step('tell', async () => done.push('told'));
+      throw error;
+    }
+  });
+}
+
+describe('the agent of a cancelled durable run', () => {
+  it('cleans up in steps, before the run is cancelled', async () => {
+    const done: string[] = [];
+    const engine = await startEngine([freeing(done)], new MemoryStore());
+    const run_id = await begin(engine, 'works');
+    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    await engine.cancel(run_id);
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    expect(done).toEqual(['booked', 'freed seat 1', 'told']);
+    await engine.stop();
+  });
+
+  it('cleans up once, wherever a crash comes', async () => {
+    const done: string[] = [];
+    const store = new RecordingStore();
+    const first = await startEngine([freeing(done)], store);
+    const run_id = await begin(first, 'works');
+    await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+    const awaited = store.commits.length;
+    await first.cancel(run_id);
+    expect((await toTheEnd(first, run_id)).run.status).toBe('cancelled');
+    await first.stop();
+    const freed: number[] = [];
+    for (let cut = awaited + 1; cut < store.commits.length; cut += 1) {
+      const again: string[] = [];
+      const disk = await store.after(cut);
+      const second = await startEngine([freeing(again)], disk);
+      const { run, events } = await toTheEnd(second, run_id);
+      await second.stop();
+      expect([run.status, events.at(-1)?.type]).toEqual(['cancelled', 'run.cancelled']);
+      expect(again).not.toContain('booked');
+      freed.push(again.filter((what) => what === 'freed seat 1').length);
+    }
+    // Until the step is journaled, a crash repeats it; after that, none does.
+    expect(freed).toEqual(freed.toSorted().toReversed());
+    expect(freed[0]).toBe(1);
+    expect(freed.at(-1)).toBe(0);
+  });
+
+  it('has `cancelGrace` for that', async () => {
+    const done: string[] = [];
+    const engine = await startEngine([freeing(done, () => new Promise(() => {}))], new MemoryStore(), {
+      cancelGrace: 20,
+    });
+    const run_id = await begin(engine, 'works');
+    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    await engine.cancel(run_id);
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    await waits();
+    expect(done).toEqual(['booked', 'freed seat 1']);
+    await engine.stop();
+  });
+});

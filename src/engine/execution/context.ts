@@ -50,6 +50,8 @@ export interface ContextHost {
   readonly work: OpenWork | undefined;
   /** See `Feed.whenWorkMayBegin`. */
   readonly whenWorkMayBegin: () => Promise<void> | undefined;
+  /** Whether the run is cancelled, and its agent may still clean up in steps. */
+  readonly mayCleanUp: () => boolean;
   readonly now: () => string;
   readonly request: AgentRequest;
   /** Returns the same object each time. */
@@ -125,7 +127,7 @@ class ContextCalls {
           });
     // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
-    return this.#lazy(`Step ${name}`, begin, last);
+    return this.#lazy(`Step ${name}`, begin, last, () => this.host.mayCleanUp());
   }
 
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
@@ -206,9 +208,14 @@ class ContextCalls {
 
   /**
    * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`; after
-   * the run has left, nothing.
+   * the run has left, nothing. `mayCleanUp` tells whether it may run while the agent of a cancelled run cleans up.
    */
-  #lazy<T, R>(what: string, begin: () => Observable<T>, collect: (values: Observable<T>) => Promise<R>): Lazy<T, R> {
+  #lazy<T, R>(
+    what: string,
+    begin: () => Observable<T>,
+    collect: (values: Observable<T>) => Promise<R>,
+    mayCleanUp = () => false,
+  ): Lazy<T, R> {
     const { runSignal, agent_name } = this;
     const { unstarted } = this.host;
     const made = { agent_name, what };
@@ -218,6 +225,7 @@ class ContextCalls {
         unstarted.delete(made);
         if (runSignal.closing === undefined) return begin();
         if (runSignal.left) return NEVER;
+        if (runSignal.closing.as === 'cancelled' && mayCleanUp()) return begin();
         throw notOpen(what, runSignal.closing);
       },
       (values) => collect(whileOpen(values, what, runSignal)),
@@ -233,7 +241,7 @@ const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run
 const whileOpen = <T>(values: Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>
   new Observable((subscriber) => {
     const end = (): void => {
-      if (runSignal.closing?.as === 'ended') subscriber.error(notOpen(what, runSignal.closing));
+      if (runSignal.closing !== undefined && !runSignal.left) subscriber.error(notOpen(what, runSignal.closing));
     };
     subscriber.add(runSignal.onAbort(end));
     values.subscribe(subscriber);

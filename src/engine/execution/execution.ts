@@ -33,8 +33,8 @@ import { RunTokens } from './tokens.ts';
 
 /**
  * `open`: the agent runs, and its output is recorded. In every other state its output is ignored, and it can start no
- * work. `cancelling`: waits for the agent to stop. `final`: has its last event. `released`: handed back to the store.
- * `abandoned`: cannot write, because the store failed or the execution is fenced.
+ * work. `cancelling`: the agent cleans up, for which it may use steps. `final`: has its last event. `released`: handed
+ * back to the store. `abandoned`: cannot write, because the store failed or the execution is fenced.
  */
 type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
 
@@ -90,6 +90,10 @@ export class Execution implements Observer<AgentOutput> {
       fail: this.#fail,
       onQuietReplay: () => this.#onQuietReplay(),
       onLive: () => this.#trace?.onStatus(this.run.status),
+      onCancelled: () => {
+        this.#recorder.repeatCancel();
+        this.#cleanUp();
+      },
     });
   }
 
@@ -179,6 +183,7 @@ export class Execution implements Observer<AgentOutput> {
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
       record: (event) => this.#record(event),
+      mayCleanUp: () => this.#state === 'cancelling',
       request: requestOf(this.#input),
       use: this.#tokens.add,
     });
@@ -201,7 +206,7 @@ export class Execution implements Observer<AgentOutput> {
   }
 
   #record(output: AgentOutput): void {
-    if (this.#state !== 'open') return;
+    if (this.#state !== 'open' || this.#recorder.sealed) return;
     try {
       if (this.#reorderBuffer === undefined) this.#services.toEvents(this.run, output, this.#emit);
       else this.#replayOutput(this.#reorderBuffer, output);
@@ -216,6 +221,7 @@ export class Execution implements Observer<AgentOutput> {
 
   complete(): void {
     if (this.#state !== 'open') return;
+    if (this.#isCancelled) return this.#cancelled();
     this.#guard(() => {
       this.#recordReordered();
       const replay = this.#recorder.replay;
@@ -252,17 +258,30 @@ export class Execution implements Observer<AgentOutput> {
    * @throws RivuletError `already_final`, `conflict`
    */
   cancel(): void {
-    if (this.#state === 'cancelling') return;
+    if (this.#isCancelled) return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
     if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
     this.#changeStatus('cancelling');
-    this.#close('cancelling', { as: 'ended', reason: 'the run was cancelled' });
-    void this.#pending.stopped(this.#services.limits.cancelGrace).then(() => this.#cancelled());
+    this.#cleanUp();
+  }
+
+  /** Whether the run is cancelled, and not final so far. */
+  get #isCancelled(): boolean {
+    return this.log.row.status === 'cancelling';
+  }
+
+  /** Stops the agent, and gives it `cancelGrace` to clean up. Also where a replay has come to the cancel of the run. */
+  #cleanUp(): void {
+    this.#feed?.cancel();
+    this.#close('cancelling', { as: 'cancelled', reason: 'the run was cancelled' });
+    void this.#pending
+      .stopped(this.#services.limits.cancelGrace, () => this.#feed?.whenIdle())
+      .then(() => this.#cancelled());
   }
 
   /** Ends the run with an error that is not the agent's: a time-out, or the server's stop. */
   failWith(error: ErrorBody): void {
-    if (this.#state === 'cancelling') this.#cancelled();
+    if (this.#isCancelled) this.#cancelled();
     else this.#end(error);
   }
 
@@ -370,15 +389,17 @@ export class Execution implements Observer<AgentOutput> {
 
   readonly #onTeardownError = (error: unknown): void => this.#warn('the agent threw while it was unsubscribed', error);
 
+  /** The end of a cancelled run: its agent has cleaned up, or cannot go on. */
   #cancelled(): void {
-    if (this.#state !== 'cancelling') return;
-    this.#state = 'final';
+    if (this.#state !== 'cancelling' && this.#state !== 'open') return;
+    if (this.run.status !== 'cancelling') this.#recorder.repeatCancel();
     this.#changeStatus('cancelled', this.#tokens.reported);
-    this.#trace?.end(this.#tokens.reported.usage);
+    this.#close('final', { as: 'ended', reason: 'the run was cancelled' });
   }
 
   #end(error: ErrorBody, thrown?: unknown): void {
     if (this.#state !== 'open') return;
+    if (this.#isCancelled) return this.#cancelled();
     this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
   }
@@ -395,27 +416,29 @@ export class Execution implements Observer<AgentOutput> {
     const before = this.#state;
     // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
     if (before !== 'final') this.#state = state;
-    if (before === 'open') this.#closeAgent(closing);
+    if (before === 'open' || before === 'cancelling') this.#closeAgent(closing, before);
     // The agent of a cancelled run may still work.
     if (state !== 'cancelling') this.#trace?.end(this.#tokens.reported.usage);
   }
 
-  #closeAgent(closing: Closing): void {
+  #closeAgent(closing: Closing, before: 'open' | 'cancelling'): void {
     this.#runSignal.close(closing);
-    this.#feed?.close();
     this.#awaits?.close();
-    if (closing.as === 'ended') this.#stopAgent(closing);
+    if (closing.as !== 'cancelled') this.#feed?.close();
+    // Before the signal, so that errors caused by the abort are ignored.
+    if (closing.as !== 'left') {
+      if (before === 'open') this.#subscriber?.unsubscribe();
+      this.#refuse(closing);
+    }
     this.#runSignal.abort(closing);
   }
 
-  /** Unsubscribes from the agent, and ends what it waits for, so that it cleans up. */
-  #stopAgent({ reason }: Closing): void {
-    // Before the signal, so that errors caused by the abort are ignored.
-    this.#subscriber?.unsubscribe();
+  /** Ends what the agent waits for, so that it cleans up. */
+  #refuse({ reason }: Closing): void {
     if (this.#awaits === undefined && this.#steps === undefined) return;
     // Only where something waits: making an Error is expensive.
     const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
     this.#awaits?.refuse(refused, this.#onTeardownError);
-    this.#steps?.close(refused, this.#onTeardownError);
+    this.#steps?.end(refused, this.#onTeardownError);
   }
 }

@@ -44,6 +44,8 @@ interface FeedHost {
   readonly onQuietReplay: () => void;
   /** The replay is over. */
   readonly onLive: () => void;
+  /** The replay has come to the cancel of the run. */
+  readonly onCancelled: () => void;
 }
 
 /** Characters of the journal after which the next turn delivers the rest. */
@@ -161,6 +163,7 @@ export class Feed {
       // An agent that leaves a step while it is given a value goes on with that value.
       this.work.end(this.#given?.step === step, this.#given?.question);
       this.#onStopped(step);
+      if (this.#steps.size === 0) this.#resolveWaiters();
     };
   }
 
@@ -178,6 +181,22 @@ export class Feed {
   #onStopped(step: string): void {
     if (!this.#running.delete(step) || this.#running.size > 0) return;
     for (const resolve of this.#drainWaiters.splice(0)) resolve();
+  }
+
+  /** The run is cancelled: the agent is given nothing of what is queued, and then cleans up. */
+  cancel(): void {
+    if (this.#host.recorder.replay === undefined) this.#writeJournal('"cancelled":true');
+    this.#queue = [];
+    this.#next = 0;
+    this.#queuedChars = 0;
+    for (const { resolve } of this.#journalWaiters.splice(0)) resolve(false);
+    this.#queued += 1;
+    this.#taken = this.#queued;
+  }
+
+  /** Resolves when the agent is subscribed to no step. */
+  async whenIdle(): Promise<void> {
+    while (this.#steps.size > 0 && this.#state !== 'closed') await this.whenDelivered();
   }
 
   /** From now on no step begins. Resolves when those that run have ended and are journaled. */
@@ -259,6 +278,7 @@ export class Feed {
     this.#countAgain(entry);
     if ('reply' in entry) this.#replyReceiver?.acceptJournaled(entry.reply);
     if ('give' in entry) this.#redeliver(entry.give);
+    if ('cancelled' in entry) this.#host.onCancelled();
     this.#resolveWaiters();
     this.agentActed();
   }
@@ -273,6 +293,7 @@ export class Feed {
 
   #canDeliver(entry: JournalEntry): boolean {
     if ('give' in entry) return entry.give.every((delivery) => !('step' in delivery) || this.#steps.has(delivery.step));
+    if ('cancelled' in entry) return true;
     return (this.#replyReceiver?.question ?? 0) > 0;
   }
 

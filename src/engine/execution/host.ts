@@ -36,7 +36,7 @@ export interface ExecutionServices {
 }
 
 /** What one execution has. */
-interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'request' | 'reorderBuffer'> {
+interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'request' | 'reorderBuffer' | 'mayCleanUp'> {
   readonly recorder: Recorder;
   readonly runSignal: RunSignal;
   readonly pending: PendingWork;
@@ -55,7 +55,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: ExecutionServices,
-  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, request, reorderBuffer }: Owner,
+  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, request, reorderBuffer, mayCleanUp }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -99,6 +99,7 @@ export function createHost(
     ask,
     use: limited(limits.tokens, use, fail),
     record,
+    mayCleanUp,
     work: feed?.work,
     whenWorkMayBegin: () => feed?.whenWorkMayBegin,
     committed: () => {

@@ -11,10 +11,18 @@ export class PendingWork {
     void work.finally(() => all.delete(work));
   }
 
-  /** Resolves when all of it has stopped, or after so many milliseconds; 0 for never. */
-  async stopped(milliseconds: number): Promise<void> {
-    if (this.#work === undefined || this.#work.size === 0) return;
-    const stopped = Promise.all(this.#work);
+  /** Resolves when all of it has stopped, and `also`, or after so many milliseconds; 0 for never. */
+  async stopped(milliseconds: number, also: () => Promise<void> | undefined): Promise<void> {
+    const stopped = this.#stopped(also);
     await (milliseconds > 0 ? within(milliseconds, stopped) : stopped).catch(() => undefined);
+  }
+
+  // In a loop: work that stops may begin other work.
+  async #stopped(also: () => Promise<void> | undefined): Promise<void> {
+    await also();
+    while (this.#work !== undefined && this.#work.size > 0) {
+      await Promise.allSettled(this.#work);
+      await also();
+    }
   }
 }

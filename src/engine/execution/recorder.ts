@@ -62,7 +62,18 @@ export class Recorder {
 
   /** Whether these events can be recorded now: always, or during a replay, if they are next in the log. */
   fits(events: readonly Event[]): boolean {
-    return this.#replay?.fits(events) ?? true;
+    return !this.sealed && (this.#replay?.fits(events) ?? true);
+  }
+
+  /** Whether no event but the last follows, because the run is cancelled. During a replay, those of the log come before. */
+  get sealed(): boolean {
+    return this.log.row.status === 'cancelling' && this.#replay?.matching !== true;
+  }
+
+  /** The replay has come to the cancel of the run, which has no event. */
+  repeatCancel(): void {
+    const { await_request: _, ...rest } = this.#run;
+    this.#run = { ...rest, status: 'cancelling' };
   }
 
   /** Records an event of the agent. @throws RivuletError `output_limit`, `replay_diverged` */
@@ -105,8 +116,7 @@ export class Recorder {
     if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.#endReplay();
     this.progress += 1;
     if (status === 'cancelling') {
-      const { await_request: _, ...rest } = this.#run;
-      this.#run = { ...rest, status };
+      this.repeatCancel();
       this.log.change({ status, status_at: this.#now() });
       return;
     }

@@ -16,16 +16,17 @@ export type Delivery =
 /**
  * A line of a durable run's journal. `at` is the id of the last event before it, `ms` the time that the run had worked.
  * Everything in one `give` was delivered together. Between two lines the agent did all that it could do without the
- * second.
+ * second. `cancelled`: the run was cancelled, so that the agent cleans up from then on.
  */
 export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly give: readonly Delivery[] }
   | { readonly reply: AwaitResume }
+  | { readonly cancelled: true }
 );
 
 /** Whether a line of the journal is one of these. Other nodes leave lines of their own there; see `forward.ts`. */
 export const isJournalEntry = (line: object): line is JournalEntry =>
-  'give' in line || ('reply' in line && !('forwarded' in line));
+  'give' in line || 'cancelled' in line || ('reply' in line && !('forwarded' in line));
 
 /** What earlier executions of a run have recorded: its events after the first one, and its journal. */
 export interface Recording {
@@ -117,7 +118,7 @@ export class Replay {
 
 function describeEntry(entry: JournalEntry): string {
   if ('reply' in entry) return 'a question that the run awaits the reply to';
-  const [delivery] = entry.give;
+  const [delivery] = 'give' in entry ? entry.give : [];
   return delivery !== undefined && 'step' in delivery ? `step ${delivery.step} to begin` : 'a question that is open';
 }
 

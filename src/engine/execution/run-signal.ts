@@ -6,11 +6,11 @@ import { guarded } from './guarded.ts';
 export interface Closing {
   readonly reason: string;
   /**
-   * `ended`: the run or the call is over. What its agent waits for fails, so that it can clean up. `left`: the run goes on
-   * without this execution. What its agent waits for never settles, and no code of the agent is called: it would undo
-   * what the run goes on with.
+   * `ended`: the run or the call is over. What its agent waits for fails. `cancelled`: the same, and the agent may clean up
+   * in steps. `left`: the run goes on without this execution. What its agent waits for never settles, and no code of the
+   * agent is called: it would undo what the run goes on with.
    */
-  readonly as: 'ended' | 'left';
+  readonly as: 'ended' | 'cancelled' | 'left';
   /** See `EndOfWork.continues`. Default: no. */
   readonly continues?: Continues;
 }
@@ -52,9 +52,9 @@ export class RunSignal {
     return this.#closing?.as === 'left';
   }
 
-  /** From now on no new work may begin. The first closing is kept. */
+  /** From now on no new work may begin. The first closing is kept, but for the end of a cleanup. */
   close(closing: Closing): void {
-    this.#closing ??= closing;
+    if (this.#closing === undefined || this.#closing.as === 'cancelled') this.#closing = closing;
   }
 
   /** Calls back when the signal fires, before its own listeners. Returns a function that removes the listener. */

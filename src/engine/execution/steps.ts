@@ -87,8 +87,8 @@ export class Steps {
     });
   }
 
-  /** The run is final: steps that the agent has not unsubscribed from end with the reason, and their work stops. */
-  close(reason: Error, onTeardownError: (error: unknown) => void): void {
+  /** The run is over or cancelled: steps that the agent has not unsubscribed from end with the reason, and their work stops. */
+  end(reason: Error, onTeardownError: (error: unknown) => void): void {
     for (const end of [...this.#open]) guarded(() => end(reason), onTeardownError);
   }
 

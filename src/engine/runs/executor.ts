@@ -167,7 +167,7 @@ export class Executor {
     if (active.stopping || active.local(row.run_id) !== undefined) return;
     if (row.rests_at !== null) return;
     // Before the queue: a queued run may have been cancelled.
-    if (row.status === 'cancelling') return this.#end(row);
+    if (row.status === 'cancelling' && !mayCleanUp(row)) return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
     // A run that was only created can still be started.
     if (row.tier !== 'durable' && row.status !== 'created')
@@ -232,8 +232,13 @@ async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input:
   ]);
   const event = parseLine<Event>(run_id, first);
   if (!('run' in event)) throw fail('log_damaged', run_id);
+  if (row.status === 'cancelling' && !journal.some((entry) => 'cancelled' in entry))
+    journal.push({ at: row.last, cancelled: true });
   return { run: event.run, input, recording: { lines, journal } };
 }
+
+/** Whether the agent of a cancelled run has begun, so that it is re-entered to clean up. */
+const mayCleanUp = ({ tier, last }: RunRow): boolean => tier === 'durable' && last > 1;
 
 /** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
 const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
