@@ -163,9 +163,4 @@ describe('the rooms of src', () => {
     );
     expect(odd).toEqual([]);
   });
-
-  it('hold files of at most 400 lines', () => {
-    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 400);
-    expect(long).toEqual([]);
-  });
 });

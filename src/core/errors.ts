@@ -261,6 +261,12 @@ export const errorTable = {
     'server_error',
     (limit: number) => `Agents call each other more than ${limit} deep; check for a cycle of calls.`,
   ),
+  call_cannot_ask: row(
+    500,
+    'server_error',
+    (agent: string) =>
+      `Agent ${agent} asks within a call that a durable agent awaits, and is not durable: its answer is kept as a whole. Define it with { durable: true }.`,
+  ),
   store_failed: row(
     500,
     'server_error',

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import { defer, map, type Observable, reduce } from 'rxjs';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
@@ -54,16 +54,16 @@ export function closeMessage(run: Run, emit: Emit, now: () => string): void {
 }
 
 /** Collects an agent's output into one message, without generic events. */
-export function toMessage(agent: string, output: Observable<AgentOutput>, now: () => string): Promise<Message> {
-  const created_at = now();
-  let parts: MessagePart[] = [];
-  const add = (said: AgentOutput): void => {
-    if (typeof said === 'string') parts = joinPart(parts, { content_type: 'text/plain', content: said });
-    else if (said === undefined || 'generic' in said) return;
-    else for (const part of 'parts' in said ? said.parts : [said]) parts = joinPart(parts, part);
-  };
-  const message = (): Message => ({ role: `agent/${agent}`, parts, created_at, completed_at: now() });
-  return new Promise((resolve, reject) => {
-    output.subscribe({ next: add, error: reject, complete: () => resolve(message()) });
+export const collected = (agent: string, output: Observable<AgentOutput>, now: () => string): Observable<Message> =>
+  defer(() => {
+    const created_at = now();
+    const add = (parts: MessagePart[], said: AgentOutput): MessagePart[] => {
+      if (typeof said === 'string') return joinPart(parts, { content_type: 'text/plain', content: said });
+      if (said === undefined || 'generic' in said) return parts;
+      return ('parts' in said ? said.parts : [said]).reduce(joinPart, parts);
+    };
+    return output.pipe(
+      reduce(add, []),
+      map((parts) => ({ role: `agent/${agent}`, parts, created_at, completed_at: now() })),
+    );
   });
-}

@@ -110,8 +110,16 @@ class Call {
 
   output(): Observable<AgentOutput> {
     return new Observable((subscriber) => {
-      subscriber.add(() => void Promise.resolve().then(() => this.#left()));
-      this.#stretch(() => this.#run.begin()).subscribe(subscriber);
+      const { signal } = this.#context;
+      const following = this.#stretch(() => this.#run.begin()).subscribe(subscriber);
+      // Nothing unsubscribes from this when the run leaves the process.
+      const leave = (): void => following.unsubscribe();
+      signal.addEventListener('abort', leave);
+      following.add(() => {
+        signal.removeEventListener('abort', leave);
+        void Promise.resolve().then(() => this.#left());
+      });
+      return following;
     });
   }
 

@@ -367,3 +367,34 @@ describe('the agent of a cancelled durable run', () => {
     await engine.stop();
   });
 });
+
+describe('the awaited answer of an agent that is not durable', () => {
+  it('is the same in every life, and the agent may do anything', async () => {
+    const effects = new Effects();
+    const caller = durable(async function* (_, context) {
+      const first = textOfMessage(await context.call('random', 'a'));
+      yield `${first.length} `;
+      await context.step('charge', async () => effects.add('charge', first));
+      yield textOfMessage(await context.call('random', 'b')).length.toString();
+    });
+    const random: AgentFunction = async function* (_, { step, session, call }) {
+      yield randomUUID();
+      yield* [await step('more', async () => randomUUID()), String(await session.state()), randomUUID()];
+      yield textOfMessage(await call('echo', randomUUID()));
+    };
+    const { cuts, run } = await cutEverywhere(caller, 'go', { calls: { random, echo: (input) => input }, effects });
+    expect(cuts).toBeGreaterThan(3);
+    expect(textOf(run)).toMatch(/^\d+ \d+$/);
+  });
+
+  it('cannot depend on a question, which no other life could repeat', async () => {
+    const caller = durable(async (_, context) => textOfMessage(await context.call('asks', 'a')));
+    const asks = defineAgent({ name: 'asks', description: 'Asks.' }, (_, context) =>
+      context.await('Sure?').pipe(map(() => 'sure')),
+    );
+    const engine = await startEngine([caller, asks], new MemoryStore());
+    const { run } = await toTheEnd(engine, await begin(engine, 'works'));
+    expect(run.error?.message).toContain('Agent asks asks within a call that a durable agent awaits');
+    await engine.stop();
+  });
+});

@@ -18,7 +18,7 @@ import { joinPairs } from '../../core/pair-joiner.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AgentRequest } from '../../core/request.ts';
-import { toMessage } from '../../core/to-events.ts';
+import { collected } from '../../core/to-events.ts';
 import type { AgentSpan } from '../../core/traces.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
@@ -58,7 +58,10 @@ export interface ContextHost {
   session(): AgentSession;
   /** Returns the same object each time. */
   principal(): Principal | undefined;
-  ask(request: AwaitRequest): Observable<AwaitResume>;
+  /** Undefined where the agent may not ask: see `unjournaled`. */
+  readonly ask: ((request: AwaitRequest) => Observable<AwaitResume>) | undefined;
+  /** For an agent that is not durable and whose answer is awaited: only that answer is journaled. Returns the same each time. */
+  unjournaled(): ContextHost;
   /** Records an event of the run beside the agent's output. */
   record(event: GenericEvent): void;
   use(used: RunUsage): void;
@@ -104,9 +107,10 @@ class ContextCalls {
       const { awaitTimeout } = host;
       const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
       if (asked.schema !== undefined) checkReplySchema(agent_name, asked.schema);
+      if (host.ask === undefined) throw fail('call_cannot_ask', agent_name);
       return host.ask(asked);
     };
-    return this.#lazy('context.await', begin, (replies) => firstValueFrom(replies));
+    return this.#lazy('context.await', begin, { collect: (replies) => firstValueFrom(replies) });
   }
 
   step<T>(
@@ -127,55 +131,73 @@ class ContextCalls {
           });
     // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
-    return this.#lazy(`Step ${name}`, begin, last, () => this.host.mayCleanUp());
+    return this.#lazy(`Step ${name}`, begin, { collect: last, mayCleanUp: () => this.host.mayCleanUp() });
   }
 
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
+    const { host } = this;
+    const { registry, steps, reorderBuffer } = host;
+    const branch = (begin: (inBranch: InBranch) => Observable<AgentOutput>) =>
+      reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
+    const what = `context.call of ${name}`;
+    const output = () => branch((inBranch) => this.#call(name, input, inBranch));
+    // An agent that is not durable may answer otherwise when it is called again, so its answer is kept.
+    const answer = () => branch((inBranch) => this.#call(name, input, inBranch, steps));
+    if (steps !== undefined && registry.find(name)?.options.durable !== true)
+      return this.#lazy(what, output, { awaited: answer, collect: (one) => lastValueFrom(one) as Promise<Message> });
+    return this.#lazy(what, output, { collect: (all) => lastValueFrom(collected(name, all, host.now)) });
+  }
+
+  /** The output of a call; with `steps` its answer, as one message that is the value of a step. */
+  #call(
+    name: string,
+    input: string | Message | readonly Message[],
+    inBranch: InBranch,
+    steps?: Steps,
+  ): Observable<AgentOutput> {
     const { host, runSignal: caller } = this;
-    const begin = (inBranch: InBranch): Observable<AgentOutput> => {
-      if (this.path.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
-      const agent = host.registry.get(name);
-      const messages = checkCall(this.agent_name, input, host.now());
-      checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
-      const runSignal = new RunSignal(this.report);
-      const close = (reason: string): void => runSignal.abort(caller.closing ?? { reason, as: 'ended' });
-      const cascade = (): void => close('its caller is over');
-      const parent = caller.signal;
-      parent.addEventListener('abort', cascade);
-      const path = this.#pathOf(name);
-      const span = this.span?.call(agent.manifest);
-      const context = createContext(host, name, runSignal, span, path);
-      const work = inSpan(
-        () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
-        span,
-        this.span,
-      );
-      const output = onceAllowed(host.whenWorkMayBegin(), work);
-      const record = (state: CallReport['state']): void =>
-        inBranch(() => host.record(callEvent({ path: path.join(' '), agent: name, state, at: host.now() })));
-      const end = (state: CallReport['state']): void => {
-        host.work?.end(state !== 'cancelled');
-        record(state);
-      };
-      record('began');
-      host.work?.begin();
-      return output.pipe(
-        map((output) => checkCalled(name, output, host.now())),
-        tap({
-          complete: () => end('completed'),
-          error: () => end('failed'),
-          unsubscribe: () => end('cancelled'),
-          finalize: () => {
-            parent.removeEventListener('abort', cascade);
-            close(`the call of ${name} is over`);
-          },
-        }),
-      );
+    if (this.path.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
+    const agent = host.registry.get(name);
+    const messages = checkCall(this.agent_name, input, host.now());
+    checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
+    const runSignal = new RunSignal(this.report);
+    const close = (reason: string): void => runSignal.abort(caller.closing ?? { reason, as: 'ended' });
+    const cascade = (): void => close('its caller is over');
+    const parent = caller.signal;
+    parent.addEventListener('abort', cascade);
+    const path = this.#pathOf(name);
+    const callPath = path.join(' ');
+    const span = this.span?.call(agent.manifest);
+    const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, path);
+    const said = inSpan(
+      () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
+      span,
+      this.span,
+    ).pipe(map((output) => checkCalled(name, output, host.now())));
+    const output: Observable<AgentOutput> =
+      steps === undefined
+        ? onceAllowed(host.whenWorkMayBegin(), said)
+        : steps.step(`call ${callPath}`, { work: () => collected(name, said, host.now) });
+    const record = (state: CallReport['state']): void =>
+      inBranch(() => host.record(callEvent({ path: callPath, agent: name, state, at: host.now() })));
+    const end = (state: CallReport['state']): void => {
+      host.work?.end(state !== 'cancelled');
+      record(state);
     };
-    const { reorderBuffer } = host;
-    const branch = () => (reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin));
-    return this.#lazy(`context.call of ${name}`, branch, (output) => toMessage(name, output, host.now));
+    record('began');
+    host.work?.begin();
+    return output.pipe(
+      tap({
+        complete: () => end('completed'),
+        error: () => end('failed'),
+        unsubscribe: () => end('cancelled'),
+        finalize: () => {
+          parent.removeEventListener('abort', cascade);
+          close(`the call of ${name} is over`);
+        },
+      }),
+    );
   }
 
   // Counted for each agent, because calls side by side may begin in another order in a replay.
@@ -208,29 +230,38 @@ class ContextCalls {
 
   /**
    * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`; after
-   * the run has left, nothing. `mayCleanUp` tells whether it may run while the agent of a cancelled run cleans up.
+   * the run has left, nothing.
    */
   #lazy<T, R>(
     what: string,
     begin: () => Observable<T>,
-    collect: (values: Observable<T>) => Promise<R>,
-    mayCleanUp = () => false,
+    { awaited = begin, collect, mayCleanUp = () => false }: AwaitedAs<T, R>,
   ): Lazy<T, R> {
     const { runSignal, agent_name } = this;
     const { unstarted } = this.host;
     const made = { agent_name, what };
     if (runSignal.closing === undefined) unstarted.add(made);
+    const start = (work: () => Observable<T>): Observable<T> => {
+      unstarted.delete(made);
+      if (runSignal.closing === undefined) return work();
+      if (runSignal.left) return NEVER;
+      if (runSignal.closing.as === 'cancelled' && mayCleanUp()) return work();
+      throw notOpen(what, runSignal.closing);
+    };
     return new Lazy(
-      () => {
-        unstarted.delete(made);
-        if (runSignal.closing === undefined) return begin();
-        if (runSignal.left) return NEVER;
-        if (runSignal.closing.as === 'cancelled' && mayCleanUp()) return begin();
-        throw notOpen(what, runSignal.closing);
-      },
-      (values) => collect(whileOpen(values, what, runSignal)),
+      () => start(begin),
+      () => collect(whileOpen(() => start(awaited), what, runSignal)),
     );
   }
+}
+
+/** How a promise is made of an Observable. */
+interface AwaitedAs<T, R> {
+  /** What begins where it is awaited. Default: as where it is subscribed to. */
+  readonly awaited?: () => Observable<T>;
+  readonly collect: (values: Observable<T>) => Promise<R>;
+  /** Whether it may begin while the agent of a cancelled run cleans up. Default: never. */
+  readonly mayCleanUp?: () => boolean;
 }
 
 const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
@@ -238,13 +269,13 @@ const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generi
 const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run_not_open', what, reason), ignored);
 
 /** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
-const whileOpen = <T>(values: Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>
+const whileOpen = <T>(begin: () => Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>
   new Observable((subscriber) => {
     const end = (): void => {
       if (runSignal.closing !== undefined && !runSignal.left) subscriber.error(notOpen(what, runSignal.closing));
     };
     subscriber.add(runSignal.onAbort(end));
-    values.subscribe(subscriber);
+    begin().subscribe(subscriber);
   });
 
 const onceAllowed = <T>(allowed: Promise<void> | undefined, source: Observable<T>): Observable<T> =>

@@ -221,7 +221,7 @@ export class Execution implements Observer<AgentOutput> {
 
   complete(): void {
     if (this.#state !== 'open') return;
-    if (this.#isCancelled) return this.#cancelled();
+    if (this.#isCancelled) return void this.#cancelled();
     this.#guard(() => {
       this.#recordReordered();
       const replay = this.#recorder.replay;
@@ -399,7 +399,7 @@ export class Execution implements Observer<AgentOutput> {
 
   #end(error: ErrorBody, thrown?: unknown): void {
     if (this.#state !== 'open') return;
-    if (this.#isCancelled) return this.#cancelled();
+    if (this.#isCancelled) return void this.#cancelled();
     this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
   }

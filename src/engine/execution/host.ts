@@ -1,4 +1,4 @@
-import { type AgentLog, type AgentSession, EndOfWork } from '../../core/agent.ts';
+import { type AgentLog, EndOfWork } from '../../core/agent.ts';
 import { fail as failure } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
@@ -74,9 +74,8 @@ export function createHost(
     if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
     await log.flushed().catch((error) => (runSignal.left ? never() : Promise.reject(error)));
   };
-  let session: AgentSession | undefined;
   let principal: Principal | undefined;
-  return {
+  const host: ContextHost = {
     run_id: run.run_id,
     registry,
     logFor,
@@ -86,10 +85,16 @@ export function createHost(
     unstarted,
     awaitTimeout: limits.awaitTimeout,
     now,
-    session: () => {
-      session ??= createAgentSession(sessions, recorder, runSignal, steps);
-      return session;
-    },
+    session: once(() => createAgentSession(sessions, recorder, runSignal, steps)),
+    unjournaled: once(() => ({
+      ...host,
+      steps: undefined,
+      reorderBuffer: undefined,
+      work: undefined,
+      session: once(() => createAgentSession(sessions, recorder, runSignal, undefined)),
+      record: () => undefined,
+      ask: undefined,
+    })),
     principal: () => {
       // Written by this or another node: see `RunRow.principal`.
       if (log.row.principal !== null) principal ??= JSON.parse(log.row.principal);
@@ -108,6 +113,16 @@ export function createHost(
       durable.catch(() => undefined);
       return durable;
     },
+  };
+  return host;
+}
+
+/** Returns what the first call of a function returned. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 

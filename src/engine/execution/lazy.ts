@@ -38,11 +38,11 @@ export class Unstarted {
 
 /** An Observable that begins when it is subscribed to, or awaited. */
 export class Lazy<T, R> extends Observable<T> implements Awaitable<T, R> {
-  readonly #collect: (values: Observable<T>) => Promise<R>;
+  readonly #collect: () => Promise<R>;
   #collected: Promise<R> | undefined;
 
   /** `begin` is called for each subscription, and `collect` once, for the promise. */
-  constructor(begin: () => Observable<T>, collect: (values: Observable<T>) => Promise<R>) {
+  constructor(begin: () => Observable<T>, collect: () => Promise<R>) {
     super((subscriber) => begin().subscribe(subscriber));
     this.#collect = collect;
   }
@@ -56,7 +56,7 @@ export class Lazy<T, R> extends Observable<T> implements Awaitable<T, R> {
     resolved?: ((value: R) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#collected ??= this.#collect(this);
+    this.#collected ??= this.#collect();
     return quiet(this.#collected.then(resolved, rejected), this.#collected);
   }
 }
