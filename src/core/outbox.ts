@@ -68,7 +68,8 @@ export interface PendingDeliveries {
 export interface Outbox {
   /**
    * Claims deliveries that are due, for attempts of this node, the one that is due first at first. Until the time
-   * `until` no other call returns them. After that, another call does, where no result was recorded.
+   * `until` no other call returns them. After that, another call does, where no result was recorded. A store that belongs
+   * to one process ends all claims when it is opened.
    */
   claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]>;
   /**

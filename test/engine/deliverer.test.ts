@@ -102,6 +102,27 @@ describe('the deliverer', () => {
     expect(begun).toBe(8);
   });
 
+  it('repeats an attempt in time where the clock was set back by an hour meanwhile', async () => {
+    vi.useRealTimers();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+    const store = new MemoryStore();
+    await store.commit([webhooks([delivery(0)])]);
+    const observers = new Observers();
+    const ended = (outcome: string): Promise<void> =>
+      new Promise((resolve) => {
+        observers.add({ onDelivery: (one) => one === outcome && resolve() });
+      });
+    const [retried, delivered] = [ended('retried'), ended('delivered')];
+    let sent = 0;
+    startDeliverer(store, async () => ({ status: ++sent === 1 ? 503 : 204, error: null }), { observers });
+    await retried;
+    const setTo = Date.now() - 3_600_000;
+    vi.setSystemTime(setTo);
+    await checkedUntil(delivered);
+    expect(sent).toBe(2);
+    expect(Date.now() - setTo).toBeLessThan(600_000);
+  });
+
   it('sends what waits for other attempts of its owner when one of them ends', async () => {
     const store = new MemoryStore();
     const urls = Array.from({ length: 100 }, (_, index) => `https://r${index}.example/`);
@@ -124,13 +145,25 @@ describe('the deliverer', () => {
   });
 });
 
-function startDeliverer(store: MemoryStore, send: SendWebhook): void {
+function startDeliverer(store: MemoryStore, send: SendWebhook, { observers = new Observers() } = {}): void {
   const onFailure = (error: unknown): void => expect.unreachable(String(error));
-  const options = { store, send, forms: {}, firstPause: 1, offAfter: 0, observers: new Observers(), onFailure };
+  const options = { store, send, forms: {}, firstPause: 1, offAfter: 0, observers, onFailure };
   const deliverer = new Deliverer(options);
   onTestFinished(() => deliverer.stop());
   deliverer.start();
   deliverer.wake();
+}
+
+/** Lets the time of the periodic checks pass until a promise resolves. */
+async function checkedUntil(done: Promise<void>): Promise<void> {
+  let going = true;
+  void done.then(() => {
+    going = false;
+  });
+  while (going) {
+    vi.advanceTimersByTime(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 const unanswered = (signal: AbortSignal): Promise<Attempt> =>

@@ -9,6 +9,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { fileVersion } from '../../src/stores/sqlite/schema.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { again, at, delivery, webhooks } from './contract-deliveries.ts';
 import { copyAfterKill } from './writes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
@@ -102,6 +103,24 @@ describe('a file', () => {
     const again = new SqliteStore(path, 0);
     expect(await stateOf(again, ['r'])).toMatchObject([{ row: { last: 3 }, lines: ['1', '2', '3'] }]);
     await again.close();
+  });
+
+  it('has no claims of webhooks when it is opened, and all first attempts are due', async () => {
+    const path = newPath();
+    const store = new SqliteStore(path);
+    const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+    const claimed = { ...delivery(1), url: 'https://a.example/' };
+    const tried = { ...delivery(1), url: 'https://b.example/' };
+    // Its run asked for it before the clock was set back by an hour.
+    const later = { ...delivery(1), created_at: inAnHour };
+    await store.commit([claimed, tried, later].map((one) => webhooks([one])));
+    for (const one of await store.claimDeliveries(at(1), inAnHour, 10))
+      if (one.url === tried.url) await store.finishDelivery(one, { ...again(2), state: 'pending', next_at: inAnHour });
+    const next = new SqliteStore(copyAfterKill(path, newPath()));
+    const now = new Date().toISOString();
+    const due = await next.claimDeliveries(now, inAnHour, 10);
+    expect(due.map(({ delivery_id }) => delivery_id)).toEqual([claimed.delivery_id, later.delivery_id]);
+    await Promise.all([store.close(), next.close()]);
   });
 
   it('is unlocked after it could not be opened', async () => {

@@ -4,6 +4,7 @@ import { type PushForms, targetsOf } from '../../core/push-targets.ts';
 import type { Store } from '../../core/store.ts';
 import type { Observers } from '../observers.ts';
 import { PeriodicTask } from '../periodic.ts';
+import { steadyClock } from '../steady-clock.ts';
 
 /** The end of one attempt to deliver a webhook. */
 export interface Attempt {
@@ -77,6 +78,11 @@ export interface DelivererOptions {
  */
 export class Deliverer {
   readonly #options: DelivererOptions;
+  /**
+   * The time of claims and attempts. The process of a local store goes on where the system's clock is set back. Nodes of a
+   * shared store compare their times, so each of them keeps to its system's clock.
+   */
+  readonly #now: () => number;
   readonly #task: PeriodicTask;
   readonly #stopped = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
@@ -85,6 +91,7 @@ export class Deliverer {
 
   constructor(options: DelivererOptions) {
     this.#options = options;
+    this.#now = options.store.watch === undefined ? steadyClock() : Date.now;
     // Each attempt adds one. Node 20 would warn of the eleventh.
     setMaxListeners(0, this.#stopped.signal);
     this.#task = new PeriodicTask(checkInterval, () => this.#claim(), options.onFailure);
@@ -112,7 +119,7 @@ export class Deliverer {
    */
   async #claim(): Promise<void> {
     for (let free = this.#free; free > 0; free = this.#free) {
-      const now = Date.now();
+      const now = this.#now();
       const found = await this.#options.store.claimDeliveries(iso(now), iso(now + claimTime), free);
       for (const delivery of found) this.#begin(delivery);
       if (found.length < free) return;
@@ -170,7 +177,7 @@ export class Deliverer {
         const next = lane.waiting.shift();
         share.waiting -= 1;
         this.#waiting -= 1;
-        if (next !== undefined && isClaimed(next)) this.#begin(next);
+        if (next !== undefined && isClaimed(next, this.#now())) this.#begin(next);
       }
       if (lane.active === 0 && lane.waiting.length === 0) share.lanes.delete(origin);
     }
@@ -208,10 +215,11 @@ export class Deliverer {
 
   async #send(delivery: Delivery, headers: Readonly<Record<string, string>>): Promise<void> {
     const { store, send, firstPause, observers } = this.#options;
-    const result = resultOf(delivery, await send(delivery, this.#stopped.signal, headers), firstPause);
+    const attempt = await send(delivery, this.#stopped.signal, headers);
+    const result = resultOf(delivery, attempt, firstPause, this.#now());
     await store.finishDelivery(delivery, result);
     const outcome = result.state === 'pending' ? 'retried' : result.state;
-    observers.onDelivery(outcome, (Date.now() - Date.parse(delivery.created_at)) / 1000);
+    observers.onDelivery(outcome, (this.#now() - Date.parse(delivery.created_at)) / 1000);
     if (outcome === 'delivered') return;
     const { owner, url } = delivery;
     const failures = await store.urlFailures(owner, url);
@@ -239,6 +247,7 @@ function resultOf(
   { attempt }: Delivery,
   { status, error, retryAfter = 0 }: Attempt,
   firstPause: number,
+  now: number,
 ): DeliveryResult {
   const attempted_at = iso(Date.now());
   if (status !== null && status >= 200 && status < 300)
@@ -247,14 +256,14 @@ function resultOf(
   if (status === 410 || pause === undefined) return { state: 'failed', attempted_at, status, error };
   const own = firstPause * pause * (1 - jitter + 2 * jitter * Math.random());
   const wait = Math.max(own, Math.min(retryAfter * 1_000, longestPause));
-  return { state: 'pending', attempted_at, status, error, next_at: iso(Date.now() + wait) };
+  return { state: 'pending', attempted_at, status, error, next_at: iso(now + wait) };
 }
 
 /** That of an agent that was reloaded since the start may be no URL: sending it fails. */
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
 
 /** Whether the claim lasts for an attempt; otherwise another node may have it. */
-const isClaimed = ({ claimed_until }: Delivery): boolean =>
-  claimed_until !== null && Date.parse(claimed_until) - Date.now() > attemptTimeout;
+const isClaimed = ({ claimed_until }: Delivery, now: number): boolean =>
+  claimed_until !== null && Date.parse(claimed_until) - now > attemptTimeout;
 
 const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();

@@ -71,6 +71,10 @@ function prepare(db: Database) {
          AND other.position < one.position
        ) ORDER BY due, position LIMIT ?`,
     ),
+    release: db.prepare<[now: string]>(
+      `UPDATE deliveries SET claimed_until = NULL, due = CASE attempt WHEN 0 THEN min(next_at, ?1) ELSE next_at END
+       WHERE due IS NOT NULL AND (claimed_until IS NOT NULL OR (attempt = 0 AND next_at > ?1))`,
+    ),
     claim: db.prepare<[until: string, due: string, delivery_id: string]>(
       'UPDATE deliveries SET claimed_until = ?, due = ? WHERE delivery_id = ?',
     ),
@@ -123,6 +127,14 @@ export class FileDeliveries {
       const waits = first !== undefined && first.claimed_until === null && first.due > row.next_at;
       this.#sql.insert.run(...deliveryColumns.map((column) => row[column]), waits ? first.due : row.next_at);
     }
+  }
+
+  /**
+   * Ends all claims: no process has any while the file is opened. A first attempt is due at once, also where the clock
+   * was set back since its run asked for it.
+   */
+  release(now: string): void {
+    this.#sql.release.run(now);
   }
 
   claim(now: string, until: string, limit: number): Delivery[] {

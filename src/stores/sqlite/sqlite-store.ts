@@ -83,13 +83,14 @@ export class SqliteStore implements Store {
       this.#sql = prepare(db, this.#token);
       this.#statusLists = new StatusLists(db);
       this.#sql.setOwner(this.#token);
+      this.#deliveries = new FileDeliveries(db);
+      this.#deliveries.release(new Date().toISOString());
       db.exec('COMMIT');
       db.exec(`PRAGMA busy_timeout = ${lockTime}`);
       this.#db = db;
       this.#log = new CommitLog(this.#sql);
       this.#numbers = new Numbers(this.#sql);
       this.#sessions = new FileSessions(this.#sql, this.#numbers);
-      this.#deliveries = new FileDeliveries(db);
       this.#figures = new FileFigures(this.#sql, this.#statusLists);
       this.#writes = new Writes(this.#sql, {
         log: this.#log,

@@ -1,0 +1,13 @@
+/**
+ * Returns a clock in milliseconds since 1970 that goes on where the system's clock is set back. Something that is due in a
+ * second is then due in a second, not in an hour and a second. Where the system's clock is set forward, this one follows.
+ */
+export function steadyClock(): () => number {
+  let [time, readAt] = [Date.now(), performance.now()];
+  return () => {
+    const now = performance.now();
+    time = Math.max(Date.now(), time + now - readAt);
+    readAt = now;
+    return Math.floor(time);
+  };
+}
