@@ -291,8 +291,8 @@ export interface Store extends Outbox {
    */
   remove(run_id: string): Promise<boolean>;
   /**
-   * Removes a session with its messages, its state and all its runs, which lose their deliveries. It is unknown at once; `sweep` clears its data in
-   * steps. Returns false, and changes nothing, if one of its runs is not final.
+   * Removes a session with its messages, its state and all its runs, which lose their deliveries. It and its resources
+   * are unknown at once; `sweep` clears their data in steps. Returns false, and changes nothing, if one of its runs is not final.
    */
   removeSession(session_id: string): Promise<boolean>;
   /**

@@ -44,6 +44,27 @@ export function removalContract(store: () => Store): void {
     expect((await store().session(other.row.session_id))?.history).toEqual(['/other']);
   });
 
+  it('has none of the resources of a removed session before a sweep, and those of a new session of its name', async () => {
+    const row = fresh();
+    const { session_id, run_id } = row;
+    const all = Array.from({ length: 300 }, (_, n) => {
+      const of = { session_id, run_id: n % 2 === 0 ? run_id : null };
+      return { resource_id: `${n}-of-${run_id}`, ...of, content_type: 'a/b', body: '1' };
+    });
+    const ids = all.map(({ resource_id }) => resource_id);
+    const begun = append(row, ['1'], { resources: all, state: `/resources/${ids[1]}` });
+    await store().commit([begun, end(begun.row, 'completed')]);
+    expect((await store().resources(ids)).filter((one) => one !== undefined)).toHaveLength(300);
+    expect(await store().removeSession(session_id)).toBe(true);
+    expect((await store().resources(ids)).filter((one) => one !== undefined)).toEqual([]);
+    const next = fresh({ session_id });
+    await store().commit([append(next, ['1'], messageOf(next, 'question'))]);
+    const question = `question-of-${next.run_id}`;
+    expect(await store().resources([ids[0] ?? '', question])).toMatchObject([undefined, { resource_id: question }]);
+    while (await store().sweep({ keys: '' })) await Promise.resolve();
+    expect(await store().resources([question])).toMatchObject([{ resource_id: question }]);
+  });
+
   it('clears runs that ended long ago, and keeps their messages', async () => {
     const agent_name = `old-${fresh().run_id}`;
     const row = fresh({ agent_name });

@@ -192,14 +192,15 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
     });
 
     it('keeps resources to the byte, and reads many at once', async () => {
+      const row = fresh();
       const resource = {
         resource_id: `r-${Date.now()}`,
-        session_id: 's',
+        session_id: row.session_id,
         run_id: null,
         content_type: 'application/json',
         body: '{"ü":"\u2028😀"}',
       };
-      await store.commit([append(fresh(), ['1'], { resources: [resource] })]);
+      await store.commit([append(row, ['1'], { resources: [resource] })]);
       expect((await store.resources([resource.resource_id]))[0]).toEqual(resource);
       const { resource_id } = resource;
       expect(await store.resources(['unknown', resource_id, 'unknown too', resource_id])).toEqual([

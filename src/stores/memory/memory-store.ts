@@ -157,7 +157,11 @@ export class MemoryStore implements Store {
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
-    return resource_ids.map((id) => this.#resources.get(id));
+    return resource_ids.map((id) => {
+      const found = this.#resources.get(id);
+      // Sweeps delete the resources of removed sessions; a new session may have the id of a removed one.
+      return found !== undefined && this.#sessions.get(found.session_id)?.resources.has(id) ? found : undefined;
+    });
   }
 
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {

@@ -72,6 +72,10 @@ class NameList {
     else this.#names = new Set(this.#names).add(name);
   }
 
+  has(name: string): boolean {
+    return this.#names instanceof Set ? this.#names.has(name) : this.#names.includes(name);
+  }
+
   delete(name: string): void {
     if (this.#names instanceof Set) this.#names.delete(name);
     else if (this.#names.includes(name)) this.#names = this.#names.filter((other) => other !== name);

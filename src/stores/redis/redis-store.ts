@@ -57,8 +57,8 @@ const closeTimeout = 1_000;
 /**
  * Keeps everything in one Redis server, 6.2 or newer. A commit is one call of a script, and atomic; a batch of events
  * is one entry of the run's stream. The settings of Redis decide what survives its crash. A deleted session is unknown
- * at once. Of one with more than a hundred runs, the other runs can be found by their ids until sweeps have deleted
- * them. The store has one connection, and a second one while there are subscribers. Where a connection is lost, or
+ * at once, and so are its resources. Of one with more than a hundred runs, the other runs can be found by their ids until
+ * sweeps have deleted them. The store has one connection, and a second one while there are subscribers. Where a connection is lost, or
  * Redis does not answer for ten seconds, a read fails and a commit waits. The client reconnects by itself.
  */
 export class RedisStore implements Store {
@@ -223,8 +223,19 @@ export class RedisStore implements Store {
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
     if (resource_ids.length === 0) return [];
-    const texts = await this.#redis.mget(resource_ids.map((id) => this.#key('resource', id)));
-    return texts.map((text) => (text === null ? undefined : JSON.parse(text)));
+    // In this order: a session that is removed in between was there when the call began.
+    const [removed, texts] = await Promise.all([
+      this.#redis.scard(`${this.#prefix}removed`),
+      this.#redis.mget(resource_ids.map((id) => this.#key('resource', id))),
+    ]);
+    const found = texts.map((text): Resource | undefined => (text === null ? undefined : JSON.parse(text)));
+    if (removed === 0) return found;
+    return Promise.all(found.map(async (one) => (one && (await this.#isKept(one)) ? one : undefined)));
+  }
+
+  /** Whether the session of a resource was not removed: then sweeps delete the resource. */
+  async #isKept({ session_id, resource_id }: Resource): Promise<boolean> {
+    return (await this.#redis.sismember(this.#key('kept', session_id), resource_id)) === 1;
   }
 
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {

@@ -154,7 +154,7 @@ function prepareReads(db: Database) {
       'SELECT 1 FROM resources WHERE resource_id = ? AND session = ? AND listed = 1',
     ),
     resource: db.prepare<[string], Resource>(
-      'SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ?',
+      `SELECT resource_id, session_id, run_id, content_type, body FROM resources WHERE resource_id = ? AND ${notRemoved}`,
     ),
     sessionsOf: db.prepare<[owner: string, limit: number], { session_id: string }>(
       'SELECT session_id FROM sessions WHERE owner = ? LIMIT ?',
