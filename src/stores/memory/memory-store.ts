@@ -157,11 +157,9 @@ export class MemoryStore implements Store {
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
-    return resource_ids.map((id) => {
-      const found = this.#resources.get(id);
-      // Sweeps delete the resources of removed sessions; a new session may have the id of a removed one.
-      return found !== undefined && this.#sessions.get(found.session_id)?.resources.has(id) ? found : undefined;
-    });
+    // Sweeps delete those of a removed session, whose name a new session may have.
+    const has = ({ session_id, resource_id: id }: Resource) => this.#sessions.get(session_id)?.resources.has(id);
+    return resource_ids.map((id) => this.#resources.get(id)).map((one) => (one && has(one) ? one : undefined));
   }
 
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
@@ -207,7 +205,7 @@ export class MemoryStore implements Store {
     if (!isFinal(run.row.status)) return false;
     for (const resource_id of run.resources) {
       this.#deleteResource(run.session, resource_id);
-      run.session.history.delete(urlOf(resource_id));
+      run.session.history.delete(`${prefix}${resource_id}`);
     }
     this.#deliveries.removeOfRun(run_id);
     this.#deleteRun(run);
@@ -399,4 +397,3 @@ export class MemoryStore implements Store {
 }
 
 const prefix = '/resources/';
-const urlOf = (resource_id: string): string => `${prefix}${resource_id}`;
