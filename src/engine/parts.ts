@@ -12,6 +12,7 @@ import { Observers } from './observers.ts';
 import type { Registry } from './registry.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
 import { cancelRun } from './runs/cancel.ts';
+import { keptAtLeast } from './runs/early-retention.ts';
 import type { Executor } from './runs/executor.ts';
 import { Idempotency } from './runs/idempotency.ts';
 import type { RunServices } from './runs/run-services.ts';
@@ -125,7 +126,9 @@ export function servicesOf(
     observers,
     counts,
     checkWebhook,
-    idempotency: new Idempotency(store, limits.idempotencyTtl),
+    idempotency: new Idempotency(store, limits.idempotencyTtl, () =>
+      keptAtLeast(registry, limits, options.runTtlByOwner ?? {}),
+    ),
     offer: (run_id) => executor().offer(run_id),
     cancel: (run_id) => cancelRun(services, run_id),
   };

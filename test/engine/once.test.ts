@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { agent, askOnce, echo, tokens } from '../support/agents.ts';
-import { ask, frames, serveApi } from '../support/serve.ts';
+import { ask, frames, type Served, serveApi } from '../support/serve.ts';
 
+const remove = (served: Served, path: string): Promise<Response> => fetch(`${served.url}${path}`, { method: 'DELETE' });
 const key = (value: string, more = {}) => ({ 'idempotency-key': value, ...more });
 
 describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key, on %s', (store) => {
@@ -101,6 +102,33 @@ describe.each(['memory:', 'sqlite::memory:'])('a request with an Idempotency-Key
     expect((await frames(stream))[0]).toMatchObject({ id: 7, event: { type: 'run.in-progress' } });
     expect((await served.post(`/runs/${run_id}`, body('no'), key('r'))).status).toBe(422);
     expect((await served.post(`/runs/${run_id}`, body('yes'), key('other'))).status).toBe(409);
+  });
+
+  it('makes a new run where a client has deleted the first one, also with another body, and again just one', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serveApi([counted], { store });
+    const post = async (body: string): Promise<Run> =>
+      (await served.post('/runs', ask('counted', body), key('k'))).json();
+    const deleted = await post('a');
+    expect((await remove(served, `/runs/${deleted.run_id}`)).status).toBe(204);
+    const next = await Promise.all([post('a'), post('a')]);
+    expect(next).toMatchObject([{ status: 'completed' }, next[0]]);
+    expect(next[0]?.run_id).not.toBe(deleted.run_id);
+    expect(await post('a')).toEqual(next[0]);
+    expect((await remove(served, `/sessions/${next[0]?.session_id}`)).status).toBe(204);
+    expect(await post('b')).toMatchObject({ status: 'completed' });
+    expect((await served.post('/runs', ask('counted', 'a'), key('k'))).status).toBe(422);
+    expect(state.runs).toBe(3);
+  });
+
+  it('makes no second run where the server may have removed the first one after its time', async () => {
+    const { agent: counted, state } = counting();
+    const served = await serveApi([counted], { store, limits: { runTtl: 1, sweepInterval: 1 } });
+    const { run_id }: Run = await (await served.post('/runs', ask('counted'), key('k'))).json();
+    await expect.poll(async () => (await served.get(`/runs/${run_id}`)).status).toBe(410);
+    const again = await served.post('/runs', ask('counted'), key('k'));
+    expect([again.status, (await again.json()).message]).toEqual([410, `Run ${run_id} is not kept any more.`]);
+    expect(state.runs).toBe(1);
   });
 
   it('is forgotten after `idempotencyTtl`', async () => {

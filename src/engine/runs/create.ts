@@ -95,7 +95,7 @@ export async function createRun(
       await interruptAgain(services, run_id, request, runOptions);
       return { run_id, run: await services.active.json(run_id), after };
     },
-    async () => {
+    async (key) => {
       const plan = planOf(services, request, runOptions, key);
       const { session } = request;
       if (session === undefined) return admitRun(services, plan);

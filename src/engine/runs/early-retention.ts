@@ -1,10 +1,17 @@
 import type { RunFilter, Store } from '../../core/store.ts';
 import { firstIdAt } from '../ids.ts';
-import type { RunTtlByOwner } from '../limits.ts';
+import type { Limits, RunTtlByOwner } from '../limits.ts';
 import type { Registry } from '../registry.ts';
 
 /** Runs of an agent or of an owner that one sweep looks at. */
 const page = 100;
+
+/** Milliseconds for which any final run is kept, unless a client deletes it; Infinity for no limit. */
+export function keptAtLeast(registry: Registry, { runTtl }: Limits, owners: RunTtlByOwner): number {
+  const ofAgents = registry.list().map(({ options }) => options.run_ttl);
+  const all = [runTtl || undefined, ...ofAgents, ...Object.values(owners)];
+  return Math.min(...all.filter((time) => time !== undefined));
+}
 
 /**
  * Removes final runs of the agents (`run_ttl`) and owners that keep theirs for a shorter time than the server, with their

@@ -3,12 +3,15 @@ import { BoxedMap } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { operator, ownerOf, type Principal } from '../../core/principal.ts';
 import type { Extras, Key, Store } from '../../core/store.ts';
+import { madeAt } from '../ids.ts';
 
 /** A request that came with an Idempotency-Key. */
 export interface IdempotentRequest {
   readonly scope: string;
   readonly key: string;
   readonly hash: string;
+  /** When the key was stored before, for a run that was deleted since. */
+  readonly freed?: string;
 }
 
 /** Texts of more characters are replaced by their hash: writing megabytes as JSON costs more than hashing them. */
@@ -44,33 +47,45 @@ function sorted(value: unknown): unknown {
   return { names, values: names.map((name) => sorted(Reflect.get(value, name))) };
 }
 
+/** @throws RivuletError `idempotency_key_reused` where the key came with another body */
+function sameBody(known: Key, { key, hash }: IdempotentRequest): Key {
+  if (known.hash !== hash) throw fail('idempotency_key_reused', key);
+  return known;
+}
+
+/** What a request does, and stores its key with. */
+type Work<T> = (key: IdempotentRequest | undefined) => Promise<T>;
+
+const latest = (a: string, b: string): string => (a > b ? a : b);
+
 /** Executes each request with an Idempotency-Key once, however often it is sent. */
 export class Idempotency {
   readonly #store: Store;
   readonly #ttl: number;
+  readonly #keptAtLeast: () => number;
   /** By key, the newest request that is in progress in this process. */
   readonly #inProgress = new BoxedMap<Promise<unknown>>();
 
-  /** `ttl`: milliseconds for which a key is kept; 0 for ever. */
-  constructor(store: Store, ttl: number) {
+  /**
+   * `ttl`: milliseconds for which a key is kept; 0 for ever. `keptAtLeast`: those for which any final run is kept, unless
+   * a client deletes it.
+   */
+  constructor(store: Store, ttl: number, keptAtLeast: () => number) {
     this.#store = store;
     this.#ttl = ttl;
+    this.#keptAtLeast = keptAtLeast;
   }
 
   /**
-   * Does the work, or returns the result of the earlier request. Requests of one key wait for each other: the second
-   * one has to find the run of the first one, not a session that this run keeps busy.
-   * @throws RivuletError `idempotency_key_reused`, and any error of the work
+   * Does the work, which stores the key, or returns the result of the earlier request. Requests of one key wait for each
+   * other: the second one has to find the run of the first one, not a session that this run keeps busy.
+   * @throws RivuletError `idempotency_key_reused`, `log_removed`, and any error of the work
    */
-  deduplicate<T>(
-    request: IdempotentRequest | undefined,
-    repeat: (key: Key) => Promise<T>,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    return request === undefined ? work() : this.#oneByOne(request, repeat, work);
+  deduplicate<T>(request: IdempotentRequest | undefined, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
+    return request === undefined ? work(undefined) : this.#oneByOne(request, repeat, work);
   }
 
-  async #oneByOne<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {
+  async #oneByOne<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
     const name = `${request.scope} ${request.key}`;
     const before = this.#inProgress.get(name);
     const result = (async () => {
@@ -87,34 +102,45 @@ export class Idempotency {
 
   /** The result of an earlier request with this key, whatever its body was. */
   async find(what: string, principal: Principal | undefined, key: string): Promise<Key | undefined> {
-    const request = idempotentRequest(what, principal, key, {});
-    const known = await this.#store.key(request.scope, request.key);
-    return known !== undefined && known.created_at >= this.#oldest() ? known : undefined;
+    return this.#known(idempotentRequest(what, principal, key, {}));
   }
 
-  async #findOrDo<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: () => Promise<T>): Promise<T> {
-    const earlier = await this.#earlier(request);
-    if (earlier !== undefined) return repeat(earlier);
+  async #findOrDo<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
+    const known = await this.#known(request);
+    const freed = known !== undefined && (await this.#isDeleted(known)) ? known : undefined;
+    if (known !== undefined && freed === undefined) return repeat(sameBody(known, request));
     try {
-      return await work();
+      return await work(freed === undefined ? request : { ...request, freed: freed.created_at });
     } catch (error) {
       // Another process may have executed a request of the same key meanwhile.
-      const first = await this.#earlier(request);
-      if (first === undefined) throw error;
-      return repeat(first);
+      const first = await this.#known(request);
+      if (first === undefined || first.run_id === freed?.run_id) throw error;
+      return repeat(sameBody(first, request));
     }
   }
 
-  async #earlier({ scope, key, hash }: IdempotentRequest): Promise<Key | undefined> {
+  async #known({ scope, key }: IdempotentRequest): Promise<Key | undefined> {
     const known = await this.#store.key(scope, key);
-    if (known === undefined || known.created_at < this.#oldest()) return undefined;
-    if (known.hash !== hash) throw fail('idempotency_key_reused', key);
-    return known;
+    return known !== undefined && known.created_at >= this.#oldest() ? known : undefined;
+  }
+
+  /**
+   * Whether a client has deleted the run of a key, which frees the key. A run that its retention may have removed keeps
+   * its key: the request was executed, and must not be executed again. @throws RivuletError `log_removed`
+   */
+  async #isDeleted({ run_id }: Key): Promise<boolean> {
+    if ((await this.#store.run(run_id)) !== undefined) return false;
+    if (madeAt(run_id) < Date.now() - this.#keptAtLeast()) throw fail('log_removed', run_id);
+    return true;
   }
 
   /** The key, to be committed together with the work's result. */
   keyExtras(request: IdempotentRequest | undefined, run_id: string, after: number, created_at: string): Extras {
-    return request === undefined ? {} : { key: { ...request, run_id, after, created_at, fresh: this.#oldest() } };
+    if (request === undefined) return {};
+    const { freed, ...stored } = request;
+    const next = freed === undefined ? '' : new Date(Date.parse(freed) + 1).toISOString();
+    const fresh = latest(this.#oldest(), next);
+    return { key: { ...stored, run_id, after, created_at: latest(created_at, next), fresh } };
   }
 
   #oldest(): string {

@@ -41,7 +41,7 @@ export async function resumeRun(
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    () => resume(services, run_id, { input, target, key, channel, principal, trace }),
+    (key) => resume(services, run_id, { input, target, key, channel, principal, trace }),
   );
 }
 
