@@ -54,7 +54,10 @@ export function askedOf(
   open?: number,
 ): AwaitRequest | RivuletError {
   if (await_request === undefined) return fail('not_awaiting', run_id, status);
-  const asked = await_request.id;
+  const { id: asked, expires_at } = await_request;
+  // The next sweep ends the run.
+  if (expires_at !== undefined && expires_at <= new Date().toISOString())
+    return fail('not_awaiting', run_id, 'past the time for a reply');
   if (id !== undefined && asked !== undefined && id !== asked) return fail('question_mismatch', asked, id);
   if (meant === undefined || meant === open) return await_request;
   return meant === 0 || asked === undefined ? fail('conflict', run_id) : fail('question_mismatch', asked);
