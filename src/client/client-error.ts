@@ -41,6 +41,12 @@ export class ClientError extends Error {
 export const broken = (code: string, message: string, cause?: unknown): ClientError =>
   new ClientError({ code, status: 0, message, cause });
 
+/**
+ * Whether a request may have arrived although its answer has not. Not after a time-out: the caller has set how long to
+ * wait.
+ */
+export const isLost = (error: unknown): boolean => error instanceof ClientError && error.code === 'network';
+
 /** The error of a failed run. Status 200, because the call succeeded: a retry would not help. */
 export const runFailure = ({ error = { code: 'server_error', message: 'The run failed.' } }: Run): ClientError =>
   new ClientError({ ...error, status: 200 });

@@ -3,8 +3,9 @@ import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
+import { isLost } from './client-error.ts';
 import type { Events } from './events.ts';
-import { type Connect, defaultReconnect, follow, type Reconnect, type RunsFilter } from './follow.ts';
+import { type Begin, type Connect, defaultReconnect, follow, type Reconnect, type RunsFilter } from './follow.ts';
 import { Http, type HttpOptions, pathOf, query } from './http.ts';
 import { httpEvents } from './http-events.ts';
 import type { Input, Reply } from './input.ts';
@@ -55,7 +56,7 @@ export interface ClientOptions extends HttpOptions {
 
 /**
  * A Rivulet server, as seen from a browser or Node. Events, and `sync`, reconnect after each break, until another attempt
- * would fail alike; the other calls are one request each.
+ * would fail alike. `start` and `resume` are sent again once where no answer came; the other calls are one request each.
  */
 export class Client implements Rivulet {
   readonly #http: Http;
@@ -85,11 +86,11 @@ export class Client implements Rivulet {
   }
 
   start(agent_name: string, input: Input, { signal, ...options }: StartOptions = {}): Promise<Run> {
-    return this.#http.json('POST', 'runs', isRun, { ...beginning(agent_name, input, 'async', options), signal });
+    return this.#post('runs', beginning(agent_name, input, 'async', options, newKey()), signal);
   }
 
   async resume(run_id: string, reply: Reply, { signal, ...options }: ResumeOptions = {}): Promise<Run> {
-    return this.#http.json('POST', pathOf('runs', run_id), isRun, { ...replying(reply, options), signal });
+    return this.#post(pathOf('runs', run_id), replying(reply, options, newKey()), signal);
   }
 
   async cancel(run_id: string, options?: CallOptions): Promise<Run> {
@@ -138,6 +139,15 @@ export class Client implements Rivulet {
 
   erase(owner?: string, options?: CallOptions): Promise<ErasedData> {
     return this.#http.json('DELETE', `principals/me/data${query({ owner })}`, isErased, options);
+  }
+
+  /** A POST that got no answer may have arrived. It is sent once more, and its key makes one run, or one reply, of both. */
+  #post(path: string, begin: Begin, signal: AbortSignal | undefined): Promise<Run> {
+    const send = (): Promise<Run> => this.#http.json('POST', path, isRun, { ...begin, signal });
+    return send().catch((error) => {
+      if (isLost(error)) return send();
+      throw error;
+    });
   }
 }
 

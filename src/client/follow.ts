@@ -3,7 +3,7 @@ import { isFinal, isSettled } from '../core/run-state.ts';
 import type { RunsQuery } from '../schema/api.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunSummary } from '../schema/run.ts';
-import { broken, ClientError, runFailure } from './client-error.ts';
+import { broken, ClientError, isLost, runFailure } from './client-error.ts';
 import { Events } from './events.ts';
 
 export interface Break {
@@ -18,8 +18,9 @@ export interface Reconnect {
   /** Consecutive attempts without an event before the stream fails; comments do not count. Default: unlimited. */
   readonly retries: number;
   /**
-   * As `retries`, before the server has answered for the first time. Default 0: a dead address is reported at once. A
-   * refusal with `Retry-After`, as that of a busy server, does not count.
+   * As `retries`, before the server has answered for the first time. Default 0: a dead address is reported at once, by
+   * `run` and `sync` after one more attempt, because their POST may have arrived. A refusal with `Retry-After`, as that of
+   * a busy server, does not count.
    */
   readonly firstRetries: number;
   /** Minimum milliseconds between attempts, even if the server asks for less. Default 500. */
@@ -164,6 +165,8 @@ export async function* eventsOf(
       if (signal.aborted || !(error instanceof ClientError) || !error.retryable) throw error;
       failures += 1;
       const { retryAfter } = error;
+      // The key of a POST makes one run of both.
+      if (begins && !isFeed && isLost(error)) limit ||= Math.min(1, retries);
       if (failures > (retryAfter === undefined ? limit : retries)) throw error;
       const backOff = Math.min((retry || 1_000) * 2 ** (failures - 1), maxDelay);
       // Never sooner than the server asks. The random part spreads the clients that wait for the same server.

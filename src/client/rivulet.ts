@@ -137,10 +137,10 @@ export function beginning(
   };
 }
 
-/** What a call sends to reply to a run. */
-export const replying = (reply: Reply, { idempotency_key, channel }: ResumeOptions): Begin => ({
+/** What a call sends to reply to a run. `key` as for `beginning`. */
+export const replying = (reply: Reply, options: ResumeOptions, key?: string): Begin => ({
   body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
-  headers: { 'Idempotency-Key': idempotency_key, 'Rivulet-Channel': channel },
+  headers: { 'Idempotency-Key': options.idempotency_key ?? key, 'Rivulet-Channel': options.channel },
 });
 
 // Not randomUUID, which browsers have on https only.

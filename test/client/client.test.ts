@@ -125,6 +125,25 @@ describe('running an agent', () => {
   });
 });
 
+describe('a call whose answer is lost', () => {
+  it('is made once more under the same key: it creates one run, and replies once', async () => {
+    const { served, client } = await setUp();
+    const session_id = '11111111-2222-4333-8444-555555555553';
+    // Cut before the answer, and within it.
+    const proxy = await CuttingProxy.open(served.url, [1]);
+    onTestFinished(() => proxy.close());
+    const started = await createClient({ url: proxy.url }).start('ask', 'a', { session_id });
+    expect(proxy.cuts).toBe(1);
+    expect((await client.runs({ session_id })).runs.map(({ run_id }) => run_id)).toEqual([started.run_id]);
+    await expect.poll(async () => (await client.get(started.run_id)).status).toBe('awaiting');
+    const other = await CuttingProxy.open(served.url, [400]);
+    onTestFinished(() => other.close());
+    const run = await createClient({ url: other.url }).resume(started.run_id, 'yes');
+    expect([other.cuts, run.run_id]).toEqual([1, started.run_id]);
+    expect(textOf(await finished(served, started.run_id))).toContain('yes');
+  });
+});
+
 describe('unsubscribing and cancelling', () => {
   it('unsubscribing does not end the run', async () => {
     const tap = new Tap();

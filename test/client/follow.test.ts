@@ -166,7 +166,7 @@ describe('following a run', () => {
 describe('the first connection', () => {
   const delays = { minDelay: 1, maxDelay: 1 };
 
-  it('to a dead address fails at once', async () => {
+  it('to a dead address fails', async () => {
     const client = createClient({ url: 'http://127.0.0.1:1' });
     await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'network', retryable: true });
     await expect(lastValueFrom(client.watchRuns())).rejects.toMatchObject({ code: 'network' });
@@ -192,6 +192,18 @@ describe('the first connection', () => {
     await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ status: 502 });
     expect(requests).toHaveLength(1);
     expect(await typesOf(client.run('a', 'Hi'))).toHaveLength(2);
+  });
+
+  it('that breaks without an answer is made once more for the POST of a run, which may have arrived, and for no other', async () => {
+    const { fetch, requests } = script(lost(), stream(created + completed(2)), lost(), lost(), lost());
+    const client = createClient({ url, fetch, reconnect: delays });
+    expect(await typesOf(client.run('a', 'Hi'))).toHaveLength(2);
+    expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST']);
+    expect(new Set(requests.map(({ headers }) => headers.get('Idempotency-Key'))).size).toBe(1);
+    await expect(typesOf(client.run('a', 'Hi'))).rejects.toMatchObject({ code: 'network' });
+    expect(requests).toHaveLength(4);
+    await expect(typesOf(client.watch(run_id))).rejects.toMatchObject({ code: 'network' });
+    expect(requests).toHaveLength(5);
   });
 
   it('is over when the server has answered: later failures are tried again', async () => {
