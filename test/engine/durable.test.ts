@@ -1,4 +1,4 @@
-import { concat, defer, first, map, NEVER, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
+import { concat, defer, first, map, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, type AgentContext, AgentError, createServer, defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -257,14 +257,6 @@ describe('a durable run', () => {
       code: 'server_error',
       data: { reason: 'replay_diverged' },
     });
-  });
-
-  it('whose agent is unknown fails with the reason, and the server starts', async () => {
-    const store = new RecordingStore();
-    const first = await serveApi([durable('gone', () => NEVER)], { store });
-    const { run_id } = await (await first.post('/runs', ask('gone', 'go', { mode: 'async' }))).json();
-    const served = await serveApi([echo], { store: await store.after(store.commits.length) });
-    expect((await (await served.get(`/runs/${run_id}`)).json()).error).toMatchObject({ code: 'not_found' });
   });
 
   it('refuses writes of an execution that is fenced', async () => {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Lease } from '../../core/dispatcher.ts';
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
 import type { RunInput } from '../../core/request.ts';
@@ -24,6 +25,8 @@ export class Executor {
   readonly #entering = new Map<string, Promise<void>>();
   /** Unfinished runs that this process dropped or could not offer because the store failed; see `offerAgain`. */
   readonly #toOffer = new Set<string>();
+  /** Runs whose agent is not here, each of which is in the log: other nodes may offer them many times. */
+  readonly #warnedOf = new LRUCache<string, true>({ max: 1_000 });
 
   constructor(services: RunServices) {
     this.#services = services;
@@ -55,11 +58,10 @@ export class Executor {
 
   /** A run has left its process: it is offered again if it still has to be executed, by `offerAgain` where that waits. */
   readonly onReleased = async (run_id: string): Promise<void> => {
-    const { store, active, dispatcher } = this.#services;
+    const { store, active } = this.#services;
     if (this.#toOffer.has(run_id) && !active.stopping) return;
     const row = await store.run(run_id);
-    if (row !== undefined && needsExecution(row) && active.local(run_id) === undefined)
-      await dispatcher.offer([run_id]);
+    if (row !== undefined && needsExecution(row) && active.local(run_id) === undefined) await this.offerAll([row]);
   };
 
   /** Enters all runs that an earlier process left unfinished, oldest first. */
@@ -86,9 +88,27 @@ export class Executor {
     });
   }
 
-  /** Offers several runs, which may be offered already. */
+  /** Offers several runs, which may be offered already, except for those that are parked here. */
   async offerAll(rows: readonly RunRow[]): Promise<void> {
-    if (rows.length > 0) await this.#services.dispatcher.offer(rows.map(({ run_id }) => run_id));
+    const offered = rows.filter((row) => !this.#isParked(row));
+    if (offered.length > 0) await this.#services.dispatcher.offer(offered.map(({ run_id }) => run_id));
+  }
+
+  /**
+   * Whether this process leaves a run in the store as it is, because it does not have the run's agent. A process that has
+   * the agent goes on with the run. What can only be ended needs no agent.
+   */
+  #isParked({ agent_name, status, tier }: RunRow): boolean {
+    const goesOn = status !== 'cancelling' && (tier === 'durable' || status === 'created');
+    return goesOn && this.#services.executions.registry.find(agent_name) === undefined;
+  }
+
+  #warnOfParked({ run_id, agent_name }: RunRow): void {
+    if (this.#warnedOf.has(run_id)) return;
+    this.#warnedOf.set(run_id, true);
+    this.#services.executions
+      .logFor(run_id)
+      .warn(`waits for its agent ${agent_name}, which is not here; start a server that has it, or cancel the run`);
   }
 
   /** The store failed while this process had the run: `offerAgain` offers it when the store is back. */
@@ -155,7 +175,7 @@ export class Executor {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
         return void this.#toOffer.add(row.run_id);
       }
-      // One run that cannot be read, or has no agent any more, must not stop the others.
+      // One run that cannot be read must not stop the others.
       executions.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
       await this.#end(row, errorOf(error)).catch(() => void this.#toOffer.add(row.run_id));
     }
@@ -169,6 +189,7 @@ export class Executor {
     // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling' && !mayCleanUp(row)) return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
+    if (this.#isParked(row)) return this.#warnOfParked(row);
     // A run that was only created can still be started.
     if (row.tier !== 'durable' && row.status !== 'created')
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());

@@ -1,0 +1,130 @@
+import { map, merge, NEVER, type Observable, of } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { type Agent, silentLog } from '../../src/core/agent.ts';
+import type { Dispatcher } from '../../src/core/dispatcher.ts';
+import type { Store } from '../../src/core/store.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { newId } from '../../src/engine/ids.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { startEngine } from '../../src/testing/engine.ts';
+import { agent, durable, echo } from '../support/agents.ts';
+import { faulty, newPlan } from '../support/faulty-store.ts';
+import { toTheEnd } from '../support/lives.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, finished } from '../support/serve.ts';
+import { turn } from '../support/turn.ts';
+
+const input = [{ parts: [{ content: 'hi' }] }];
+
+/** Agents that end only where `work` does. */
+const agentsOf = (work: () => Observable<string>): Agent[] => [
+  durable('works', work),
+  durable('asks', (_, context) => context.await('?').pipe(map(() => 'answered'))),
+  durable('asks-at-work', (_, context) => merge(context.await('?'), context.step('work', work)).pipe(map(String))),
+  agent('waits', () => 'done'),
+];
+
+/** The runs of a store whose process was killed; the last one waits for the first one. */
+async function leftRuns(store: Store): Promise<Map<string, string>> {
+  const plan = newPlan();
+  const engine = await startEngine(
+    agentsOf(() => NEVER),
+    faulty(store, plan),
+    { storeTimeout: 1 },
+  );
+  const session_id = newId();
+  const runs = new Map<string, string>();
+  for (const agent_name of ['works', 'asks', 'asks-at-work', 'waits']) {
+    const isLast = agent_name === 'waits';
+    const own = agent_name === 'works' || isLast ? { session_id } : {};
+    const options = { if_busy: isLast ? ('enqueue' as const) : ('parallel' as const) };
+    const { run_id } = await engine.create({ agent_name, input, ...own }, options);
+    const status = isLast ? 'created' : agent_name === 'works' ? 'in-progress' : 'awaiting';
+    while ((await store.run(run_id))?.status !== status) await turn();
+    runs.set(agent_name, run_id);
+  }
+  plan.faults = { commit: { fails: 1, times: Number.POSITIVE_INFINITY } };
+  await engine.stop();
+  return runs;
+}
+
+/** A process that has none of the agents, and the warnings of its log. */
+async function withoutAgents(store: Store): Promise<{ engine: Engine; warnings: string[] }> {
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
+  return { engine: await startEngine([echo], store, { sweepInterval: 1 }, { log }), warnings };
+}
+
+const rowsOf = (store: Store, runs: ReadonlyMap<string, string>) =>
+  Promise.all([...runs.values()].map((run_id) => store.run(run_id)));
+
+describe('runs whose agent is missing after a restart', () => {
+  it('stay as they are in the store, with one warning for each, and go on in a process that has the agent', async () => {
+    const store = new MemoryStore();
+    const runs = await leftRuns(store);
+    const before = await rowsOf(store, runs);
+    const { engine, warnings } = await withoutAgents(store);
+    expect(await rowsOf(store, runs)).toEqual(before);
+    // The one that only awaits, and the one that is queued, need no agent yet.
+    const problem = (name: string): string =>
+      `waits for its agent ${name}, which is not here; start a server that has it, or cancel the run`;
+    expect(warnings).toEqual([problem('works'), problem('asks-at-work')]);
+    await engine.stop();
+    const next = await startEngine(
+      agentsOf(() => of('worked')),
+      store,
+    );
+    for (const run_id of runs.values())
+      expect((await toTheEnd(next, run_id, () => 'yes')).run.status).toBe('completed');
+    await next.stop();
+  });
+
+  it('are cancelled without their agent, and a run that waits for one of them then waits for its own agent', async () => {
+    const store = new MemoryStore();
+    const runs = await leftRuns(store);
+    const { engine, warnings } = await withoutAgents(store);
+    const [works = '', , , waits = ''] = runs.values();
+    for (const run_id of [...runs.values()].slice(0, 3)) {
+      await engine.cancel(run_id);
+      expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    }
+    while (!warnings.some((text) => text.includes('agent waits'))) await turn();
+    expect(await store.run(waits)).toMatchObject({ status: 'created', queued_at: null });
+    await engine.cancel(waits);
+    expect((await store.run(works))?.status).toBe('cancelled');
+    expect((await toTheEnd(engine, waits)).run.status).toBe('cancelled');
+    await engine.stop();
+  });
+});
+
+describe('a node without the agent of a run', () => {
+  it('leaves the run to a node that has it, and does not offer it', async () => {
+    const { node, queue } = nodes([durable('works', () => of('worked'))]);
+    const lines: string[] = [];
+    const logger = { level: 'warn' as const, stream: { write: (text: string) => void lines.push(text) } };
+    let [offers, takes] = [0, 0];
+    const dispatcher: Dispatcher = {
+      ...queue.dispatcher('lacks'),
+      offer: async () => {
+        offers += 1;
+      },
+      start: (execute, onReleased) => {
+        const counted: typeof execute = (run_id, lease) => {
+          takes += 1;
+          return execute(run_id, lease);
+        };
+        return queue.dispatcher('lacks').start(counted, onReleased);
+      },
+    };
+    // A node offers what no node executes, each `lease`.
+    const limits = { lease: 20 };
+    const has = await node('has', { limits });
+    await node('lacks', { agents: [echo], dispatcher, limits, logger });
+    queue.next = 'lacks';
+    const { run_id } = await (await has.post('/runs', ask('works', 'x', { mode: 'async' }))).json();
+    await expect.poll(() => takes).toBeGreaterThan(2);
+    queue.next = 'has';
+    expect((await finished(has, run_id)).status).toBe('completed');
+    expect([offers, lines.filter((line) => line.includes('waits for its agent works')).length]).toEqual([0, 1]);
+  });
+});
