@@ -193,7 +193,11 @@ export const errorTable = {
     'server_error',
     () => 'The server cannot verify credentials at the moment; try again soon.',
   ),
-  store_unavailable: row(503, 'server_error', () => 'The store does not answer at the moment; try again soon.'),
+  store_unavailable: row(
+    503,
+    'server_error',
+    (now = 'try again soon') => `The store does not answer at the moment; ${now}.`,
+  ),
   node_unresponsive: row(
     503,
     'server_error',

@@ -26,7 +26,7 @@ export const retryUntilAvailable = <T>(storeTimeout: number, work: () => Promise
   retry(work, { again: whileInTime(storeTimeout, isUnavailable) });
 
 /** Whether an error says that the store is unavailable. */
-export const isUnavailable = (error: unknown): boolean =>
+export const isUnavailable = (error: unknown): error is RivuletError =>
   error instanceof RivuletError && error.kind === 'store_unavailable';
 
 function whileInTime(milliseconds: number, isTransient: (error: unknown) => boolean = () => true) {
@@ -101,8 +101,4 @@ export const withTargets = (write: Write, { targets }: TargetsChanged): Write =>
 export const orUnavailable = <T>(answer: Promise<T>, requestTimeout: number): Promise<T> =>
   inTime(requestTimeout, answer, (cause) => (cause instanceof RivuletError ? cause : unavailable(cause)));
 
-function unavailable(cause: unknown): RivuletError {
-  const error = fail('store_unavailable');
-  error.cause = cause;
-  return error;
-}
+const unavailable = (cause: unknown): RivuletError => Object.assign(fail('store_unavailable'), { cause });

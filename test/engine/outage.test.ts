@@ -2,8 +2,9 @@ import { defer, finalize, interval, map, type Observable, switchMap } from 'rxjs
 import { describe, expect, it } from 'vitest';
 import type { AgentResult } from '../../src/core/agent.ts';
 import type { Limits } from '../../src/engine/limits.ts';
+import type { Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { agent, askOnce, echo, Tap } from '../support/agents.ts';
+import { agent, askOnce, durable, echo, Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
@@ -72,6 +73,34 @@ describe('a server whose store is unavailable', () => {
     let runs: { status: string }[] = [];
     while (runs[0]?.status !== 'cancelled') runs = (await (await a.get('/runs')).json()).runs;
     expect(runs).toHaveLength(1);
+  });
+});
+
+describe('a create that was answered 503', () => {
+  it('says that the run may exist, and finds it when it is repeated with its key, also after a crash', async () => {
+    const plan = newPlan();
+    const store = new MemoryStore();
+    // The store takes the commit, and its answer is lost.
+    plan.faults.commit = { after: () => new Promise(() => {}) };
+    const says = durable('says', () => 'hi');
+    const served = await serveApi([says], { store: faulty(store, plan), limits });
+    const headers = { 'idempotency-key': 'k' };
+    const lost = await served.post('/runs', ask('says'), headers);
+    expect([lost.status, await lost.json()]).toEqual([
+      503,
+      {
+        code: 'server_error',
+        message:
+          'The store does not answer at the moment; the run may have been created, and a request with an ' +
+          'Idempotency-Key finds it when it is repeated.',
+        data: { reason: 'store_unavailable' },
+      },
+    ]);
+    const next = await serveApi([says], { store });
+    const run: Run = await (await next.post('/runs', ask('says'), headers)).json();
+    expect([run.status, textOf(run)]).toEqual(['completed', 'hi']);
+    const { runs } = await (await next.get('/runs')).json();
+    expect(runs.map(({ run_id }: Run) => run_id)).toEqual([run.run_id]);
   });
 });
 

@@ -138,7 +138,7 @@ describe('a store whose commits fail for a while', () => {
       expect(response.status).toBe(503);
       refusals += 1;
     }
-    // The refused requests got the response that there is no run.
+    // The refused requests had no key, so their runs are cancelled.
     let statuses: Run['status'][] = [];
     const isOver = (): boolean => statuses.includes('cancelled') && statuses.every(isFinal);
     while (!isOver()) {

@@ -15,7 +15,7 @@ import type { SessionInput } from '../../schema/session.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
-import { orUnavailable, retryUntilAvailable } from '../store-access.ts';
+import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store-access.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 import type { Admission } from './session-queue.ts';
@@ -177,9 +177,12 @@ async function storeRun(services: RunServices, plan: Plan, { queued, when }: Adm
   return { run_id: row.run_id, run: created, after: 0 };
 }
 
+/** The store may take the write of a create that was answered with an error, also after a crash of this process. */
+const mayExist = 'the run may have been created, and a request with an Idempotency-Key finds it when it is repeated';
+
 /**
  * Starts the run when it is durable, and waits for that for at most `requestTimeout`. After that the request fails, and
- * the run is cancelled if it becomes durable later. A run with an Idempotency-Key goes on, and a retry finds it.
+ * this process cancels the run if it becomes durable later. A run with an Idempotency-Key goes on, and a retry finds it.
  */
 async function startWhenDurable(
   services: RunServices,
@@ -209,8 +212,9 @@ async function startWhenDurable(
     await orUnavailable(durable, executions.limits.requestTimeout);
     if (row.queued_at !== null) await orUnavailable(started, executions.limits.requestTimeout);
   } catch (error) {
-    withdrawn = key === undefined && error instanceof RivuletError && error.kind === 'store_unavailable';
-    throw error;
+    if (!isUnavailable(error)) throw error;
+    withdrawn = key === undefined;
+    throw Object.assign(fail('store_unavailable', mayExist), { cause: error.cause });
   }
 }
 

@@ -4,6 +4,7 @@ import { fail } from '../../core/errors.ts';
 import { operator, ownerOf, type Principal } from '../../core/principal.ts';
 import type { Extras, Key, Store } from '../../core/store.ts';
 import { madeAt } from '../ids.ts';
+import { isUnavailable } from '../store-access.ts';
 
 /** A request that came with an Idempotency-Key. */
 export interface IdempotentRequest {
@@ -112,6 +113,8 @@ export class Idempotency {
     try {
       return await work(freed === undefined ? request : { ...request, freed: freed.created_at });
     } catch (error) {
+      // The lookup would wait for the store as well. The client repeats the request.
+      if (isUnavailable(error)) throw error;
       // Another process may have executed a request of the same key meanwhile.
       const first = await this.#known(request);
       if (first === undefined || first.run_id === freed?.run_id) throw error;
