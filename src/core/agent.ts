@@ -137,6 +137,11 @@ export interface AgentContext {
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T>;
   /**
+   * As a step, and it may also begin after the run was cancelled, within `cancelGrace`: a refund, or an unlock in
+   * `finally`. Any other step is refused then. A durable run whose process dies meanwhile is re-entered to clean up.
+   */
+  cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T>;
+  /**
    * Resolves when all that the run has emitted and journaled is durable. A step that emits a value, waits, and then does
    * work that must not be repeated is told of that work in `again`, wherever it was cut off. It costs one commit.
    */

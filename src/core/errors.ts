@@ -258,7 +258,8 @@ export const errorTable = {
   run_not_open: row(
     500,
     'server_error',
-    (what: string, why: string) => `${what} ended or did not begin: ${why}. Stop such work when the signal fires.`,
+    (what: string, why: string) =>
+      `${what} ended or did not begin: ${why}. Stop such work when the signal fires; context.cleanup may begin after a cancel.`,
   ),
   call_depth: row(
     500,

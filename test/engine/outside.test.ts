@@ -304,18 +304,38 @@ function freeing(done: string[], beforeFreed: () => Promise<void> = async () => 
     try {
       yield textOfMessage((await context.await('Keep it?')).message);
     } catch (error) {
-      await context.step('free', async () => {
+      await context.cleanup('free', async () => {
         done.push(`freed ${seat}`);
         await beforeFreed();
       });
-      await context.step('tell', async () => done.push('told'));
+      await context.cleanup('tell', async () => done.push('told'));
       throw error;
     }
   });
 }
 
 describe('the agent of a cancelled durable run', () => {
-  it('cleans up in steps, before the run is cancelled', async () => {
+  it('begins no other step, also where it works while the cancel comes', async () => {
+    const done: string[] = [];
+    let finish = (): void => {};
+    const working = new Promise<void>((resolve) => (finish = resolve));
+    const agent = durable(async (_, context) => {
+      await working;
+      await context.step('charge', async () => done.push('charged')).then(undefined, () => done.push('refused'));
+      await context.cleanup('tell', async () => done.push('told'));
+      return 'done';
+    });
+    const engine = await startEngine([agent], new MemoryStore());
+    const run_id = await begin(engine, 'works');
+    await until(async () => (await runOf(engine, run_id)).status === 'in-progress');
+    await engine.cancel(run_id);
+    finish();
+    expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
+    expect(done).toEqual(['refused', 'told']);
+    await engine.stop();
+  });
+
+  it('cleans up in steps of their own, before the run is cancelled', async () => {
     const done: string[] = [];
     const engine = await startEngine([freeing(done)], new MemoryStore());
     const run_id = await begin(engine, 'works');

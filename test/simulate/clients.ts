@@ -1,5 +1,6 @@
 import { runEventOf } from '../../src/core/encode.ts';
 import type { RunCreateRequest } from '../../src/schema/api.ts';
+import type { RunEvent } from '../../src/schema/event.ts';
 import type { ClientPlan } from './plan.ts';
 import type { Random } from './random.ts';
 import { Reader } from './reader.ts';
@@ -202,7 +203,11 @@ export class Client {
     const row = server.rows.get(run_id);
     // Without other nodes, only a process that has the run in memory takes a reply to one that is not durable.
     const canWait = row?.tier === 'durable' || !this.#world.alone;
-    return row?.status === 'awaiting' && canWait ? row.snapshot : undefined;
+    if (row?.status !== 'awaiting' || !canWait) return undefined;
+    // A reply that comes later is refused, also before a sweep has ended the run.
+    const { run }: RunEvent = JSON.parse(server.logs.get(run_id)?.[row.snapshot - 1] ?? '');
+    const { expires_at = '\uffff' } = run.await_request ?? {};
+    return expires_at > new Date().toISOString() ? row.snapshot : undefined;
   }
 
   #refused(record: RunRecord, { text }: Reply, answer: Answer<unknown>, asked: number | undefined): void {

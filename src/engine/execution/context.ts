@@ -118,6 +118,19 @@ class ContextCalls {
     work: () => ObservableInput<T>,
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T> {
+    return this.#step(name, work, again);
+  }
+
+  cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
+    return this.#step(name, work, undefined, () => this.host.mayCleanUp());
+  }
+
+  #step<T>(
+    name: string,
+    work: () => ObservableInput<T>,
+    again?: (before: readonly T[]) => ObservableInput<T>,
+    mayCleanUp?: () => boolean,
+  ): Awaitable<T> {
     const { steps, source } = this.host;
     // In the span is the work that is done, and no value that comes from the journal.
     const spanned = (does: () => ObservableInput<T>): Observable<T> =>
@@ -131,7 +144,7 @@ class ContextCalls {
           });
     // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
-    return this.#lazy(`Step ${name}`, begin, { collect: last, mayCleanUp: () => this.host.mayCleanUp() });
+    return this.#lazy(`Step ${name}`, begin, { collect: last, ...(mayCleanUp && { mayCleanUp }) });
   }
 
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
@@ -326,6 +339,7 @@ class Context implements AgentContext {
   readonly request: AgentRequest;
   readonly await: AgentContext['await'];
   readonly step: AgentContext['step'];
+  readonly cleanup: AgentContext['cleanup'];
   readonly committed: AgentContext['committed'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
@@ -338,6 +352,7 @@ class Context implements AgentContext {
     this.request = own.host.request;
     this.await = own.await.bind(own);
     this.step = own.step.bind(own);
+    this.cleanup = own.cleanup.bind(own);
     this.committed = own.host.committed;
     this.call = own.call.bind(own);
     this.usage = own.usage.bind(own);
