@@ -1,44 +1,25 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runAsUser as run, serveAsUser } from '../support/user.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const pnpm = ['npm', 'exec', '--yes', '--package=pnpm@12.21.0', '--', 'pnpm'];
+const packed = 'rivulet-0.1.0.tgz';
 let folder: string;
-
-/** Runs a command as a user does, without the variables that npm sets for this test. */
-async function run(cwd: string, [program = '', ...args]: string[], more: Record<string, string> = {}): Promise<string> {
-  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', NO_COLOR: '1', CI: 'true', ...more };
-  const { stdout, stderr } = await promisify(execFile)(program, args, { cwd, env });
-  return stdout + stderr;
-}
 
 /** The answer of the project's agent, from its own server. */
 async function answerOf(project: string): Promise<string> {
-  const server = spawn('node_modules/.bin/rivulet', ['serve', '--port', '0', '--store', 'memory:'], { cwd: project });
-  try {
-    let shown = '';
-    for await (const chunk of server.stdout) {
-      shown += chunk;
-      const url = /listening at (http:\S+) .*curl/s.exec(shown)?.[1];
-      if (url === undefined) continue;
-      const response = await fetch(`${url}/runs`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ agent_name: 'hello', input: [{ parts: [{ content: 'Ada' }] }] }),
-      });
-      return (await response.json()).output[0].parts.map(({ content }: { content: string }) => content).join('');
-    }
-    throw new Error(`the server ended: ${shown}`);
-  } finally {
-    const exit = once(server, 'exit');
-    server.kill();
-    await exit;
-  }
+  const { url, stop } = await serveAsUser(project, 'node_modules/.bin/rivulet serve --store memory:');
+  const response = await fetch(`${url}/runs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ agent_name: 'hello', input: [{ parts: [{ content: 'Ada' }] }] }),
+  });
+  const { output } = await response.json();
+  await stop();
+  return output[0].parts.map(({ content }: { content: string }) => content).join('');
 }
 
 // Each installation downloads some 150 packages.
@@ -53,11 +34,9 @@ describe('a project of create-rivulet, with the packages as they are published',
   /** Makes a project, which takes Rivulet from the packed file, because the registry may have another one. */
   const create = async (name: string, userAgent: string): Promise<string> => {
     // npm sets the variable for what it runs, so the other package manager is named behind it.
-    const command = ['env', `npm_config_user_agent=${userAgent}`, 'create-rivulet', name];
+    const command = ['env', `npm_config_user_agent=${userAgent}`, 'create-rivulet', name, '--rivulet', packed];
     await run(folder, ['npm', 'exec', '--yes', '--package=./create-rivulet-0.1.0.tgz', '--', ...command]);
-    const project = join(folder, name);
-    await run(project, ['npm', 'pkg', 'set', 'dependencies.rivulet=file:../rivulet-0.1.0.tgz']);
-    return project;
+    return join(folder, name);
   };
 
   it('installs with npm without a warning, passes its test and tsc, also with agents of the package, and answers', async () => {

@@ -62,6 +62,28 @@ describe.concurrent('create-rivulet', () => {
     expect((await create(cwd, ['My Agents!'])).stdout).toContain("\n  cd 'My Agents!'\n");
   });
 
+  it('copies a packed Rivulet into the project, which then depends on this file', async (t) => {
+    const cwd = emptyFolder(t);
+    mkdirSync(join(cwd, 'clone'));
+    writeFileSync(join(cwd, 'clone/rivulet-0.1.0.tgz'), 'packed');
+    await create(cwd, ['mine', '--rivulet', 'clone/rivulet-0.1.0.tgz']);
+    expect(JSON.parse(read(cwd, 'mine/package.json')).dependencies.rivulet).toBe('file:./rivulet-0.1.0.tgz');
+    expect(read(cwd, 'mine/rivulet-0.1.0.tgz')).toBe('packed');
+  });
+
+  it.for(['missing.tgz', 'clone'])(
+    'refuses a packed Rivulet that npm could not install, and writes nothing: %s',
+    async (path, t) => {
+      const cwd = emptyFolder(t);
+      mkdirSync(join(cwd, 'clone'));
+      await expect(create(cwd, ['mine', '--rivulet', path])).rejects.toMatchObject({
+        code: 2,
+        stderr: `create-rivulet: --rivulet ${path}: expected a .tgz file; run "npm pack" in a clone of Rivulet to write one\n`,
+      });
+      expect(existsSync(join(cwd, 'mine'))).toBe(false);
+    },
+  );
+
   it('refuses a path that is a file', async (t) => {
     const cwd = emptyFolder(t);
     writeFileSync(join(cwd, 'taken'), '');

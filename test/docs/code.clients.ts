@@ -9,9 +9,10 @@ import { startLlm } from '../agents/llm.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/serve.ts';
 import { type Block, blocks, inLanguage, missingLines, runs } from './blocks.ts';
+import { docsModel } from './model.ts';
 import { docsProject, pathOf, typeErrorsIn } from './project.ts';
 
-const llm = await startLlm(() => ['The sky ', 'is blue.']);
+const llm = await startLlm(docsModel);
 process.env.OPENAI_BASE_URL = llm.url;
 
 // The blocks have the server's address in them, so their agents come to a server that listens already.

@@ -12,14 +12,17 @@ export const servingLines = ({ text }: Block): string[] =>
     .filter((line) => startsServer.test(line))
     .map((line) => line.replace(/\s+#.*$/, '').trim());
 
+/** The block without the lines that start a server. */
+export const withoutServers = (block: Block): Block => ({
+  ...block,
+  text: block.text
+    .split('\n')
+    .filter((line) => !startsServer.test(line))
+    .join('\n'),
+});
+
 /** The blocks of shell of a page, in their order, without the lines that start a server. */
 export const shellOf = (page: string): Block[] =>
   inLanguage('sh')
     .filter((block) => block.page === page)
-    .map((block) => ({
-      ...block,
-      text: block.text
-        .split('\n')
-        .filter((line) => !startsServer.test(line))
-        .join('\n'),
-    }));
+    .map(withoutServers);

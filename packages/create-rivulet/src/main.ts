@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
@@ -7,19 +7,24 @@ import { shellQuote } from '../../../src/cli/sanitize.ts';
 import { type PackageManager, packageManager, scriptCommand } from './package-manager.ts';
 import { packageName, projectFiles } from './project.ts';
 
-const help = `Usage: npm create rivulet [folder] [-- --force]
+const help = `Usage: npm create rivulet [folder] [-- options]
 
 Makes a project with an agent and its test. Without a folder, it asks for one on a terminal, and otherwise takes the
 current folder.
 
-  --force  write into a folder that is not empty, and replace files of the same name
-  --help   print this text`;
+  --force         write into a folder that is not empty, and replace files of the same name
+  --rivulet FILE  use the Rivulet that npm pack has written into this file, which is copied into the project
+  --help          print this text`;
 
 /** @throws Error with one line that says what to do instead */
 async function create(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { force: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+    options: {
+      force: { type: 'boolean', default: false },
+      rivulet: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
   });
   if (values.help) return console.log(help);
   if (positionals.length > 1) throw new Error(`expected one folder, got ${positionals.join(' ')}`);
@@ -27,12 +32,14 @@ async function create(): Promise<void> {
   if (!values.force && !(await isEmpty(folder))) {
     throw new Error(`${folder} is not empty; choose another folder, or add --force to replace files of the same name`);
   }
+  const packed = values.rivulet === undefined ? undefined : await packedFile(values.rivulet);
   const manager = packageManager(process.env.npm_config_user_agent);
-  const files = projectFiles(packageName(basename(folder)), manager);
+  const files = projectFiles(packageName(basename(folder)), manager, packed && `file:./${basename(packed)}`);
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
+  if (packed !== undefined) await copyFile(packed, join(folder, basename(packed)));
   console.log(nextSteps(folder, Object.keys(files), manager));
 }
 
@@ -56,6 +63,16 @@ async function isEmpty(folder: string): Promise<boolean> {
     if (code === 'ENOTDIR') throw new Error(`${folder} is a file, or is inside of one; choose another folder`);
     throw error;
   }
+}
+
+/** A package manager takes a file for a package only if its name ends in .tgz. */
+async function packedFile(path: string): Promise<string> {
+  const isFile = await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  if (isFile && path.endsWith('.tgz')) return path;
+  throw new Error(`--rivulet ${path}: expected a .tgz file; run "npm pack" in a clone of Rivulet to write one`);
 }
 
 function nextSteps(folder: string, files: readonly string[], manager: PackageManager): string {

@@ -4,15 +4,22 @@ import { type PackageManager, programCommand, scriptCommand, settings } from './
 
 const agent = 'hello';
 
-/** The files of a new project, by path. Its versions are those with which this version of Rivulet is tested. */
-export const projectFiles = (name: string, manager: PackageManager): Readonly<Record<string, string>> => ({
+/**
+ * The files of a new project, by path. Its versions are those with which this version of Rivulet is tested. `version` is
+ * that of Rivulet, or a file that has it.
+ */
+export const projectFiles = (
+  name: string,
+  manager: PackageManager,
+  version = rivulet.version,
+): Readonly<Record<string, string>> => ({
   'package.json': json({
     name,
     version: '0.1.0',
     private: true,
     type: 'module',
     scripts: { start: 'rivulet serve', dev: 'rivulet serve --watch', test: 'vitest run', check: 'tsc' },
-    dependencies: { rivulet: rivulet.version, rxjs: rivulet.dependencies.rxjs },
+    dependencies: { rivulet: version, rxjs: rivulet.dependencies.rxjs },
     devDependencies: {
       '@types/node': rivulet.devDependencies['@types/node'],
       typescript: rivulet.devDependencies.typescript,
@@ -51,7 +58,7 @@ export const packageName = (folder: string): string =>
 
 const readme = (name: string, manager: PackageManager): string => `# ${name}
 
-Agents on [Rivulet](https://www.npmjs.com/package/rivulet).
+Agents on [Rivulet](node_modules/rivulet/README.md).
 
 | Command | Does |
 | --- | --- |
