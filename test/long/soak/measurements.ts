@@ -1,9 +1,16 @@
 /** Examples printed for each kind of fault. */
 const maxExamples = 8;
+/** Characters of an example. */
+const maxExample = 1_500;
 
 /** The faults found, by kind. One defect of a server may cause a fault in every run, so examples are limited. */
 export class Faults {
   readonly #kinds = new Map<string, { count: number; examples: string[] }>();
+  readonly #maxExample: number;
+
+  constructor(longest = maxExample) {
+    this.#maxExample = longest;
+  }
 
   add(kind: string, example: string): void {
     const known = this.#kinds.get(kind) ?? { count: 0, examples: [] };
@@ -20,9 +27,18 @@ export class Faults {
   lines(): string[] {
     return [...this.#kinds].flatMap(([kind, { count, examples }]) => [
       `${count} × ${kind}`,
-      ...examples.map((example) => `    ${example.length > 1_500 ? `${example.slice(0, 1_500)}…` : example}`),
+      ...examples.map((example) => `    ${this.#cut(example)}`),
       ...(count > examples.length ? [`    and ${count - examples.length} more`] : []),
     ]);
+  }
+
+  /** The number of faults of each kind. */
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#kinds].map(([kind, { count }]) => [kind, count]));
+  }
+
+  #cut(example: string): string {
+    return example.length > this.#maxExample ? `${example.slice(0, this.#maxExample)}…` : example;
   }
 }
 

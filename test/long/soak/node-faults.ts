@@ -6,36 +6,41 @@ import type { Node } from './node.ts';
 export interface NodeFaultOptions {
   readonly nodes: readonly Node[];
   readonly dice: Dice;
-  readonly ledger: Ledger;
+  readonly ledger: Pick<Ledger, 'strike'>;
   /** Milliseconds after which another node takes over the runs of a silent one. */
   readonly lease: number;
+  /** Milliseconds between two random acts, beside 300. Default: up to 1,200. */
+  readonly every?: number;
   /** The acts, in order. Default: random acts while `isActive` returns true. */
   readonly acts?: readonly Act[];
   isActive(): boolean;
   /** Called for each act. */
   onAct(description: string): void;
+  /** Where the acts are counted. */
+  readonly done?: Acts;
 }
 
 export type Acts = Record<Act | 'starts', number>;
+
+export const noActs = (): Acts => ({ kill: 0, pause: 0, stop: 0, starts: 0 });
 
 /**
  * Kills, pauses and stops nodes. Of several nodes, at least one stays up.
  * Resolves when all nodes are up again. @throws Error if one does not start
  */
 export async function disturbNodes(options: NodeFaultOptions): Promise<Acts> {
-  const { nodes, dice, acts, isActive } = options;
-  const done: Acts = { kill: 0, pause: 0, stop: 0, starts: 0 };
+  const { nodes, dice, acts, every = 1_200, isActive, done = noActs() } = options;
   const planned = [...(acts ?? [])];
   const active = new Set<Promise<void>>();
   const minUp = nodes.length > 1 ? 2 : 1;
   while (acts === undefined ? isActive() : planned.length > 0) {
-    await sleep(300 + dice.below(acts === undefined ? 1_200 : 300));
+    await sleep(300 + dice.below(acts === undefined ? every : 300));
     const up = nodes.filter((node) => node.up);
     // Sometimes two nodes at the same time.
     const [first, ...others] = up;
     if (first === undefined || up.length < minUp || (up.length < nodes.length && dice.next() > 0.3)) continue;
     const act = planned.shift() ?? dice.of<Act>('kill', 'kill', 'kill', 'pause', 'pause', 'stop', 'stop');
-    const acting = disturb(dice.of(first, ...others), act, options, done).finally(() => active.delete(acting));
+    const acting = disturb(dice.of(first, ...others), act, { ...options, done }).finally(() => active.delete(acting));
     active.add(acting);
     acting.catch(() => {}); // Promise.all below reports it
   }
@@ -43,11 +48,17 @@ export async function disturbNodes(options: NodeFaultOptions): Promise<Acts> {
   return done;
 }
 
-async function disturb(
+/** Acts on a node. Resolves when it is up again. @throws Error if it does not start */
+export async function disturb(
   node: Node,
   act: Act,
-  { dice, ledger, lease, onAct }: NodeFaultOptions,
-  done: Acts,
+  {
+    dice,
+    ledger,
+    lease,
+    onAct,
+    done = noActs(),
+  }: Pick<NodeFaultOptions, 'dice' | 'ledger' | 'lease' | 'onAct' | 'done'>,
 ): Promise<void> {
   done[act] += 1;
   onAct(`${act} ${node.mark}`);

@@ -9,6 +9,8 @@ import { agentFiles } from './orders.ts';
 export interface NodesOptions {
   /** The number of nodes. */
   readonly nodes: number;
+  /** Further nodes, at the end of the list, that execute no runs. Default: none. */
+  readonly fronts?: number;
   /** URL of the store that all nodes share. */
   readonly store: string;
   /** The nodes' lease in milliseconds; their default, if it is undefined. */
@@ -16,6 +18,8 @@ export interface NodesOptions {
   /** Further limits, such as `passivateAfter=300`. */
   readonly limits?: readonly string[];
   readonly seed: number;
+  /** The files of the agents' folder. Default: the agents of the orders. */
+  readonly agents?: Record<string, string>;
 }
 
 /** Nodes with one store and the same agents, and a balancer in front of them. */
@@ -32,16 +36,21 @@ export class Nodes {
     this.#remove = remove;
   }
 
-  static async open({ nodes, store, lease, limits = [], seed }: NodesOptions, faults: Faults): Promise<Nodes> {
+  static async open(options: NodesOptions, faults: Faults): Promise<Nodes> {
+    const { nodes, fronts = 0, store, lease, limits = [], seed, agents = agentFiles } = options;
     const ports = new Set<number>();
-    while (ports.size < nodes) ports.add(await steadyPort());
+    while (ports.size < nodes + fronts) ports.add(await steadyPort());
     const addresses = [...ports].map((port, index) => ({ name: `n${index}`, port }));
     const balancer = await Balancer.open(addresses, new Dice(seed));
-    const project = makeProject(agentFiles);
+    const project = makeProject(agents);
     const allLimits = ['attempts=1000000', ...limits, ...(lease === undefined ? [] : [`lease=${lease}`])];
     // The balancer's URL is the public one, so that all nodes respond with the same URLs.
     const args = ['--store', store, '--public-url', balancer.url, ...allLimits.flatMap((limit) => ['--limit', limit])];
-    const list = addresses.map(({ name, port }) => new Node(name, { port, args, folder: project.folder, faults }));
+    const { folder } = project;
+    const argsOf = (index: number): string[] => (index < nodes ? args : [...args, '--no-worker']);
+    const list = addresses.map(
+      ({ name, port }, index) => new Node(name, { port, args: argsOf(index), folder, faults }),
+    );
     return new Nodes(list, balancer, project);
   }
 
