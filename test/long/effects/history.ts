@@ -59,14 +59,9 @@ export class Processes {
     return this.#ledger.ofNode(node);
   }
 
-  /** When the process got SIGTERM. */
-  term(node: string): number | undefined {
-    return this.of(node).find(({ what }) => what === 'term')?.at;
-  }
-
-  /** When the process died or exited. */
-  end(node: string): number {
-    return this.of(node).find(({ what }) => what === 'kill' || what === 'exit')?.at ?? Number.POSITIVE_INFINITY;
+  /** When the first of these happened to a process; Infinity for never. */
+  when(node: string, ...whats: NodeLine['what'][]): number {
+    return this.of(node).find(({ what }) => whats.includes(what))?.at ?? Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -86,8 +81,7 @@ export class Processes {
   /** Whether another node may do the same step at a time: this one is dead, or was stalled, or its grace is over. */
   excuses({ node, from }: Attempt, at: number): boolean {
     const { lease, shutdownGrace } = this.times;
-    const term = this.term(node) ?? Number.POSITIVE_INFINITY;
-    if (this.end(node) <= at || term + shutdownGrace <= at) return true;
+    if (this.when(node, 'kill', 'exit') <= at || this.when(node, 'term') + shutdownGrace <= at) return true;
     return this.stalled(node, from - lease, at) !== undefined;
   }
 }
@@ -112,11 +106,14 @@ export class History {
     });
   }
 
-  /** The later executions of the same step, in other lives. */
-  repeatsOf(attempt: Attempt): Attempt[] {
-    return this.attempts
-      .slice(this.attempts.indexOf(attempt) + 1)
-      .filter(({ step, life }) => step === attempt.step && life !== attempt.life);
+  /** Each attempt with each later one of the same step. */
+  get repeats(): [Attempt, Attempt][] {
+    return this.attempts.flatMap((attempt, index) =>
+      this.attempts
+        .slice(index + 1)
+        .filter(({ step }) => step === attempt.step)
+        .map((next): [Attempt, Attempt] => [attempt, next]),
+    );
   }
 
   /** Whether a life was entered before another one. */

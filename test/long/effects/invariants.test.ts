@@ -104,7 +104,7 @@ describe('the check of the effects finds', () => {
       '0 n0 r a enter\n100 n0 r a begin pay 900\n300 n1 q b enter\n300 n1 q b begin lock 9\n1000 n0 r a end pay',
     ],
     ['I6: a step waits for a reply that it does not need', [approve({ stuck: ['unasked'] })], '0 n0 r a enter'],
-    ['I7: a step began after SIGTERM', [checkout()], '0 n0 r a enter\n1 n0 term\n400 n0 r a begin pay 9'],
+    ['I7: a step began after SIGTERM', [checkout()], '0 n0 r a enter\n1 n0 term\n1100 n0 r a begin pay 9'],
     [
       'I7: a running step was cut off by SIGTERM',
       [checkout()],

@@ -4,7 +4,7 @@ import { type Attempt, History, type Placed, Processes, type Reply, type Times }
 import { rules } from './orders.ts';
 
 /** Milliseconds for a signal to reach the engine, after the process has noted it. */
-const signalTime = 250;
+const signalTime = 1_000;
 /** Milliseconds in which a node that was stalled has to find out that it has lost a run. */
 const wakeTime = 1_000;
 /** Milliseconds that a step may take longer than it says. */
@@ -32,21 +32,17 @@ const checks: Readonly<Record<string, Check>> = {
       .map(place),
 
   'I3: two lives of a run are inside the same step': (history, processes) =>
-    repeats(history)
+    history.repeats
       .filter(([attempt, next]) => next.from < attempt.to && history.isCurrent(next.life, next.from))
       .filter(([attempt, next]) => !processes.excuses(attempt, next.from))
       .map(places),
 
   'I4: a reply repeated a running step': (history, processes) =>
-    repeats(history)
-      .filter(
-        ([attempt, next]) =>
-          !processes.excuses(attempt, next.from) && !((processes.term(attempt.node) ?? next.from) < next.from),
-      )
-      .filter(([attempt, next]) =>
-        accepted(history.placed).some(
-          ({ sentAt }) => attempt.from <= sentAt && sentAt <= attempt.to && sentAt < next.from,
-        ),
+    history.repeats
+      .filter(([attempt, next]) => !processes.excuses(attempt, next.from))
+      .filter(([{ node }, next]) => processes.when(node, 'term') >= next.from)
+      .filter(([{ from, to }, next]) =>
+        accepted(history.placed).some(({ sentAt: at }) => from <= at && at <= Math.min(to, next.from)),
       )
       .map(places),
 
@@ -68,15 +64,13 @@ const checks: Readonly<Record<string, Check>> = {
     placed.stuck.filter((what) => what === 'unasked').map(() => rules[placed.order.kind].unasked ?? ''),
 
   'I7: a step began after SIGTERM': ({ attempts }, processes) =>
-    attempts.filter(({ node, from }) => from > (processes.term(node) ?? from) + signalTime).map(place),
+    attempts.filter(({ node, from }) => from > processes.when(node, 'term') + signalTime).map(place),
 
   'I7: a running step was cut off by SIGTERM': (history, processes) =>
     history.attempts.filter((attempt) => isForGrace(history, processes, attempt) && !hasEnded(attempt)).map(place),
 
   'I7: a step that ended after SIGTERM was done again': (history, processes) =>
-    repeats(history)
-      .filter(([attempt]) => isForGrace(history, processes, attempt) && hasEnded(attempt))
-      .map(places),
+    history.repeats.filter(([attempt]) => isForGrace(history, processes, attempt) && hasEnded(attempt)).map(places),
 
   'a run did not end': ({ placed }) => placed.stuck.filter((what) => what === 'end').map(() => placed.status),
 
@@ -91,14 +85,10 @@ const checks: Readonly<Record<string, Check>> = {
 };
 
 const place = ({ step, node }: Attempt): string => `${step} on ${node}`;
-const places = ([attempt, next]: Repeat): string => `${attempt.step} on ${attempt.node} and ${next.node}`;
+const places = ([attempt, next]: readonly [Attempt, Attempt]): string =>
+  `${attempt.step} on ${attempt.node} and ${next.node}`;
 const hasEnded = ({ to }: Attempt): boolean => to < Number.POSITIVE_INFINITY;
 const accepted = ({ replies }: Placed): Reply[] => replies.filter(({ outcome }) => outcome === 'accepted');
-
-type Repeat = readonly [Attempt, Attempt];
-
-const repeats = (history: History): Repeat[] =>
-  history.attempts.flatMap((attempt) => history.repeatsOf(attempt).map((next): Repeat => [attempt, next]));
 
 /** An agent undoes a run that is cancelled, and tidies up when all is done. In all other cases the run goes on. */
 function isInVain(history: History, { life, at, step: name }: RunLine): boolean {
@@ -119,20 +109,17 @@ function wasUnderWay({ lines }: History, processes: Processes, { life, node, fro
 }
 
 /** Whether a step was running when its node got SIGTERM, and had the time to end. */
-function isForGrace(
-  history: History,
-  processes: Processes,
-  { life, node, step, from, to, begin: { ms = 0 } }: Attempt,
-): boolean {
+function isForGrace(history: History, processes: Processes, attempt: Attempt): boolean {
+  const { life, node, step, from, to, begin } = attempt;
+  const { lease, shutdownGrace } = processes.times;
   const { cancel, replies, order } = history.placed;
-  const term = processes.term(node);
-  if (term === undefined || from > term || to < term || !history.isCurrent(life, term)) return false;
+  const term = processes.when(node, 'term');
+  if (term === Number.POSITIVE_INFINITY || from > term || to < term || !history.isCurrent(life, term)) return false;
   // Its agent may have left it.
   if (cancel !== undefined || (rules[order.kind].others?.includes(step) && replies.length > 0)) return false;
-  const wasKilled = processes.of(node).some(({ what }) => what === 'kill');
-  const wasStalled =
-    processes.stalled(node, from - processes.times.lease, term + processes.times.shutdownGrace) !== undefined;
-  return !wasKilled && !wasStalled && from + ms + delay < term + processes.times.shutdownGrace;
+  const wasKilled = processes.when(node, 'kill') < Number.POSITIVE_INFINITY;
+  const wasStalled = processes.stalled(node, from - lease, term + shutdownGrace) !== undefined;
+  return !wasKilled && !wasStalled && from + (begin.ms ?? 0) + delay < term + shutdownGrace;
 }
 
 /** The second run of a session began while the agent of the first one still worked. */
@@ -140,12 +127,10 @@ function findOverlap(first: History, second: History, processes: Processes): rea
   const [next] = second.attempts;
   const { cancel } = first.placed;
   if (next === undefined) return [];
-  const graceOver = cancel !== undefined && next.from >= cancel.sentAt + processes.times.cancelGrace;
+  if (cancel !== undefined && next.from >= cancel.sentAt + processes.times.cancelGrace) return [];
   return first.attempts
-    .filter(
-      (attempt) =>
-        attempt.from < next.from && next.from < attempt.to && !graceOver && !processes.excuses(attempt, next.from),
-    )
+    .filter(({ from, to }) => from < next.from && next.from < to)
+    .filter((attempt) => !processes.excuses(attempt, next.from))
     .map((attempt) => `${place(attempt)}, and ${place(next)}`);
 }
 
