@@ -20,6 +20,9 @@ const limits = [
   ...[`cancelGrace=${times.cancelGrace}`, `shutdownGrace=${times.shutdownGrace}`],
 ];
 const requestTimeout = 15_000;
+/** Many kills come from the orders. A single node has to be up for long enough to end a step; a pause only delays it. */
+const ofSeveral = { every: 1_200, mix: ['kill', 'pause', 'pause', 'pause', 'stop', 'stop', 'stop'] } as const;
+const ofOne = { every: 4_000, mix: ['kill', 'kill', 'kill', 'pause', 'stop', 'stop', 'stop'] } as const;
 
 export interface EffectsPlan {
   /** URL of the store. */
@@ -128,13 +131,8 @@ class EffectsSoak {
       this.#active = false;
     });
     const isActive = (): boolean => this.#active;
-    // A single node has to be up for long enough to end a step.
-    const every = this.#workers.length > 1 ? 1_500 : 4_000;
-    await Promise.all([
-      working,
-      disturbNodes({ ...faults, nodes: this.#workers, every, isActive }),
-      this.#watch(),
-    ]);
+    const pace = this.#workers.length > 1 ? ofSeveral : ofOne;
+    await Promise.all([working, disturbNodes({ ...faults, ...pace, nodes: this.#workers, isActive }), this.#watch()]);
     await Promise.all(killing);
     return { placed: this.#placed, acts: this.#acts, seconds: this.#seconds };
   }

@@ -11,6 +11,8 @@ export interface NodeFaultOptions {
   readonly lease: number;
   /** Milliseconds between two random acts, beside 300. Default: up to 1,200. */
   readonly every?: number;
+  /** The random acts, each as often as it occurs here. */
+  readonly mix?: readonly [Act, ...Act[]];
   /** The acts, in order. Default: random acts while `isActive` returns true. */
   readonly acts?: readonly Act[];
   isActive(): boolean;
@@ -24,12 +26,14 @@ export type Acts = Record<Act | 'starts', number>;
 
 export const noActs = (): Acts => ({ kill: 0, pause: 0, stop: 0, starts: 0 });
 
+const usualMix = ['kill', 'kill', 'kill', 'pause', 'pause', 'stop', 'stop'] as const;
+
 /**
  * Kills, pauses and stops nodes. Of several nodes, at least one stays up.
  * Resolves when all nodes are up again. @throws Error if one does not start
  */
 export async function disturbNodes(options: NodeFaultOptions): Promise<Acts> {
-  const { nodes, dice, acts, every = 1_200, isActive, done = noActs() } = options;
+  const { nodes, dice, acts, every = 1_200, mix = usualMix, isActive, done = noActs() } = options;
   const planned = [...(acts ?? [])];
   const active = new Set<Promise<void>>();
   const minUp = nodes.length > 1 ? 2 : 1;
@@ -39,7 +43,7 @@ export async function disturbNodes(options: NodeFaultOptions): Promise<Acts> {
     // Sometimes two nodes at the same time.
     const [first, ...others] = up;
     if (first === undefined || up.length < minUp || (up.length < nodes.length && dice.next() > 0.3)) continue;
-    const act = planned.shift() ?? dice.of<Act>('kill', 'kill', 'kill', 'pause', 'pause', 'stop', 'stop');
+    const act = planned.shift() ?? dice.of(...mix);
     const acting = disturb(dice.of(first, ...others), act, { ...options, done }).finally(() => active.delete(acting));
     active.add(acting);
     acting.catch(() => {}); // Promise.all below reports it
