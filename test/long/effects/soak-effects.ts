@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { isFinal } from '../../../src/index.ts';
 import { Dice } from '../../support/dice.ts';
+import type { Act } from '../soak/ledger.ts';
 import { Faults, sleep } from '../soak/measurements.ts';
 import type { Node } from '../soak/node.ts';
 import { type Acts, disturb, disturbNodes, noActs } from '../soak/node-faults.ts';
@@ -36,6 +37,8 @@ export interface EffectsPlan {
   readonly seed: number;
   /** See CustomerOptions. */
   readonly maxQuiet: number;
+  /** The acts on nodes, in order, beside those of the orders. Default: random acts until all runs are final. */
+  readonly acts?: readonly Act[];
   /** Called with the progress, every few seconds. */
   readonly report?: (line: string) => void;
 }
@@ -113,7 +116,7 @@ class EffectsSoak {
       killing.push(act);
       act.catch(() => {}); // Promise.all below reports it
     });
-    const { maxQuiet, clients } = this.#plan;
+    const { maxQuiet, clients, acts } = this.#plan;
     const shared = {
       ...wires,
       ledger: this.#ledger,
@@ -132,7 +135,11 @@ class EffectsSoak {
     });
     const isActive = (): boolean => this.#active;
     const pace = this.#workers.length > 1 ? ofSeveral : ofOne;
-    await Promise.all([working, disturbNodes({ ...faults, ...pace, nodes: this.#workers, isActive }), this.#watch()]);
+    await Promise.all([
+      working,
+      disturbNodes({ ...faults, ...pace, ...(acts && { acts }), nodes: this.#workers, isActive }),
+      this.#watch(),
+    ]);
     await Promise.all(killing);
     return { placed: this.#placed, acts: this.#acts, seconds: this.#seconds };
   }
