@@ -66,14 +66,14 @@ export class Processes {
 
   /**
    * When the last stall ended that touches a period, if there was one. A node renews its leases twice in their time, so
-   * that it may lose them in a stall of half of it.
+   * that it may lose them in a stall of half of it, or of less with a slow store.
    */
   stalled(node: string, from: number, to: number): number | undefined {
     const { lease } = this.times;
     return this.of(node)
       .flatMap(({ what, at, from: since = at }) => {
         if (what === 'pause') return [{ from: at, to: at + lease }];
-        return what === 'stall' && at - since >= lease / 2 ? [{ from: since, to: at }] : [];
+        return what === 'stall' && at - since >= lease / 3 ? [{ from: since, to: at }] : [];
       })
       .findLast((stall) => stall.from <= to && stall.to >= from)?.to;
   }
@@ -126,22 +126,25 @@ export class History {
     return this.lines.findLast(({ what, at }) => what === 'enter' && at <= time)?.life === life;
   }
 
-  /** The run's lines, and what became of its processes meanwhile: seconds, process and life. */
-  text(processes: Processes): string {
-    const [first] = this.lines;
-    if (first === undefined) return 'no line';
-    const last = this.lines.at(-1)?.at ?? first.at;
+  /** When the agent was called first. */
+  get startedAt(): number {
+    return this.lines[0]?.at ?? 0;
+  }
+
+  /** The run's lines, and what happened to its processes meanwhile: seconds since a time, process and life. */
+  text(processes: Processes, since = this.startedAt): string {
+    const last = this.lines.at(-1)?.at ?? since;
     const nodes = new Set(this.lines.map(({ node }) => node));
     const around = [...nodes]
       .flatMap((node) => processes.of(node))
-      .filter(({ at }) => at > first.at - 3_000 && at < last);
+      .filter(({ at }) => at > this.startedAt - 3_000 && at < last);
     return [...this.lines, ...around]
       .toSorted((a, b) => a.at - b.at)
-      .map(
-        (line) =>
-          `${((line.at - first.at) / 1_000).toFixed(3)} ${line.node} ${isRunLine(line) ? ofRun(line) : ofProcess(line)}`,
-      )
-      .join('\n        ');
+      .map((line) => {
+        const seconds = ((line.at - since) / 1_000).toFixed(3);
+        return `  ${seconds} ${line.node} ${isRunLine(line) ? ofRun(line) : ofProcess(line)}`;
+      })
+      .join('\n      ');
   }
 }
 

@@ -145,7 +145,10 @@ export function checkInvariants(
   const histories = placed.map((run) => new History(run, ledger.of(run.run_id)));
   const add = (kind: string, broken: readonly string[], ...shown: History[]): void => {
     if (broken.length === 0) return;
-    const texts = shown.map((history) => history.text(processes));
+    const texts = shown.flatMap((history) => [
+      `run ${history.placed.run_id} (${history.placed.order.kind}):`,
+      history.text(processes, shown[0]?.startedAt),
+    ]);
     faults.add(kind, [`seed ${seed}: ${broken.join('; ')}`, ...texts].join('\n      '));
   };
   for (const history of histories) {
