@@ -1,5 +1,6 @@
 import {
   concat,
+  concatMap,
   defer,
   EMPTY,
   finalize,
@@ -41,6 +42,10 @@ export interface Watch {
   ended(life: Life): void;
   /** The work of a step, or another effect outside of the run, begins. Returns a value that is unique to this work. */
   worked(life: Life, tag: string): string;
+  /** An effect outside begins, which uses a key. */
+  paid(life: Life, tag: string, key: string): void;
+  /** An effect outside undoes what the run did before. */
+  undone(life: Life, tag: string): void;
   /** The agent got a reply to its question. */
   replied(life: Life, tag: string, text: string): void;
 }
@@ -133,6 +138,10 @@ class Actor {
         return this.#step(context, act.ms, act.values, tag);
       case 'ask':
         return this.#ask(context, tag, act.expires);
+      case 'pay':
+        return this.#pay(context, act.ms, tag);
+      case 'hold':
+        return this.#hold(context, tag);
       case 'talk':
         return merge(this.#ask(context, tag, 0), this.#talk(context, act.ms, act.values, tag));
       case 'race':
@@ -175,6 +184,30 @@ class Actor {
       toArray(),
       map((all) => `[step ${tag}=${all.join(',')}]`),
     );
+  }
+
+  #pay(context: AgentContext, ms: number, tag: string): Observable<AgentOutput> {
+    const makeKey = (): Observable<string> => of(this.#watch.worked(this.#life, `key ${tag}`));
+    const pay = (key: string): Observable<string> => {
+      this.#watch.paid(this.#life, tag, key);
+      return timer(ms).pipe(map(() => key));
+    };
+    return context.step(`key ${tag}`, makeKey).pipe(
+      concatMap((key) => context.step(`pay ${tag}`, () => pay(key))),
+      map((key) => `[pay ${tag}=${key}]`),
+    );
+  }
+
+  #hold(context: AgentContext, tag: string): Observable<AgentOutput> {
+    return defer(() => {
+      let isDone = false;
+      return this.#ask(context, tag, 0).pipe(
+        tap(() => {
+          isDone = true;
+        }),
+        finalize(() => isDone || this.#watch.undone(this.#life, tag)),
+      );
+    });
   }
 
   #talk(context: AgentContext, ms: number, values: number, tag: string): Observable<AgentOutput> {

@@ -105,7 +105,9 @@ export class Client {
     if (!server.rows.has(run_id) && !this.#records.isDeleted(record, this.#session_id))
       ledger.violate('what is acknowledged is durable', `${run_id} is acknowledged, and the store does not have it`);
     if (key === undefined) return { run_id, after };
-    const first = this.#records.byKey.get(name) ?? run_id;
+    // The key of a deleted run is free again.
+    const known = this.#records.byKey.get(name) ?? run_id;
+    const first = server.rows.has(known) ? known : run_id;
     this.#records.byKey.set(name, first);
     if (first !== run_id) ledger.violate('one run for a key', `${name} got ${first} and ${run_id}`);
     return { run_id, after };

@@ -43,6 +43,10 @@ export class Invariants implements Audit, Watch {
   /** Lives whose node has learnt that they are fenced, and the step in which it did. */
   readonly #fenced = new Map<Life, number>();
   readonly #disturbed = new Map<Owner, number>();
+  /** By run and effect, the key that it used first. */
+  readonly #keys = new Map<string, string>();
+  /** By run, the life that has undone something. */
+  readonly undoneBy = new Map<string, string>();
   #values = 0;
   /** When the store took a write. */
   lastWrite = 0;
@@ -182,6 +186,26 @@ export class Invariants implements Audit, Watch {
       this.#ledger.violate('a durable step is done once', `${where}: its value is in the log`);
     this.#values += 1;
     return `v${this.#values}`;
+  }
+
+  paid(life: Life, tag: string, key: string): void {
+    const { run_id } = life;
+    this.#ledger.record(run_id, `life ${life.number} pays ${tag} with ${key} on ${life.node}`);
+    // A run that is not durable may begin anew where it died before its first commit.
+    if (!life.durable) return;
+    const effect = `${run_id} ${tag}`;
+    const before = this.#keys.get(effect) ?? key;
+    this.#keys.set(effect, before);
+    if (before !== key)
+      this.#ledger.violate(
+        'an effect that is repeated uses the same values',
+        `${run_id} pays ${tag} with ${key} in life ${life.number}, and paid with ${before} before`,
+      );
+  }
+
+  undone(life: Life, tag: string): void {
+    this.#ledger.record(life.run_id, `life ${life.number} undoes ${tag} on ${life.node}`);
+    this.undoneBy.set(life.run_id, `life ${life.number} on ${life.node}`);
   }
 
   replied(life: Life, tag: string, text: string): void {

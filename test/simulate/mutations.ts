@@ -77,11 +77,27 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/execution/context.ts',
-        find: 'if (runSignal.reason !== undefined) throw notOpen(what, runSignal);',
-        replace: '',
+        find: 'if (runSignal.closing === undefined) return work();',
+        replace: 'if (Date.now() > 0) return work();',
       },
     ],
     noticed: ['no work begins after the end'],
+  },
+  {
+    name: 'work begins before what it uses is durable',
+    changes: [
+      {
+        file: 'src/engine/execution/feed.ts',
+        find: "if (this.#state === 'open' && this.#durable >= taken) return undefined;",
+        replace: "if (this.#state === 'open') return undefined;",
+      },
+    ],
+    noticed: ['an effect that is repeated uses the same values'],
+  },
+  {
+    name: 'a run that leaves its process ends what its agent waits for',
+    changes: [{ file: 'src/engine/execution/execution.ts', find: "if (closing.as !== 'left') {", replace: '{' }],
+    noticed: ['nothing compensates a run that goes on'],
   },
   {
     name: 'an execution that is fenced goes on',

@@ -156,7 +156,9 @@ export function planLines({ seed, nodes, alone, clients, faults }: Plan): string
 function optionsOf(client: ClientPlan): string {
   const { mode, ifBusy, session, onDisconnect, key, dropsAfter, readers, answers, thinks, cancelAfter, deletes } =
     client;
-  const asks = allActs(client.script.acts).some(({ do: kind }) => kind === 'ask' || kind === 'race' || kind === 'talk');
+  const asks = allActs(client.script.acts).some(
+    ({ do: kind }) => kind === 'ask' || kind === 'hold' || kind === 'race' || kind === 'talk',
+  );
   return [
     `${mode}, ${ifBusy}`,
     session === undefined ? 'own session' : `session ${session}`,

@@ -8,6 +8,10 @@ export type Act = { readonly tag: string } & (
   | { readonly do: 'step'; readonly ms: number; readonly values: number }
   /** Seconds until the await fails; 0 for the server's default. */
   | { readonly do: 'ask'; readonly expires: number }
+  /** An effect with a key that a step before has made. */
+  | { readonly do: 'pay'; readonly ms: number }
+  /** An await, and an effect that undoes what came before where no reply comes. */
+  | { readonly do: 'hold' }
   /** An await beside a step, each of whose values the agent says. */
   | { readonly do: 'talk'; readonly ms: number; readonly values: number }
   /** An await against a timer. */
@@ -58,6 +62,8 @@ export function drawScript(random: Random): Script {
       [1, 'history'],
       [1, 'usage'],
       [1, 'stray'],
+      [2, 'pay'],
+      [1, 'hold'],
       [depth > 0 ? 1 : 0, 'race'],
       [depth > 0 ? 1 : 0, 'talk'],
       [depth > 0 ? 1 : 0, 'merge'],
@@ -69,6 +75,7 @@ export function drawScript(random: Random): Script {
     ]);
     switch (kind) {
       case 'wait':
+      case 'pay':
       case 'race':
       case 'stray':
         return { tag: tag(), do: kind, ms: ms() };

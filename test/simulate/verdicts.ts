@@ -45,7 +45,7 @@ const reasonOf = ({ error }: Run): string => {
 };
 
 function judgeEnd(
-  { ledger, clientOf }: World,
+  { ledger, clientOf, invariants }: World,
   plan: Plan,
   records: Records,
   run: Run,
@@ -57,6 +57,9 @@ function judgeEnd(
   const client = plan.clients.find(({ name }) => name === clientOf.get(run_id));
   if (record?.cancelAcknowledged && status !== 'cancelled')
     ledger.violate('a cancel is kept', `${run_id} was cancelled, its client was told so, and it is ${status}`);
+  const undoneBy = invariants.undoneBy.get(run_id);
+  if (undoneBy !== undefined && status === 'completed')
+    ledger.violate('nothing compensates a run that goes on', `${run_id} is completed, and ${undoneBy} has undone it`);
   if (status === 'cancelled') {
     const asked = record?.cancelAsked || client?.onDisconnect !== 'continue' || records.interrupted.has(session_id);
     const withdrawn = client?.key === undefined && records.refusedCreates.has(client?.name ?? '');
@@ -108,7 +111,10 @@ function marksOf(act: Act): string[][] {
       return [[`[${act.do} ${tag}=`]];
     case 'generic':
       return [[`"tag":"${tag}"`]];
+    case 'pay':
+      return [[`[pay ${tag}=`]];
     case 'ask':
+    case 'hold':
       return [[`[reply ${tag}=`]];
     case 'talk':
       return [[`[reply ${tag}=`], ...Array.from({ length: act.values }, (_, index) => [`[talk ${tag}.${index}]`])];
