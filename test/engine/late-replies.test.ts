@@ -60,6 +60,8 @@ describe('a reply to a question that has a time', () => {
       'not_awaiting',
     );
     expect((await runOf(other, late)).status).toBe('awaiting');
+    // Its client may still leave the question.
+    expect(await answerOf(other.cancel(late, id))).toBe('cancelling');
     await Promise.all([engine.stop(), other.stop()]);
   });
 });

@@ -54,11 +54,14 @@ export function askedOf(
   open?: number,
 ): AwaitRequest | RivuletError {
   if (await_request === undefined) return fail('not_awaiting', run_id, status);
-  const { id: asked, expires_at } = await_request;
-  // The next sweep ends the run.
-  if (expires_at !== undefined && expires_at <= new Date().toISOString())
-    return fail('not_awaiting', run_id, 'past the time for a reply');
+  const asked = await_request.id;
   if (id !== undefined && asked !== undefined && id !== asked) return fail('question_mismatch', asked, id);
   if (meant === undefined || meant === open) return await_request;
   return meant === 0 || asked === undefined ? fail('conflict', run_id) : fail('question_mismatch', asked);
+}
+
+/** The error with which a run refuses a reply after the time of its question, before the next sweep ends the run. */
+export function lateFor({ run_id, await_request }: Run): RivuletError | undefined {
+  const isLate = await_request?.expires_at !== undefined && await_request.expires_at <= new Date().toISOString();
+  return isLate ? fail('not_awaiting', run_id, 'past the time for a reply') : undefined;
 }

@@ -13,7 +13,7 @@ import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward-reply.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import { orRefusal } from './refusal.ts';
-import { askedOf, isKnown, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
+import { askedOf, isKnown, lateFor, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
@@ -103,7 +103,7 @@ async function attemptReply(
     execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
   const question = stored === undefined || isKnown(target, execution) ? target.asked : openQuestion(stored);
-  const request = askedOf(run, target.id, question, openQuestion(row));
+  const request = lateFor(run) ?? askedOf(run, target.id, question, openQuestion(row));
   const reply =
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };
