@@ -12,6 +12,8 @@ export interface PushTarget {
   readonly form?: string;
   /** What the receiver knows the run's conversation by, where that is not its session. */
   readonly conversation?: string;
+  /** Of a node with readers: from then on, without a renewal, the node has died or its time of grace is over. */
+  readonly until?: string;
   /** Secrets of the receiver, which only its own requests carry. */
   readonly token?: string;
   readonly authentication?: { readonly scheme: string; readonly credentials?: string };

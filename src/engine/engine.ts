@@ -91,12 +91,12 @@ export class Engine {
       onFailure,
     });
     this.#executor = new Executor(this.#services);
-    this.#sync = new Sync(this.#services, this.#executor, this.#changes, onFailure);
     // An error means that the run has ended meanwhile.
     this.#connectedReaders = new ConnectedReaders(
-      dispatcher.shared ? new ReaderNodes(this.#store) : undefined,
+      new ReaderNodes(this.#store, limits.lease, dispatcher.shared ? undefined : 'here'),
       (run_id) => void this.cancel(run_id).catch(() => undefined),
     );
+    this.#sync = new Sync(this.#services, this.#executor, this.#changes, this.#connectedReaders, onFailure);
     this.#runTtlByOwner = options.runTtlByOwner ?? {};
     const sweep = sweeper(this.#services, this.#runTtlByOwner);
     const sweeps: PeriodicTask = new PeriodicTask(limits.sweepInterval, () => sweep(() => sweeps.running), onFailure);
@@ -117,7 +117,8 @@ export class Engine {
     const { execute, onReleased } = this.#executor;
     if (dispatcher.shared) await this.#sync.start();
     if (this.#worker) await dispatcher.start(execute, onReleased);
-    if (!dispatcher.shared) await this.#executor.recover();
+    const { lease } = this.#services.executions.limits;
+    if (!dispatcher.shared) await this.#executor.recover((row) => this.#connectedReaders.recover(row, lease));
     for (const task of this.#tasks) task.start();
     this.webhooks.start();
   }
@@ -286,7 +287,10 @@ export class Engine {
    * `ConnectedReaders.connect`.
    */
   connectReader({ run_id, on_disconnect }: Cursor): (disconnected: boolean) => void {
-    return this.#connectedReaders.connect(run_id, on_disconnect);
+    const { active, dispatcher } = this.#services;
+    // A run that executes here and is not durable ends with this process, where no other one has the store.
+    const isKept = dispatcher.shared || active.local(run_id)?.durable !== false;
+    return this.#connectedReaders.connect(run_id, on_disconnect, isKept);
   }
 
   /** Whether a run whose owner passes executes in this process. */

@@ -10,6 +10,8 @@ import { ask, finished, type Served, textOf } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 import { agents, countReadersOfAllNodes } from './readers-of-nodes.ts';
 
+/** Milliseconds. */
+const lease = 15_000;
 const sse = { accept: 'text/event-stream' };
 describe('two nodes of one store', () => {
   countReadersOfAllNodes(async () => {
@@ -29,16 +31,16 @@ async function known(store: Store, run_id: string, forms: readonly string[]): Pr
 }
 
 /** A store, and a function that begins runs in it. */
-async function runs() {
+async function runs(policy = 'continue') {
   const { node, queue, store } = nodes(agents);
   const a = await node('a');
   queue.next = 'a';
   const begin = async (): Promise<string> =>
-    (await (await a.post('/runs', ask('never', 'x', { mode: 'async' }))).json()).run_id;
+    (await (await a.post('/runs', ask('never', 'x', { mode: 'async' }), { 'on-disconnect': policy })).json()).run_id;
   return { store, begin };
 }
 
-it('a run of which a reader has died with its node goes on without readers, and ends as usual', async () => {
+it('a run of which a reader has died with its node goes on for two leases without readers, and ends as usual', async () => {
   const tap = new Tap();
   const { node, queue, store } = nodes([tap.agent]);
   const plan = newPlan();
@@ -71,18 +73,18 @@ it('a run goes on whose client has come back to another node, and has read its r
   const { store, begin } = await runs();
   const [run_id, left] = [await begin(), await begin()];
   const cancelled: string[] = [];
-  const readers = () => new ConnectedReaders(new ReaderNodes(store), (cancel) => void cancelled.push(cancel));
+  const readers = () => new ConnectedReaders(new ReaderNodes(store, lease), (cancel) => void cancelled.push(cancel));
   const [one, other] = [readers(), readers()];
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const policy = 'grace=2';
   for (const id of [run_id, left]) {
-    const leave = one.connect(id, policy);
+    const leave = one.connect(id, policy, true);
     await known(store, id, [readersForm]);
     leave(true);
     await known(store, id, [disconnectedForm]);
   }
-  const leave = other.connect(run_id, policy);
+  const leave = other.connect(run_id, policy, true);
   await known(store, run_id, [readersForm]);
   leave(false);
   await known(store, run_id, []);
@@ -98,9 +100,64 @@ it('a run is cancelled after its grace, also where the store took neither its re
   const plan = newPlan();
   plan.faults.setTargets = { fails: 1, times: 2 };
   const cancelled = new Promise<string>((cancel) => {
-    const readers = new ConnectedReaders(new ReaderNodes(faulty(store, plan)), cancel);
-    readers.connect(run_id, 'grace=0.1')(true);
+    const readers = new ConnectedReaders(new ReaderNodes(faulty(store, plan), lease), cancel);
+    readers.connect(run_id, 'grace=0.1', true)(true);
   });
   expect(await cancelled).toBe(run_id);
   expect(plan.calls.setTargets).toBe(2);
+});
+
+describe('a run whose readers were at a node that has died', () => {
+  it('is cancelled where no client has come back, and not while the node renews what it knows', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { store, begin } = await runs('grace=5');
+    const [lost, back] = [await begin(), await begin()];
+    const cancelled: string[] = [];
+    const readers = () => new ConnectedReaders(new ReaderNodes(store, lease), (cancel) => void cancelled.push(cancel));
+    const [dies, other, third] = [readers(), readers(), readers()];
+    const check = async (): Promise<void> => {
+      for (const run_id of [lost, back]) {
+        const row = await store.run(run_id);
+        if (row !== undefined) await third.check(row);
+      }
+    };
+    const untilOf = async (run_id: string): Promise<string | undefined> => {
+      const row = await store.run(run_id);
+      return row && targetsOf(row)[0]?.until;
+    };
+    for (const run_id of [lost, back]) {
+      dies.connect(run_id, 'grace=5', true);
+      await known(store, run_id, [readersForm]);
+    }
+    vi.advanceTimersByTime(2 * lease);
+    const before = await untilOf(back);
+    dies.renew();
+    while ((await untilOf(lost)) === before || (await untilOf(back)) === before) await turn();
+    vi.advanceTimersByTime(2 * lease + 5_000);
+    await check();
+    expect(cancelled).toEqual([]);
+    // The client of one of them comes back, and then disconnects.
+    other.connect(back, 'grace=5', true)(true);
+    await known(store, back, [readersForm]);
+    vi.advanceTimersByTime(1);
+    await check();
+    expect(cancelled).toEqual([lost]);
+    await known(store, lost, []);
+  });
+
+  it('is cancelled by the other nodes', async () => {
+    const { node, queue, store } = nodes(agents);
+    const plan = newPlan();
+    const limits = { lease: 50 };
+    const a = await node('a', { limits });
+    const dies = await node('dies', { limits, store: faulty(store, plan) });
+    queue.next = 'a';
+    const policy = { 'on-disconnect': 'cancel' };
+    const { run_id } = await (await a.post('/runs', ask('never', 'x', { mode: 'async' }), policy)).json();
+    await dies.get(`/runs/${run_id}/events`, sse);
+    await known(store, run_id, [readersForm]);
+    plan.faults.setTargets = { fails: 1, times: Number.POSITIVE_INFINITY };
+    await expect.poll(async () => (await store.run(run_id))?.status).toBe('cancelled');
+  });
 });

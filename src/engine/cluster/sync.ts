@@ -3,6 +3,7 @@ import type { RunStatus } from '../../schema/run.ts';
 import type { RunChanges } from '../changes/run-changes.ts';
 import type { Execution } from '../execution/execution.ts';
 import { PeriodicTask } from '../periodic.ts';
+import type { ConnectedReaders } from '../runs/connected-readers.ts';
 import { type Executor, needsExecution } from '../runs/executor.ts';
 import { type AcceptedReply, type ForwardedReply, forwardedReplies } from '../runs/forward-reply.ts';
 import type { RunServices } from '../runs/run-services.ts';
@@ -21,6 +22,7 @@ export class Sync {
   readonly #services: RunServices;
   readonly #executor: Executor;
   readonly #changes: RunChanges;
+  readonly #readers: ConnectedReaders;
   readonly #onFailure: (error: unknown) => void;
   readonly #polls: readonly PeriodicTask[];
   /** By run, its last event at the last poll. A run that has written since then would have been fenced. */
@@ -28,11 +30,18 @@ export class Sync {
   #unsubscribe: (() => Promise<void>) | undefined;
 
   /** `onFailure` receives the errors of the store. */
-  constructor(services: RunServices, executor: Executor, changes: RunChanges, onFailure: (error: unknown) => void) {
+  constructor(
+    services: RunServices,
+    executor: Executor,
+    changes: RunChanges,
+    readers: ConnectedReaders,
+    onFailure: (error: unknown) => void,
+  ) {
     const { pollInterval, lease } = services.executions.limits;
     this.#services = services;
     this.#executor = executor;
     this.#changes = changes;
+    this.#readers = readers;
     this.#onFailure = onFailure;
     this.#polls = [
       new PeriodicTask(pollInterval, () => this.#poll(), onFailure),
@@ -90,9 +99,13 @@ export class Sync {
     if (execution !== undefined) await acceptForwardedReply(store, execution);
   }
 
-  /** Offers runs whose dispatch was lost, and starts queues that a dead node looked after. Every node does so. */
+  /**
+   * Offers runs whose dispatch was lost, starts queues that a dead node looked after, and cancels runs whose readers were at
+   * dead nodes. Every node does so.
+   */
   async #offerUnexecuted(): Promise<void> {
     const { store, active, queue, executions } = this.#services;
+    this.#readers.renew();
     const newest = new Date(Date.now() - executions.limits.lease).toISOString();
     for (const status of executableStatuses) {
       for (let before: string | undefined; ; ) {
@@ -100,6 +113,7 @@ export class Sync {
         const found = rows.filter((row) => row.created_at < newest && active.local(row.run_id) === undefined);
         await this.#executor.offerAll(found.filter(needsExecution));
         for (const row of found) if (row.queued_at !== null) await queue.add(row.session_id);
+        for (const row of rows) await this.#readers.check(row);
         before = rows.at(-1)?.run_id;
         if (rows.length < page) break;
       }

@@ -1,11 +1,16 @@
 import type { OnDisconnect } from '../../core/agent.ts';
 import { BoxedMap } from '../../core/collections.ts';
-import type { ReaderNodes } from './reader-nodes.ts';
+import type { RunRow } from '../../core/store.ts';
+import { hasReaders, type ReaderNodes } from './reader-nodes.ts';
 
-type Nodes = Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave'>;
+type Nodes = Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave' | 'bury'>;
 
 interface RunReaders {
   readonly run_id: string;
+  /** Milliseconds. */
+  readonly grace: number;
+  /** Where the readers are known to other nodes, and to the next process. */
+  readonly nodes: Nodes | undefined;
   count: number;
   timer: NodeJS.Timeout | undefined;
   /** What the other nodes know of this one, where `told` resolves to true. */
@@ -20,30 +25,22 @@ export const unwatched = (): void => {};
 /** Counts the connected readers of runs whose disconnect policy cancels them after the last reader, on all nodes. */
 export class ConnectedReaders {
   readonly #byRun = new BoxedMap<RunReaders>();
-  readonly #nodes: Nodes | undefined;
+  readonly #nodes: Nodes;
   readonly #cancel: (run_id: string) => void;
   #isClosed = false;
 
-  /** `nodes` where several nodes share the store. */
-  constructor(nodes: Nodes | undefined, cancel: (run_id: string) => void) {
+  constructor(nodes: Nodes, cancel: (run_id: string) => void) {
     this.#nodes = nodes;
     this.#cancel = cancel;
   }
 
   /**
    * Adds a reader. Returns a function to call when the reader leaves: with true where the client disconnected before
-   * the end of the response. Only then does the policy apply.
+   * the end of the response. Only then does the policy apply. `isKept`: another process may go on with the run.
    */
-  connect(run_id: string, policy: string): (disconnected: boolean) => void {
+  connect(run_id: string, policy: string, isKept: boolean): (disconnected: boolean) => void {
     if (policy === 'continue' || this.#isClosed) return unwatched;
-    const readers: RunReaders = this.#byRun.get(run_id) ?? {
-      run_id,
-      count: 0,
-      timer: undefined,
-      known: 'nothing',
-      told: Promise.resolve(true),
-    };
-    this.#byRun.set(run_id, readers);
+    const readers = this.#byRun.get(run_id) ?? this.#add(run_id, graceOf(policy), isKept ? this.#nodes : undefined);
     clearTimeout(readers.timer);
     readers.count += 1;
     this.#enter(readers);
@@ -53,27 +50,59 @@ export class ConnectedReaders {
       connected = false;
       readers.count -= 1;
       if (readers.count > 0) return;
-      if (disconnected) this.#beginGrace(readers, graceOf(policy));
+      if (disconnected) this.#beginGrace(readers, readers.grace);
       else void this.#leave(readers, false);
     };
   }
 
-  /** Removes all readers, those to come as well: the server stops. Resolves when the other nodes know it. */
+  /** The process before this one had readers of a run, and has died. They have this time in milliseconds to come back. */
+  recover(row: RunRow, least: number): void {
+    if (!hasReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
+    const grace = graceOf(row.on_disconnect);
+    this.#beginGrace(this.#add(row.run_id, grace, this.#nodes), Math.max(grace, least));
+  }
+
+  /** Cancels a run whose readers were at nodes that have died, and have not come back. Called again and again. */
+  async check(row: RunRow): Promise<void> {
+    if (!hasReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
+    if (await this.#nodes.bury(row.run_id)) this.#cancel(row.run_id);
+  }
+
+  /** Tells the other nodes that this one has not died. Called again and again. */
+  renew(): void {
+    for (const readers of this.#byRun.all()) if (readers.known === 'connected') this.#tellOfReaders(readers);
+  }
+
+  /**
+   * Removes all readers, those to come as well: the server stops. Resolves when the other nodes know it. What is known of
+   * clients that have disconnected stays: other nodes, or the next process, cancel their runs.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(
       this.#byRun.all().map((readers) => {
         clearTimeout(readers.timer);
-        return this.#leave(readers, false);
+        return readers.count === 0 ? readers.told : this.#leave(readers, false);
       }),
     );
+  }
+
+  #add(run_id: string, grace: number, nodes: Nodes | undefined): RunReaders {
+    const told = Promise.resolve(true);
+    const readers: RunReaders = { run_id, grace, nodes, count: 0, timer: undefined, known: 'nothing', told };
+    this.#byRun.set(run_id, readers);
+    return readers;
   }
 
   #enter(readers: RunReaders): void {
     if (readers.known === 'connected') return;
     readers.known = 'connected';
-    // Where the store fails, the readers of this node do not count for others.
-    this.#tell(readers, (nodes) => nodes.enter(readers.run_id));
+    this.#tellOfReaders(readers);
+  }
+
+  /** Where the store fails, the readers of this node do not count for others. */
+  #tellOfReaders(readers: RunReaders): void {
+    this.#tell(readers, (nodes) => nodes.enter(readers.run_id, readers.grace));
   }
 
   /** The other nodes know of the disconnect meanwhile: to one of them the client may come back, and be answered there. */
@@ -82,11 +111,11 @@ export class ConnectedReaders {
     // The client has no time to come back: one write less.
     if (grace === 0) return;
     readers.known = 'disconnected';
-    this.#tell(readers, (nodes) => nodes.disconnect(readers.run_id));
+    this.#tell(readers, (nodes) => nodes.disconnect(readers.run_id, grace));
   }
 
   #tell(readers: RunReaders, tell: (nodes: Nodes) => Promise<void>): void {
-    const nodes = this.#nodes;
+    const { nodes } = readers;
     if (nodes === undefined) return;
     readers.told = readers.told
       .then(() => tell(nodes))
@@ -98,9 +127,8 @@ export class ConnectedReaders {
 
   /** Cancels the run where its client has disconnected, and no reader is left at any node. */
   async #leave(readers: RunReaders, disconnected: boolean): Promise<void> {
-    const { run_id, known } = readers;
+    const { run_id, known, nodes } = readers;
     readers.known = 'nothing';
-    const nodes = this.#nodes;
     if (nodes !== undefined) {
       // A store that fails cannot cancel a run either.
       const left = readers.told

@@ -64,14 +64,15 @@ export class Executor {
     if (row !== undefined && needsExecution(row) && active.local(run_id) === undefined) await this.offerAll([row]);
   };
 
-  /** Enters all runs that an earlier process left unfinished, oldest first. */
-  async recover(): Promise<void> {
+  /** Enters all runs that an earlier process left unfinished, oldest first, and calls back for each. */
+  async recover(onLeft: (row: RunRow) => void): Promise<void> {
     const { store, executions } = this.#services;
     for (let after = ''; ; ) {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
         store.unfinished(undefined, after, page),
       );
       for (const row of rows) {
+        onLeft(row);
         if (row.rests_at === null) await this.#enter(row.run_id);
       }
       after = rows.at(-1)?.run_id ?? after;

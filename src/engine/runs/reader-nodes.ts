@@ -1,36 +1,50 @@
-import { disconnectedForm, type PushTarget, readersForm } from '../../core/push-targets.ts';
+import { disconnectedForm, type PushTarget, readersForm, targetsOf } from '../../core/push-targets.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { Store } from '../../core/store.ts';
+import type { RunRow, Store } from '../../core/store.ts';
 import { newId } from '../ids.ts';
 import { changeTargets } from '../targets.ts';
 
 const areReaders = ({ form }: PushTarget): boolean => form === readersForm;
 
+const isNode = ({ until }: PushTarget): boolean => until !== undefined;
+const isOver = ({ until }: PushTarget): boolean => until !== undefined && until < new Date().toISOString();
+
+/** Whether a run has readers that are not removed: at a node, or at one that has died. */
+export const hasReaders = ({ on_disconnect, targets }: RunRow): boolean =>
+  on_disconnect !== 'continue' && targets !== null && targetsOf({ targets }).some(isNode);
+
 /**
  * The nodes that have connected readers of a run. They are targets of the run, so that no write of the run has to be
- * repeated for them, and they are removed with it. A node that dies stays among them: the run is then not cancelled when
- * its readers disconnect.
+ * repeated for them, and they are removed with it. A node renews what is known of it each `lease`, and counts for two of
+ * them: after that it has died.
  */
 export class ReaderNodes {
   readonly #store: Store;
-  readonly #id = newId();
+  readonly #lease: number;
+  readonly #id: string;
 
-  constructor(store: Store) {
+  /** `id`: of this node, where the next process is the same node. Default: each process is another one. */
+  constructor(store: Store, lease: number, id = newId()) {
     this.#store = store;
+    this.#lease = lease;
+    this.#id = id;
   }
 
-  /** Adds this node. It takes back the disconnect of another one: the client has come back here. */
-  async enter(run_id: string): Promise<void> {
+  /**
+   * Adds or renews this node, which gives its clients a time of grace in milliseconds. It takes back the disconnect of
+   * another one: the client has come back here.
+   */
+  async enter(run_id: string, grace: number): Promise<void> {
     await this.#change(run_id, (others) => [
       ...others.filter(({ form }) => form !== disconnectedForm),
-      this.#node(readersForm),
+      this.#node(readersForm, grace),
     ]);
   }
 
   /** The last reader of this node has disconnected, and may come back. It counts only where no other node has readers. */
-  async disconnect(run_id: string): Promise<void> {
+  async disconnect(run_id: string, grace: number): Promise<void> {
     await this.#change(run_id, (others) =>
-      others.some(areReaders) ? others : [...others, this.#node(disconnectedForm)],
+      others.some(areReaders) ? others : [...others, this.#node(disconnectedForm, grace)],
     );
   }
 
@@ -47,16 +61,30 @@ export class ReaderNodes {
     return isLast;
   }
 
-  #node(form: string): PushTarget {
-    return { id: this.#id, url: '', form };
+  /** Removes the nodes that have died. Resolves to whether there were some, and no other node knows of a reader. */
+  async bury(run_id: string): Promise<boolean> {
+    let wereLast = false;
+    await this.#change(run_id, (others, isHere, haveDied) => {
+      wereLast = haveDied && !isHere && !others.some(isNode);
+      return others;
+    });
+    return wereLast;
   }
 
-  async #change(run_id: string, change: (others: PushTarget[], isHere: boolean) => PushTarget[]): Promise<void> {
+  #node(form: string, grace: number): PushTarget {
+    return { id: this.#id, url: '', form, until: new Date(Date.now() + 2 * this.#lease + grace).toISOString() };
+  }
+
+  async #change(
+    run_id: string,
+    change: (others: PushTarget[], isHere: boolean, haveDied: boolean) => PushTarget[],
+  ): Promise<void> {
     const row = await this.#store.run(run_id);
     if (row === undefined || isFinal(row.status)) return;
     await changeTargets(this.#store, run_id, (targets) => {
       const others = targets.filter(({ id }) => id !== this.#id);
-      return change(others, others.length < targets.length);
+      const alive = others.filter((one) => !isOver(one));
+      return change(alive, others.length < targets.length, alive.length < others.length);
     });
   }
 }
