@@ -1,7 +1,7 @@
 import type { OnDisconnect } from '../../core/agent.ts';
 import { BoxedMap } from '../../core/collections.ts';
 import type { RunRow } from '../../core/store.ts';
-import { hasReaders, type ReaderNodes } from './reader-nodes.ts';
+import { hasLostReaders, hasReaders, type ReaderNodes } from './reader-nodes.ts';
 
 type Nodes = Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave' | 'bury'>;
 
@@ -64,7 +64,7 @@ export class ConnectedReaders {
 
   /** Cancels a run whose readers were at nodes that have died, and have not come back. Called again and again. */
   async check(row: RunRow): Promise<void> {
-    if (!hasReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
+    if (!hasLostReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
     if (await this.#nodes.bury(row.run_id)) this.#cancel(row.run_id);
   }
 

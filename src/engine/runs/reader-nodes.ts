@@ -9,9 +9,12 @@ const areReaders = ({ form }: PushTarget): boolean => form === readersForm;
 const isNode = ({ until }: PushTarget): boolean => until !== undefined;
 const isOver = ({ until }: PushTarget): boolean => until !== undefined && until < new Date().toISOString();
 
-/** Whether a run has readers that are not removed: at a node, or at one that has died. */
-export const hasReaders = ({ on_disconnect, targets }: RunRow): boolean =>
-  on_disconnect !== 'continue' && targets !== null && targetsOf({ targets }).some(isNode);
+/** Whether a run has readers at nodes, which may have died since. */
+export const hasReaders = (row: RunRow, those = isNode): boolean =>
+  row.on_disconnect !== 'continue' && row.targets !== null && targetsOf(row).some(those);
+
+/** Whether a run had readers at a node that has died. */
+export const hasLostReaders = (row: RunRow): boolean => hasReaders(row, isOver);
 
 /**
  * The nodes that have connected readers of a run. They are targets of the run, so that no write of the run has to be
