@@ -84,8 +84,8 @@ export interface Runtime extends Rivulet, AsyncDisposable {
    */
   as(principal: CustomPrincipal): Rivulet;
   /**
-   * Stops: durable runs stay for the next process, others get `shutdownGrace` and then fail. Closes the dispatcher,
-   * the quotas, and the store if the runtime has opened it. Close servers of the runtime first.
+   * Stops: durable runs stay for the next process when their steps have ended, at the latest after `shutdownGrace`; others
+   * fail then. Closes the dispatcher, the quotas, and the store if the runtime has opened it. Close servers of the runtime first.
    */
   close(): Promise<void>;
 }

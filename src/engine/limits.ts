@@ -48,7 +48,7 @@ export const Limits = Type.Object(
     ),
     deliveryTtl: time(30 * 24 * hour, 'Time that a webhook is kept after it was sent.'),
     idempotencyTtl: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
-    shutdownGrace: timer(10_000, 'Time that runs get to end when the server stops, unless they are durable.'),
+    shutdownGrace: timer(10_000, 'Time that runs, and steps of durable runs, get to end when the server stops.'),
     sweepInterval: interval(1_000, 'Time between two checks of these times.'),
     lease: interval(15_000, 'Time after which another node executes the runs of a node that died.'),
     pollInterval: interval(5_000, 'Time between two polls for writes of other nodes, in case a notification was lost.'),

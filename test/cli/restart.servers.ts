@@ -20,7 +20,8 @@ describe.concurrent('a restarted server', () => {
         context.step('wait', () => gate('go-' + i)).pipe(ignoreElements()))))`,
       true,
     );
-    const limit = ['--limit', 'attempts=100'];
+    // At SIGTERM, the second step still waits.
+    const limit = ['--limit', 'attempts=100', '--limit', 'shutdownGrace=100'];
     await server.start(...limit);
     const { run_id } = await server.create('worker');
     for (let restart = 0; restart < 10; restart += 1) {
@@ -110,6 +111,40 @@ describe.concurrent('a restarted server', () => {
     await server.start();
     const run: Run = await server.get(`/runs/${run_id}`);
     expect([run.status, textOf(run)]).toEqual(['completed', 'begun, done']);
+  });
+
+  it('lets the steps of a durable run end on SIGTERM, and begins no other one before the restart', async (t) => {
+    const server = new RestartedServer(
+      t,
+      'pays',
+      `(input, context) => {
+        const pay = (what) => context.step('pay ' + what, () => concat(
+          defer(() => { appendFileSync('began', what + '\\n'); return of('paid ' + what + ', '); }),
+          gate('go-' + what).pipe(ignoreElements()),
+          defer(() => { appendFileSync('ended', what + '\\n'); return of('confirmed. '); })));
+        return concat(pay('one'), pay('two'));
+      }`,
+      true,
+    );
+    await server.start('--limit', 'shutdownGrace=60000');
+    const { run_id } = await server.create('pays');
+    await server.emitted(run_id, 'paid one, ');
+    const tail = (await server.tail(run_id)).text();
+    server.process.child.kill('SIGTERM');
+    expect((await server.refused()).status).toBe(503);
+    server.write('go-one');
+    expect(await server.process.ended()).toBe(0);
+    // The stream went on until the step had ended.
+    expect(parseFrames(await tail).filter(({ event }) => event.type === 'message.part')).toHaveLength(2);
+    expect([server.lines('began'), server.lines('ended')]).toEqual([['one'], ['one']]);
+
+    await server.start();
+    server.write('go-two');
+    expect(textOf(await server.finished(run_id))).toBe('paid one, confirmed. paid two, confirmed. ');
+    expect([server.lines('began'), server.lines('ended')]).toEqual([
+      ['one', 'two'],
+      ['one', 'two'],
+    ]);
   });
 
   it('exits at once at the second SIGTERM', async (t) => {

@@ -219,7 +219,8 @@ async function noteOpenRuns(
   key: string,
 ): Promise<void> {
   terminal.leavePromptLine();
-  const atMost = `to end, at most ${formatDuration(limits.shutdownGrace)}; press Ctrl-C again to end at once.`;
+  const grace = formatDuration(limits.shutdownGrace);
+  const atMost = `to end, at most ${grace}; press Ctrl-C again to end at once.`;
   // A shared store has the runs of other processes as well.
   if (isShared(store)) return terminal.note(`Waiting for the runs of this process ${atMost}`, 'yellow');
   const answer = app
@@ -231,7 +232,10 @@ async function noteOpenRuns(
   const staying = runs.filter(({ agent_name }) => durable.has(agent_name));
   const ending = runs.filter(({ agent_name }) => !durable.has(agent_name));
   if (ending.length > 0) terminal.note(`Waiting for ${runCount(ending.length)} ${atMost}`, 'yellow');
-  if (staying.length > 0) terminal.note(`The next server goes on with ${runCount(staying.length)} of durable agents.`);
+  if (staying.length === 0) return;
+  terminal.note(
+    `The next server goes on with ${runCount(staying.length)} of durable agents. A step has ${grace} to end.`,
+  );
 }
 
 const runCount = (count: number): string => (count === 1 ? 'one run' : `${count} runs`);

@@ -328,25 +328,34 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Stops all runs: durable ones are released for the next process, others get `shutdownGrace` and then fail. It waits
-   * for a store that fails no longer than a request does.
+   * Stops all runs within `shutdownGrace`. A durable run begins no more work, and is released for the next process when its
+   * steps have ended, at the latest after that time. Other runs fail then. It waits for a store that fails no longer than a
+   * request does.
    */
   async stop(): Promise<void> {
     this.#state = 'stopping';
     const { shutdownGrace, requestTimeout } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
-    await this.#waitAtMost(requestTimeout, this.#releaseDurable());
+    // Readers of runs that are not in memory here have nothing to wait for.
     this.notifyAll();
-    const ended = this.all().map(({ log }) => new Promise<void>((resolve) => log.onClosed(resolve)));
-    await this.#waitAtMost(shutdownGrace, Promise.all(ended));
+    if (shutdownGrace > 0) await this.#waitAtMost(shutdownGrace, Promise.all(this.all().map((one) => this.#left(one))));
     for (const one of this.all()) if (!one.durable) one.failWith(fail('run_interrupted').toJSON());
-    // Durable runs may have been added while the others were released.
     await this.#waitAtMost(
-      shutdownGrace,
+      requestTimeout,
       this.#releaseDurable().then(() => this.#commits.drained()),
     );
     this.#state = 'stopped';
+  }
+
+  /** Resolves when a run has left this process: a durable one when its steps have ended, any other when it is final. */
+  async #left(execution: Execution): Promise<void> {
+    const { log, durable } = execution;
+    if (!durable) return new Promise((resolve) => log.onClosed(resolve));
+    await execution.drained();
+    // First, so that its readers get what it has recorded, before their streams end. Where it fails, `#onLogClosed` handles it.
+    await log.flushed().catch(() => undefined);
+    if (log.outcome === undefined) await this.release(execution);
   }
 
   // In a loop: more durable runs may be added while these are being flushed.
