@@ -147,6 +147,27 @@ describe.concurrent('a restarted server', () => {
     ]);
   });
 
+  it('goes on with a step beside a question, without a reply', async (t) => {
+    const server = new RestartedServer(
+      t,
+      'works',
+      `(input, context) => merge(
+        context.await('Go on?').pipe(ignoreElements()),
+        context.step('work', () => concat(
+          defer(() => { appendFileSync('began', 'x\\n'); return gate('go').pipe(ignoreElements()); }), of('worked'))))`,
+      true,
+    );
+    await server.start('--limit', 'shutdownGrace=100');
+    const { run_id } = await server.create('works');
+    await server.hasLines('began', 1);
+    expect(await server.process.stop()).toBe(0);
+    await server.start();
+    await server.hasLines('began', 2);
+    server.write('go');
+    await server.emitted(run_id, 'worked');
+    expect(await server.get(`/runs/${run_id}`)).toMatchObject({ status: 'awaiting' });
+  });
+
   it('exits at once at the second SIGTERM', async (t) => {
     const server = new RestartedServer(t, 'slow', "() => gate('never')", false);
     await server.start('--limit', 'shutdownGrace=60000');

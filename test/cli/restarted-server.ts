@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'vitest';
+import { expect, type TestContext } from 'vitest';
 import type { Run } from '../../src/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
 import { ask, framesUntil } from '../support/serve.ts';
@@ -9,7 +10,7 @@ import { ask, framesUntil } from '../support/serve.ts';
 const head = `
 import { appendFileSync, existsSync, readFileSync, watch } from 'node:fs';
 import { defineAgent } from 'rivulet';
-import { concat, defer, ignoreElements, map, Observable, of } from 'rxjs';
+import { concat, defer, ignoreElements, map, merge, Observable, of } from 'rxjs';
 
 /** Completes when the test has created a file of that name. */
 const gate = (name) => new Observable((subscriber) => {
@@ -102,6 +103,12 @@ export class RestartedServer {
   }
 
   lines(name: string): string[] {
-    return readFileSync(join(this.folder, name), 'utf8').split('\n').filter(Boolean);
+    const path = join(this.folder, name);
+    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
+  }
+
+  /** Resolves when a file has so many lines. */
+  async hasLines(name: string, count: number): Promise<void> {
+    await eventually(() => expect(this.lines(name).length).toBeGreaterThanOrEqual(count));
   }
 }

@@ -1,8 +1,8 @@
-import { concat, map, NEVER, of } from 'rxjs';
+import { concat, ignoreElements, map, merge, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { append, fresh } from '../stores/writes.ts';
-import { agent, askOnce, echo, Tap, tokens } from '../support/agents.ts';
+import { agent, askOnce, durable, echo, Tap, tokens } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { nodes } from '../support/nodes.ts';
 import { RunFeed } from '../support/run-feed.ts';
@@ -254,6 +254,32 @@ describe('several nodes of one store', () => {
     while (tap.subscriptions < 2) await new Promise((resolve) => setImmediate(resolve));
     tap.complete();
     expect((await finished(a, run_id)).status).toBe('completed');
+  });
+
+  it('hand over a run that asks beside a step, also where its offer is lost', async () => {
+    const lives: string[] = [];
+    const asksAtWork = (name: string) =>
+      durable('asks', (_, context) =>
+        merge(
+          context.await('Go on?').pipe(ignoreElements()),
+          context.step('work', () => {
+            lives.push(name);
+            return NEVER;
+          }),
+        ),
+      );
+    const { node, queue, store } = nodes([]);
+    const a = await node('a', { agents: [asksAtWork('a')] });
+    const { run_id } = await (await a.post('/runs', ask('asks', 'x', { mode: 'async' }))).json();
+    await expect.poll(() => lives).toEqual(['a']);
+    queue.next = 'nobody';
+    await a.app.close();
+    expect(await store.run(run_id)).toMatchObject({ status: 'awaiting', rests_at: null });
+    queue.loseLease(run_id);
+    queue.next = 'b';
+    await node('b', { agents: [asksAtWork('b')], limits: { sweepInterval: 5 } });
+    await expect.poll(() => lives).toEqual(['a', 'b']);
+    expect((await store.run(run_id))?.due).not.toBe(null);
   });
 
   it('execute no runs with `worker: false`, and leave them to other nodes', async () => {
