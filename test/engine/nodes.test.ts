@@ -272,7 +272,7 @@ describe('several nodes of one store', () => {
     const a = await node('a', { agents: [asksAtWork('a')] });
     const { run_id } = await (await a.post('/runs', ask('asks', 'x', { mode: 'async' }))).json();
     await expect.poll(() => lives).toEqual(['a']);
-    queue.next = 'nobody';
+    queue.next = 'none';
     await a.app.close();
     expect(await store.run(run_id)).toMatchObject({ status: 'awaiting', rests_at: null });
     queue.loseLease(run_id);
