@@ -113,7 +113,7 @@ export interface Write {
   readonly expect: number;
   /** The run's epoch before the write, if the write raises it. Default: the row's. */
   readonly from?: number;
-  /** Only `last` changes in the row. Most writes are like that, and a store can handle them faster. */
+  /** Only `last` changes in the row. Most writes are like that, and a store can handle them faster. See `forwardsOnly`. */
   readonly grown?: boolean;
   /**
    * A condition on the other runs of the session that are not final, checked atomically with the write: there are none
@@ -142,6 +142,12 @@ export interface Write {
 
 /** The id of the log's last event after a write. */
 export const lastAfter = ({ expect, lines }: Pick<Write, 'expect' | 'lines'>): number => expect + lines.length;
+
+/**
+ * Whether a write only adds to the journal. So a node leaves something for the node that executes the run: it must not
+ * change the row, in which that node may write at the same time.
+ */
+export const forwardsOnly = ({ grown, lines }: Write): boolean => grown === true && lines.length === 0;
 
 /** The row after a write. */
 export const rowAfter = (write: Write): RunRow => ({ ...write.row, last: lastAfter(write) });
@@ -217,6 +223,8 @@ export interface RunNotification {
   readonly final: boolean;
   /** Whether more than `last` may have changed in the row, such as the status. */
   readonly changed: boolean;
+  /** Whether a write has only added to the journal: it has something for the node that executes the run. */
+  readonly forwarded: boolean;
 }
 
 /** `sweep` removes what is older than these times. It also clears the data of removed runs and sessions. */

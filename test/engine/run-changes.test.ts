@@ -78,6 +78,7 @@ const notification = ({ run_id, epoch, last }: RunRow, changed = true) => ({
   last,
   final: false,
   changed,
+  forwarded: false,
 });
 
 /** Reads in the background, so that a test can look at what came. */

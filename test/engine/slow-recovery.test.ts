@@ -165,8 +165,11 @@ describe('a run whose recovery is slow', () => {
     const { agent, calls, finish } = asksAtWork();
     finish();
     const { a, run_id, letGo } = await recovering({ agent, calls }, 'awaiting');
-    expect((await a.post(`/runs/${run_id}`, { await_resume, mode: 'async' })).status).toBe(202);
+    // The node takes the reply when its agent has come to the question.
+    const replied = a.post(`/runs/${run_id}`, { await_resume, mode: 'async' });
+    for (let turns = 0; turns < 50; turns += 1) await turn();
     letGo();
+    expect((await replied).status).toBe(202);
     expect(await ended(a, run_id)).toEqual({ status: 'completed', text: 'yesworked done', ends: 1 });
     expect(calls.count).toBe(2);
   });

@@ -134,6 +134,7 @@ describe('a reply without an id, where the agent has asked another question that
     await ending.held();
     await takeOver(run_id);
     await asked(store, run_id, 'Go on?');
+    store.losesNotifications = false;
     if (isDown) {
       failOnce(store);
       expect(await give(b, run_id, 'yes')).toEqual([503, 'store_unavailable']);

@@ -1,5 +1,7 @@
 import { isFinal } from '../../src/core/run-state.ts';
 import {
+  forwardsOnly,
+  lastAfter,
   type Outcome,
   type RunNotification,
   type RunRow,
@@ -213,14 +215,16 @@ export class StoreServer {
       const outcome = await this.#commitOne(write);
       outcomes.push(outcome);
       if (outcome !== 'taken') continue;
-      const row = rowAfter(write);
+      // A write that only adds to a run changes nothing else in the row.
+      const row: RunRow = write.grown && before ? { ...before, last: lastAfter(write) } : rowAfter(write);
       const { run_id, epoch, last, status } = row;
       this.rows.set(run_id, row);
       const log = this.logs.get(run_id) ?? [];
       this.logs.set(run_id, log);
       log.push(...write.lines);
       this.audit?.taken(node, write, before);
-      notifications.push({ run_id, epoch, last, final: isFinal(status), changed: write.grown !== true });
+      const changed = write.grown !== true;
+      notifications.push({ run_id, epoch, last, final: isFinal(status), changed, forwarded: forwardsOnly(write) });
     }
     if (notifications.length > 0)
       for (const [watcher, owner] of this.#watchers) this.#notify(watcher, owner, notifications);

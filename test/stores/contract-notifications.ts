@@ -20,7 +20,7 @@ export function notificationsContract(name: string, url: string): void {
       await recorder.notified(first.row.run_id, { epoch: 2, last: 2, final: false, changed: true });
       const grown = append(taken, ['3'], { grown: true });
       await other.commit([grown]);
-      await recorder.notified(first.row.run_id, { epoch: 2, last: 3, final: false, changed: false });
+      await recorder.notified(first.row.run_id, { epoch: 2, last: 3, final: false, changed: false, forwarded: false });
       await other.commit([append(grown.row, ['4']), end({ ...grown.row, last: 4 }, 'failed')]);
       await recorder.notified(first.row.run_id, { epoch: 2, last: 5, final: true, changed: true });
     });
@@ -32,6 +32,32 @@ export function notificationsContract(name: string, url: string): void {
       const grown = append(first.row, ['2'], { grown: true });
       await store.commit([first, grown]);
       await recorder.notified(first.row.run_id, { last: 2, changed: true });
+    });
+
+    it('is told of a write that only adds to the journal, also where a change of the same run comes just before it', async () => {
+      const [one, other] = [await open(url), await open(url)];
+      const recorder = await NotificationRecorder.of(one);
+      const first = append(fresh(), ['1']);
+      await one.commit([first]);
+      await recorder.notified(first.row.run_id, { last: 1, forwarded: false });
+      const forwards = { row: first.row, expect: 1, grown: true, lines: [], journal: ['{"a":1}'] };
+      await other.commit([forwards]);
+      await recorder.notified(first.row.run_id, { last: 1, final: false, changed: false, forwarded: true });
+      const changed = append({ ...first.row, last: 1 }, ['2']);
+      await other.commit([changed, { ...forwards, expect: 2 }]);
+      await recorder.notified(first.row.run_id, { last: 2, changed: true, forwarded: true });
+    });
+
+    it('keeps what the node of a run has changed in its row, where another one adds to its journal', async () => {
+      const [one, other] = [await open(url), await open(url)];
+      const first = append(fresh(), ['1']);
+      await one.commit([first]);
+      const rests = { ...first.row, status: 'awaiting' as const, rests_at: first.row.created_at, attempts: 2 };
+      expect(await one.commit([append(rests, [])])).toEqual(['taken']);
+      const forwards = { row: first.row, expect: 1, grown: true, lines: [], journal: ['{"a":1}'] };
+      expect(await other.commit([forwards])).toEqual(['taken']);
+      expect(await other.run(first.row.run_id)).toEqual(rests);
+      expect(await one.journal(first.row.run_id)).toEqual(forwards.journal);
     });
 
     it('is not notified of refused writes', async () => {

@@ -90,7 +90,7 @@ describe('a faulty store', () => {
     const heard: unknown[] = [];
     await store.watch?.((moves) => heard.push(moves));
     plan.drops = (moves) => moves !== undefined;
-    watcher?.([{ run_id, epoch: 1, last: 1, final: false, changed: true }]);
+    watcher?.([{ run_id, epoch: 1, last: 1, final: false, changed: true, forwarded: false }]);
     watcher?.(undefined);
     expect(heard).toEqual([undefined]);
   });

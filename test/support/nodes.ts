@@ -2,6 +2,7 @@ import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import {
   type Batch,
+  forwardsOnly,
   type Outcome,
   type RunNotification,
   type RunRow,
@@ -63,7 +64,8 @@ class SharedStore extends MemoryStore {
       .filter((_, index) => outcomes[index] === 'taken')
       .map((write) => {
         const { run_id, epoch, last, status } = rowAfter(write);
-        return { run_id, epoch, last, final: isFinal(status), changed: write.grown !== true };
+        const changed = write.grown !== true;
+        return { run_id, epoch, last, final: isFinal(status), changed, forwarded: forwardsOnly(write) };
       });
     if (!this.losesNotifications) setImmediate(() => this.#notify(notifications));
     return outcomes;

@@ -1,11 +1,10 @@
-import type { RunNotification, RunRow, Store } from '../../core/store.ts';
+import type { RunNotification, RunRow } from '../../core/store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { RunChanges } from '../changes/run-changes.ts';
-import type { Execution } from '../execution/execution.ts';
 import { PeriodicTask } from '../periodic.ts';
 import type { ConnectedReaders } from '../runs/connected-readers.ts';
 import { type Executor, needsExecution } from '../runs/executor.ts';
-import { type AcceptedReply, type ForwardedReply, forwardedReplies } from '../runs/forward-reply.ts';
+import { acceptForwarded } from '../runs/forward.ts';
 import type { RunServices } from '../runs/run-services.ts';
 
 const page = 1000;
@@ -66,10 +65,10 @@ export class Sync {
     this.#changes.onNotifications(notifications);
     if (notifications === undefined) active.notifyAll();
     for (const notification of notifications ?? []) {
-      const { run_id, final } = notification;
-      const execution = active.local(run_id);
+      const { run_id, final, forwarded } = notification;
       active.onWritten(notification);
-      if (execution !== undefined) void acceptForwardedReply(store, execution).catch(this.#onFailure);
+      const execution = forwarded ? active.local(run_id) : undefined;
+      if (execution !== undefined) void acceptForwarded(store, execution).catch(this.#onFailure);
       if (final) queue.onRunFinal(run_id);
     }
   }
@@ -96,7 +95,8 @@ export class Sync {
   async #check(run_id: string): Promise<void> {
     const { store, active } = this.#services;
     const execution = await active.get(run_id);
-    if (execution !== undefined) await acceptForwardedReply(store, execution);
+    // A cancel whose notification was lost is not looked for: the node that has forwarded it fences this one.
+    if (execution?.run.status === 'awaiting') await acceptForwarded(store, execution);
   }
 
   /**
@@ -119,19 +119,4 @@ export class Sync {
       }
     }
   }
-}
-
-/** Delivers the reply that another node has forwarded to a run of this node, if there is one for its open question. */
-async function acceptForwardedReply(store: Store, execution: Execution): Promise<void> {
-  const { durable, run, log } = execution;
-  if (durable || run.status !== 'awaiting' || log.outcome !== undefined) return;
-  const { run_id, snapshot } = log.row;
-  const forwarded = (await forwardedReplies(store, run_id)).find(
-    (entry): entry is ForwardedReply => 'at' in entry && entry.at === snapshot,
-  );
-  // The run may have gone on, or been released, while the journal was read.
-  const unchanged = execution.run.status === 'awaiting' && log.row.snapshot === snapshot && log.outcome === undefined;
-  if (forwarded === undefined || !unchanged) return;
-  const accepted: AcceptedReply = { taken: forwarded.left };
-  execution.resume(forwarded.reply, { ...forwarded.extras, journal: [JSON.stringify(accepted)] }, forwarded.trace);
 }

@@ -15,6 +15,9 @@ import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored } from '../log/stored-run.ts';
 import { type CreatedRun, CreatedRuns } from './created-runs.ts';
 
+/** What is known of a write; `changed` only of a notification. */
+type Written = Pick<RunNotification, 'run_id' | 'epoch' | 'last'> & Partial<Pick<RunNotification, 'changed'>>;
+
 /** The lease of a run, and the function that returns it to the dispatcher. */
 interface HeldLease {
   readonly lease: Lease;
@@ -212,12 +215,13 @@ export class ActiveRuns implements RunFinder {
   }
 
   /** A run was written to, in this or another process. Fences its execution here if that did not write. */
-  onWritten({ run_id, epoch, last }: Pick<RunNotification, 'run_id' | 'epoch' | 'last'>): void {
+  onWritten({ run_id, epoch, last, changed }: Written): void {
     const log = this.#executions.get(run_id)?.log;
     if (log === undefined) {
       this.#created.onWritten({ run_id, epoch, last });
       this.#notify(run_id);
     } else if (epoch > log.row.epoch || last > log.row.last) log.fence();
+    else if (changed === true) this.#notify(run_id);
   }
 
   /** Any run may have changed: all readers of runs of other processes read again. */
@@ -285,11 +289,11 @@ export class ActiveRuns implements RunFinder {
     else this.#notify(run_id);
   }
 
-  /** Whether a run that another process has written to goes on there; it may also have been cancelled. */
+  /** Whether a run that another process has written to goes on there; it may also be cancelled, or have been. */
   async #isOpen(run_id: string): Promise<boolean> {
     try {
       const row = await this.#store.run(run_id);
-      return row !== undefined && !isFinal(row.status);
+      return row !== undefined && !isFinal(row.status) && row.status !== 'cancelling';
     } catch {
       return true;
     }

@@ -4,22 +4,24 @@ import { type RunRow, rowAfter } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
+import { forwardCancel, isWritten, whenMoved } from './forward.ts';
 import { orRefusal } from './refusal.ts';
 import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
-/** Attempts to end a run in the store while another process writes to it. */
+/** Attempts to cancel a run in the store while another process writes to it. */
 const maxAttempts = 100;
 
 /**
- * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution in this process gives its agent
- * time to stop. Any other run is ended in the store, by one write that raises its epoch and so fences its execution.
- * With the id of a question, only while the run awaits the reply to that question, or is cancelled already.
+ * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution gives its agent time to stop, in this
+ * process or on another node. Any other run is ended in the store, by one write that raises its epoch, so that a node that
+ * is about to execute it is fenced. With the id of a question, only while the run awaits the reply to that question, or
+ * is cancelled already.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_failed`, `store_unavailable`; with
  * a question also `not_awaiting`, `question_mismatch`
  */
 export async function cancelRun(services: RunServices, run_id: string, question?: string): Promise<string> {
-  const { store, commits, active } = services;
+  const { commits, active } = services;
   const execution = await active.get(run_id);
   // During a replay, only the store knows what the run asks.
   const knows = question === undefined || execution?.replaying !== true;
@@ -37,17 +39,63 @@ export async function cancelRun(services: RunServices, run_id: string, question?
       return answer;
     }
   }
+  return cancelStored(services, run_id, question);
+}
+
+/**
+ * Cancels a run through the store. A node that executes the run is asked to cancel it. Where that node does not answer, the
+ * store fences it, and the run ends when the lease of that node is gone: until then its agent may work.
+ */
+async function cancelStored(services: RunServices, run_id: string, question: string | undefined): Promise<string> {
+  const { store, active, dispatcher, executions } = services;
+  const { requestTimeout, cancelGrace } = executions.limits;
+  const until = performance.now() + Math.min(requestTimeout, cancelGrace > 0 ? cancelGrace : Infinity);
   let known: KnownRun | undefined;
+  let forwarded = false;
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const row = await active.row(run_id);
-    if (isFinal(row.status)) throw fail('already_final', run_id, row.status);
+    const isCancelled = row.status === 'cancelling' ? dispatcher.shared : row.status === 'cancelled' && forwarded;
+    if (isFinal(row.status) && !isCancelled) throw fail('already_final', run_id, row.status);
     known = await readRun(store, row, known);
+    if (isCancelled) return cancellingOf(known);
     checkAsks(known.run, question);
-    if (!(await commitEnd(services, row, known.run))) continue;
-    const { await_request: _, ...rest } = known.run;
-    return JSON.stringify({ ...rest, status: 'cancelling' });
+    if (!dispatcher.shared || !isBegun(row)) {
+      if (await commitEnd(services, row, known.run)) return cancellingOf(known);
+    } else if (!forwarded) {
+      forwarded = await forwardCancel(services, row, question);
+    } else if (performance.now() < until) {
+      await whenMoved(services, row, until);
+    } else if (await commitCancelling(services, row)) {
+      return cancellingOf(known);
+    }
   }
   throw fail('conflict', run_id);
+}
+
+/** Whether the agent of a run has begun, and the run is not in the store alone. */
+const isBegun = ({ status, queued_at, rests_at }: RunRow): boolean =>
+  status !== 'created' && queued_at === null && rests_at === null;
+
+function cancellingOf({ run }: KnownRun): string {
+  const { await_request: _, finished_at: __, ...rest } = run;
+  return JSON.stringify({ ...rest, status: 'cancelling' });
+}
+
+/**
+ * Writes that a run is cancelled, which fences its node. The run is offered, so that the node that gets it ends it; see
+ * `Executor`. Returns false if the run was written to meanwhile.
+ * @throws RivuletError `store_failed`, `store_unavailable`
+ */
+async function commitCancelling(services: RunServices, row: RunRow): Promise<boolean> {
+  const { commitOne, executions, active, offer } = services;
+  const { run_id, epoch, last } = row;
+  const status_at = executions.now();
+  const next: RunRow = { ...row, epoch: epoch + 1, status: 'cancelling', status_at, due: null };
+  const outcome = await commitOne({ row: next, from: epoch, expect: last, lines: [] }, () => {
+    active.onWritten(next);
+    offer(run_id);
+  });
+  return isWritten(services, run_id, outcome);
 }
 
 /** @throws RivuletError `not_awaiting`, `question_mismatch` where a run that is not cancelled awaits no reply to this question */

@@ -16,6 +16,7 @@ import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
 import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store-access.ts';
+import { cancelAll } from './cancel-all.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 import type { Admission } from './session-queue.ts';
@@ -218,19 +219,16 @@ async function startWhenDurable(
   }
 }
 
-/**
- * Cancels the session's runs that were created before this one, the newest first: the end of an older one would start
- * the next of those that are queued. Errors of runs that end meanwhile are ignored.
- */
-async function cancelOlder({ store, cancel }: RunServices, { session_id, run_id }: RunRow): Promise<void> {
+/** Cancels the session's runs that were created before this one. */
+async function cancelOlder(services: RunServices, { session_id, run_id }: RunRow): Promise<void> {
   const page = 100;
   const older: RunRow[] = [];
   for (let more = true, after = ''; more; after = older.at(-1)?.run_id ?? '') {
-    const rows = (await store.unfinished(session_id, after, page)).filter((row) => row.run_id < run_id);
+    const rows = (await services.store.unfinished(session_id, after, page)).filter((row) => row.run_id < run_id);
     older.push(...rows);
     more = rows.length === page;
   }
-  for (const row of older.reverse()) if (row.status !== 'cancelling') await cancel(row.run_id).catch(() => undefined);
+  await cancelAll(services, older);
 }
 
 /**

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fail } from '../../core/errors.ts';
 import { backoff } from '../../core/timing.ts';
 import type { ErasedData } from '../../schema/api.ts';
+import { cancelAll } from './cancel-all.ts';
 import type { RunServices } from './run-services.ts';
 
 /** Sessions, or runs, that one read asks the store for. */
@@ -44,17 +45,15 @@ async function countRuns({ store }: RunServices, session_id: string): Promise<nu
 }
 
 /** Cancels the runs of a session, again where one was created or queued meanwhile, until all of them have ended. */
-async function endRuns({ store, cancel, executions }: RunServices, session_id: string): Promise<void> {
+async function endRuns(services: RunServices, session_id: string): Promise<void> {
+  const { store, executions } = services;
   const until = Date.now() + executions.limits.cancelGrace + maxWait;
   for (let attempt = 1; ; attempt += 1) {
     const open = await store.unfinished(session_id, '', page);
     const [first] = open;
     if (first === undefined) return;
     if (Date.now() > until) throw fail('not_final', first.run_id, first.status);
-    // The newest first: the end of an older one would start the next of those that are queued. An error means that the
-    // run has ended meanwhile, or is cancelled already.
-    for (const { run_id, status } of open.reverse())
-      if (status !== 'cancelling') await cancel(run_id).catch(() => undefined);
+    await cancelAll(services, open);
     await pause(backoff(attempt, 5, 200));
   }
 }

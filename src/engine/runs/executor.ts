@@ -14,6 +14,7 @@ import { parseLine, readLines } from '../log/stored-run.ts';
 import { retryUntilAvailable } from '../store-access.ts';
 import { endStoredRun } from './cancel.ts';
 import type { CreatedRun } from './created-runs.ts';
+import { acceptWhenLive } from './forward.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 1000;
@@ -183,7 +184,7 @@ export class Executor {
   }
 
   async #reEnter(row: RunRow, storeFailed: boolean, created?: CreatedRun): Promise<void> {
-    const { active, executions, queue } = this.#services;
+    const { store, active, dispatcher, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
     if (row.rests_at !== null) return;
@@ -197,7 +198,13 @@ export class Executor {
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
-    await this.#start(await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created));
+    const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created);
+    await this.#start(execution);
+    // Only a run that has begun has got anything from another node.
+    if (!dispatcher.shared || row.status === 'created') return;
+    acceptWhenLive(store, execution).catch((error: unknown) => {
+      executions.logFor(row.run_id).warn(`what other nodes have forwarded could not be read: ${String(error)}`);
+    });
   }
 
   /** Starts an execution. A process that is stopping releases it instead, if another one can go on with it. */

@@ -1,4 +1,4 @@
-import { fail, type RivuletError } from '../../core/errors.ts';
+import { fail, RivuletError } from '../../core/errors.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -65,3 +65,6 @@ export function lateFor({ run_id, await_request }: Run): RivuletError | undefine
   const isLate = await_request?.expires_at !== undefined && await_request.expires_at <= new Date().toISOString();
   return isLate ? fail('not_awaiting', run_id, 'past the time for a reply') : undefined;
 }
+
+/** Whether a run asks the question with this id. */
+export const asks = (run: Run, id: string): boolean => !(askedOf(run, id) instanceof RivuletError);

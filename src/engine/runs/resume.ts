@@ -10,7 +10,7 @@ import { receiveReply } from '../execution/reply-schema.ts';
 import { bareRun, foldStored, type KnownRun, readLines } from '../log/stored-run.ts';
 import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
-import { forwardReply, isWritten } from './forward-reply.ts';
+import { forwardReply, isWritten } from './forward.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import { orRefusal } from './refusal.ts';
 import { askedOf, isKnown, lateFor, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
@@ -158,7 +158,9 @@ async function accept(
   { execution, row, run, reply, extras, trace }: Accepted,
 ): Promise<AcceptedRun | undefined> {
   const { traces } = services.executions;
-  if (execution === undefined && row.tier === 'durable') {
+  // On a shared store, another node has a run that does not rest. Otherwise no process has it, whether it rests or not.
+  const isStored = row.tier === 'durable' && (row.rests_at !== null || !services.dispatcher.shared);
+  if (execution === undefined && isStored) {
     const next = { ...row, trace: traces?.requested(trace, row.trace) ?? row.trace };
     return resumeStored(services, next, run, reply, extras);
   }
@@ -204,7 +206,7 @@ async function hasReply(
   return line.includes(`"await_resume":${toLine(reply)}`);
 }
 
-/** Resumes a durable run in the store. The node that executes it next replays it; the node that had it is fenced. */
+/** Resumes a durable run in the store. The node that executes it next replays it. */
 async function resumeStored(
   services: RunServices,
   row: RunRow,

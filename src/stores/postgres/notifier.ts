@@ -1,4 +1,4 @@
-import { lastAfter, type Write } from '../../core/store.ts';
+import { forwardsOnly, lastAfter, type Write } from '../../core/store.ts';
 import { Delay, retry } from '../../core/timing.ts';
 import { type NotifiedRun, notificationLine } from '../remote/shared-subscription.ts';
 
@@ -14,10 +14,11 @@ const maxRuns = 10_000;
 /** Milliseconds between two sends, so that a node that commits all the time notifies of many runs at once. */
 const sendInterval = 5;
 
-/** A run, and whether one of its writes has changed more than `last`. */
+/** A run, whether one of its writes has changed more than `last`, and whether one has only added to its journal. */
 interface PendingRun {
   readonly run: NotifiedRun;
   readonly changed: boolean;
+  readonly forwarded: boolean;
 }
 
 /**
@@ -38,8 +39,10 @@ export class Notifier {
   notify(writes: readonly Write[]): void {
     for (const write of writes) {
       const { run_id, epoch, status } = write.row;
-      const changed = write.grown !== true || this.#pending.get(run_id)?.changed === true;
-      this.#pending.set(run_id, { run: { run_id, epoch, status, last: lastAfter(write) }, changed });
+      const before = this.#pending.get(run_id);
+      const changed = write.grown !== true || before?.changed === true;
+      const forwarded = forwardsOnly(write) || before?.forwarded === true;
+      this.#pending.set(run_id, { run: { run_id, epoch, status, last: lastAfter(write) }, changed, forwarded });
     }
     // Without any, `#send` would end before its promise is assigned here.
     if (this.#pending.size > 0) this.#sending ??= this.#send();
@@ -69,12 +72,16 @@ export class Notifier {
   }
 }
 
+function linesOf({ run, changed, forwarded }: PendingRun): string[] {
+  const lines = changed || !forwarded ? [notificationLine(run, changed ? 'changed' : 'grown')] : [];
+  return forwarded ? [...lines, notificationLine(run, 'forwarded')] : lines;
+}
+
 /** Joins the lines of notifications to as few texts as possible. */
 function pack(pending: Iterable<PendingRun>): string[] {
   const texts: string[] = [];
   let text = '';
-  for (const { run, changed } of pending) {
-    const line = notificationLine(run, changed);
+  for (const line of [...pending].flatMap(linesOf)) {
     if (text !== '' && Buffer.byteLength(text) + Buffer.byteLength(line) > maxBytes) {
       texts.push(text);
       text = '';

@@ -155,7 +155,8 @@ for i, w in ipairs(writes) do
   if not is_fine and not has_written then return error(letter) end
   letters[i] = is_fine and letter or 'r'
   if letters[i] == 't' then
-    lines[#lines + 1] = (w.epoch or w.from) .. ' ' .. w.last .. (final[w.status] and ' 1 ' or w.row and ' 2 ' or ' 0 ') .. w.run_id
+    local kind = final[w.status] and '1' or w.row and '2' or ARGV[i + 3] == '' and '3' or '0'
+    lines[#lines + 1] = (w.epoch or w.from) .. ' ' .. w.last .. ' ' .. kind .. ' ' .. w.run_id
   end
 end
 local answer = table.concat(letters)

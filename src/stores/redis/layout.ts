@@ -39,7 +39,7 @@ import type { Redis } from 'ioredis';
 //   commit:WRITER      string  number of the last commit of an open store, and a letter for each write; expires after a day
 //
 // Applied writes are published on the channel `moved`, a line for each: epoch, last, 1 where the run is final, 2 where
-// more than `last` may have changed, or else 0, run_id.
+// more than `last` may have changed, 3 where only the journal has grown, or else 0, run_id.
 
 /** Version of the layout above. Versions 1 and 2 were never released. */
 export const layout = 3;

@@ -70,18 +70,25 @@ export class SharedSubscription {
 /** What a notification says of a run. */
 export type NotifiedRun = Pick<RunRow, 'run_id' | 'epoch' | 'last' | 'status'>;
 
-/** The line of a notification for writes that led to a row. Redis builds the same line in the commit script. */
-export const notificationLine = ({ run_id, epoch, last, status }: NotifiedRun, changed: boolean): string =>
-  `${epoch} ${last} ${isFinal(status) ? 1 : changed ? 2 : 0} ${run_id}`;
+/** What writes have done to a run: see `RunNotification`. */
+type Kind = 'grown' | 'changed' | 'forwarded';
+const digits: Readonly<Record<Kind, number>> = { grown: 0, changed: 2, forwarded: 3 };
 
-/** The last change of each run; undefined for a text of another program, after which any run may have changed. */
+/** The line of a notification for writes of one kind that led to a row. Redis builds the same line in the commit script. */
+export const notificationLine = ({ run_id, epoch, last, status }: NotifiedRun, kind: Kind): string =>
+  `${epoch} ${last} ${isFinal(status) ? 1 : digits[kind]} ${run_id}`;
+
+/** All changes of each run; undefined for a text of another program, after which any run may have changed. */
 function parseNotification(text: string): RunNotification[] | undefined {
   const moves = new Map<string, RunNotification>();
   for (const line of text.split('\n')) {
-    const [, epoch, last, kind, run_id] = /^(\d+) (\d+) ([012]) (.+)$/.exec(line) ?? [];
+    const [, epoch, last, kind = '', run_id] = /^(\d+) (\d+) ([0-3]) (.+)$/.exec(line) ?? [];
     if (run_id === undefined) return undefined;
-    const changed = kind !== '0' || moves.get(run_id)?.changed === true;
-    moves.set(run_id, { run_id, epoch: Number(epoch), last: Number(last), final: kind === '1', changed });
+    const before = moves.get(run_id);
+    const final = kind === '1' || before?.final === true;
+    const changed = '12'.includes(kind) || before?.changed === true;
+    const forwarded = kind === '3' || before?.forwarded === true;
+    moves.set(run_id, { run_id, epoch: Number(epoch), last: Number(last), final, changed, forwarded });
   }
   return [...moves.values()];
 }

@@ -1,0 +1,153 @@
+import { errorOf, fail } from '../../core/errors.ts';
+import { fold, resumedEvent } from '../../core/run-state.ts';
+import type { Extras, Outcome, RunRow, Store } from '../../core/store.ts';
+import { Delay } from '../../core/timing.ts';
+import type { AwaitResume, Run } from '../../schema/run.ts';
+import type { Execution } from '../execution/execution.ts';
+import { newId } from '../ids.ts';
+import { parseLine } from '../log/stored-run.ts';
+import { retryUntilAvailable } from '../store-access.ts';
+import type { AcceptedRun } from './create.ts';
+import { asks } from './reply-target.ts';
+import type { RunServices } from './run-services.ts';
+
+/** A reply that waits in a run's journal for the node that executes the run. `forwarded` is its id. */
+interface ForwardedReply {
+  readonly forwarded: string;
+  /** The id of the event that asked the question. */
+  readonly at: number;
+  readonly reply: AwaitResume;
+  /** Data that the node commits when it accepts the reply. */
+  readonly extras: Extras;
+  /** What the reply's request is in the traces. */
+  readonly trace?: string;
+}
+
+/** A cancel that waits there as well. With the id of a question, it is for as long as the run asks that. */
+interface ForwardedCancel {
+  readonly forwarded: string;
+  readonly cancel: true;
+  readonly question?: string;
+}
+
+type Forwarded = ForwardedReply | ForwardedCancel;
+
+/** How each line begins: the journal of a durable run may have thousands of others, which are not parsed. */
+const start = '{"forwarded":';
+
+/** Written by the node that executes the run: the id of the reply that it accepted, of those that were forwarded. */
+const takenLine = (forwarded: string): string => JSON.stringify({ taken: forwarded });
+
+/**
+ * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
+ * node that lives still has its lease, and the offer is ignored. Otherwise the node that takes the run over delivers the
+ * reply of a durable run, and ends any other run. Resolves to undefined where another write came first, or the run rests.
+ * @throws RivuletError `node_unresponsive`, and as `isWritten`
+ */
+export async function forwardReply(
+  services: RunServices,
+  row: RunRow,
+  run: Run,
+  reply: AwaitResume,
+  extras: Extras,
+  trace: string | null,
+): Promise<AcceptedRun | undefined> {
+  const { store, executions, offer } = services;
+  const until = performance.now() + executions.limits.requestTimeout;
+  const { run_id, last, snapshot } = row;
+  const entry: ForwardedReply = { forwarded: newId(), at: snapshot, reply, extras, ...(trace !== null && { trace }) };
+  if (!(await leave(services, row, entry))) return undefined;
+  try {
+    if (!(await whenMoved(services, row, until))) throw fail('node_unresponsive', run_id);
+  } catch (error) {
+    offer(run_id);
+    throw error;
+  }
+  if (!(await store.journal(run_id)).includes(takenLine(entry.forwarded))) return undefined;
+  return { run_id, run: JSON.stringify(fold(run, resumedEvent(run, reply))), after: last };
+}
+
+/**
+ * Stores a cancel for the node that executes the run. Returns false where another write came first.
+ * @throws RivuletError as `isWritten`
+ */
+export const forwardCancel = (services: RunServices, row: RunRow, question: string | undefined): Promise<boolean> =>
+  leave(services, row, { forwarded: newId(), cancel: true, ...(question !== undefined && { question }) });
+
+/** Nothing else of the run changes: it belongs to the other node. */
+async function leave(services: RunServices, row: RunRow, entry: Forwarded): Promise<boolean> {
+  const journal = [JSON.stringify(entry)];
+  const [outcome] = await services.store.commit([{ row, expect: row.last, grown: true, lines: [], journal }]);
+  return isWritten(services, row.run_id, outcome);
+}
+
+/**
+ * Whether the store has taken the write of a reply or a cancel; false where another write came first.
+ * @throws RivuletError `store_failed`, `conflict` where another request has used the reply's key
+ */
+export function isWritten({ executions }: RunServices, run_id: string, outcome: Outcome | undefined): boolean {
+  if (outcome === 'taken') return true;
+  if (outcome === 'fenced') return false;
+  if (typeof outcome !== 'object' || !('rejected' in outcome)) throw fail('conflict', run_id);
+  executions.logFor(run_id).error(`the store does not take a reply or a cancel: ${errorOf(outcome.rejected).message}`);
+  throw fail('store_failed');
+}
+
+/**
+ * Resolves to true when a run has another run event than in its row, is cancelled or rests; to false at `until`.
+ * @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` where the store is away until then
+ */
+export async function whenMoved({ active }: RunServices, row: RunRow, until: number): Promise<boolean> {
+  const { run_id, snapshot, status } = row;
+  const delay = new Delay();
+  let changed = true;
+  const unsubscribe = active.onChange(run_id, () => {
+    changed = true;
+    delay.end();
+  });
+  try {
+    for (let left = until - performance.now(); left > 0; left = until - performance.now()) {
+      if (!changed) await delay.wait(left);
+      else {
+        changed = false;
+        const now = await retryUntilAvailable(left, () => active.row(run_id));
+        if (now.snapshot > snapshot || now.status !== status || now.rests_at !== null) return true;
+      }
+    }
+    return false;
+  } finally {
+    unsubscribe();
+  }
+}
+
+/**
+ * Does what other nodes have forwarded to a run of this node, in their order. A reply is for the question that the run
+ * asks, and a cancel with a question likewise. During a replay only the store knows that question.
+ */
+export async function acceptForwarded(store: Store, execution: Execution): Promise<void> {
+  const { log } = execution;
+  const lines = await store.journal(log.run_id);
+  for (const line of lines.filter((one) => one.startsWith(start))) {
+    // The run may have ended, or left this node, while the journal was read, or with the line before.
+    if (log.outcome !== undefined) return;
+    const entry = parseLine<Forwarded>(log.run_id, line);
+    if ('cancel' in entry) acceptCancel(execution, entry);
+    else acceptReply(execution, entry);
+  }
+}
+
+function acceptCancel(execution: Execution, { question }: ForwardedCancel): void {
+  if (question === undefined || (!execution.replaying && asks(execution.run, question))) execution.cancel();
+}
+
+function acceptReply(execution: Execution, { forwarded, at, reply, extras, trace }: ForwardedReply): void {
+  const { run, log, replaying } = execution;
+  if (replaying || run.status !== 'awaiting' || log.row.snapshot !== at) return;
+  execution.resume(reply, { ...extras, journal: [takenLine(forwarded)] }, trace);
+}
+
+/** Does, once its replay is over, what other nodes have forwarded to a run while no node had it. */
+export async function acceptWhenLive(store: Store, execution: Execution): Promise<void> {
+  await execution.whenLive();
+  if (execution.log.outcome === undefined) await acceptForwarded(store, execution);
+}
