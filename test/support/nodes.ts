@@ -7,10 +7,12 @@ import {
   type RunNotification,
   type RunRow,
   rowAfter,
+  type Store,
   type Write,
 } from '../../src/core/store.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { faulty, newPlan } from './faulty-store.ts';
 import { type Served, serveApi } from './serve.ts';
 
 type Watcher = (moves: readonly RunNotification[] | undefined) => void;
@@ -163,3 +165,9 @@ export function nodes(agents: Agent[]): Nodes {
     serveApi(agents, { store, dispatcher: queue.dispatcher(name), ...options });
   return { store, queue, node };
 }
+
+/** The options of a node that hears of nothing that other nodes write, as one that hangs. */
+export const deaf = (store: Store) => ({
+  store: faulty(store, { ...newPlan(), drops: () => true }),
+  limits: { pollInterval: 86_400_000 },
+});

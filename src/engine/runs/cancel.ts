@@ -17,8 +17,8 @@ const maxAttempts = 100;
  * process or on another node. Any other run is ended in the store, by one write that raises its epoch, so that a node that
  * is about to execute it is fenced. With the id of a question, only while the run awaits the reply to that question, or
  * is cancelled already.
- * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `store_failed`, `store_unavailable`; with
- * a question also `not_awaiting`, `question_mismatch`
+ * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `stopping`, `store_failed`,
+ * `store_unavailable`; with a question also `not_awaiting`, `question_mismatch`
  */
 export async function cancelRun(services: RunServices, run_id: string, question?: string): Promise<string> {
   const { commits, active } = services;

@@ -192,6 +192,7 @@ async function startWhenDurable(
   durable: Promise<void>,
 ): Promise<void> {
   const { queue, offer, executions, cancel } = services;
+  const { requestTimeout } = executions.limits;
   const { run_id, session_id } = row;
   let withdrawn = false;
   const afterCommit = async (): Promise<void> => {
@@ -210,8 +211,10 @@ async function startWhenDurable(
         executions.logFor(run_id).warn(`could not start: ${String(error)}`);
     });
   try {
-    await orUnavailable(durable, executions.limits.requestTimeout);
-    if (row.queued_at !== null) await orUnavailable(started, executions.limits.requestTimeout);
+    await orUnavailable(durable, requestTimeout);
+    // A cancel waits for as long as `requestTimeout` for a node that does not answer.
+    const most = if_busy === 'interrupt' ? 2 * requestTimeout : requestTimeout;
+    if (row.queued_at !== null) await orUnavailable(started, most);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     withdrawn = key === undefined;

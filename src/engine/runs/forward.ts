@@ -42,7 +42,7 @@ const takenLine = (forwarded: string): string => JSON.stringify({ taken: forward
  * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
  * node that lives still has its lease, and the offer is ignored. Otherwise the node that takes the run over delivers the
  * reply of a durable run, and ends any other run. Resolves to undefined where another write came first, or the run rests.
- * @throws RivuletError `node_unresponsive`, and as `isWritten`
+ * @throws RivuletError `node_unresponsive`, and as `isWritten` and `whenMoved`
  */
 export async function forwardReply(
   services: RunServices,
@@ -95,7 +95,7 @@ export function isWritten({ executions }: RunServices, run_id: string, outcome: 
 
 /**
  * Resolves to true when a run has another run event than in its row, is cancelled or rests; to false at `until`.
- * @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` where the store is away until then
+ * @throws RivuletError `run_unknown`, `log_removed`, `stopping`, `store_unavailable` where the store is away until then
  */
 export async function whenMoved({ active }: RunServices, row: RunRow, until: number): Promise<boolean> {
   const { run_id, snapshot, status } = row;
@@ -107,6 +107,7 @@ export async function whenMoved({ active }: RunServices, row: RunRow, until: num
   });
   try {
     for (let left = until - performance.now(); left > 0; left = until - performance.now()) {
+      if (active.stopping) throw fail('stopping');
       if (!changed) await delay.wait(left);
       else {
         changed = false;

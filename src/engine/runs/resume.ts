@@ -20,7 +20,8 @@ import type { RunServices } from './run-services.ts';
  * Accepts the reply to the question of an awaiting run, in memory, on another node or in the store. A reply belongs to
  * the question whose id it names, or else to the one that is open when the request arrives.
  * @throws RivuletError `run_unknown`, `not_awaiting`, `await_type_mismatch`, `validation_failed`,
- * `question_mismatch`, `idempotency_key_reused`, `conflict`, `node_unresponsive`, `store_failed`, `store_unavailable`
+ * `question_mismatch`, `idempotency_key_reused`, `conflict`, `node_unresponsive`, `stopping`, `store_failed`,
+ * `store_unavailable`
  */
 export async function resumeRun(
   services: RunServices,
