@@ -373,6 +373,23 @@ describe('the agent of a cancelled durable run', () => {
     expect(freed.at(-1)).toBe(0);
   });
 
+  it('cleans up as well where the run rested, or its process had died', async () => {
+    for (const ends of ['rests', 'stops'] as const) {
+      const store = new MemoryStore();
+      const done: string[] = [];
+      const first = await startEngine([freeing(done)], store, ends === 'rests' ? resting : {});
+      const run_id = await begin(first, 'works');
+      await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+      if (ends === 'rests') await atRest(store, run_id);
+      await first.stop();
+      const second = await startEngine([freeing(done)], store);
+      expect(JSON.parse(await second.cancel(run_id)).status).toBe('cancelling');
+      expect((await toTheEnd(second, run_id)).run.status).toBe('cancelled');
+      expect(done).toEqual(['booked', 'freed seat 1', 'told']);
+      await second.stop();
+    }
+  });
+
   it('has `cancelGrace` for that', async () => {
     const done: string[] = [];
     const engine = await startEngine([freeing(done, () => new Promise(() => {}))], new MemoryStore(), {

@@ -223,6 +223,7 @@ export class Client {
 
   async #cancel(record: RunRecord): Promise<void> {
     record.cancelAsked = true;
+    record.cancelAskedAsWhole = true;
     const answer = await this.#world.request(this.#plan.name, 'cancel', (node) => node.cancel(record.run_id));
     if (answer !== 'unknown' && 'value' in answer) record.cancelAcknowledged = true;
   }
@@ -237,7 +238,8 @@ export class Client {
     if (answer === 'unknown') return;
     if ('value' in answer) {
       record.cancelAcknowledged = true;
-      record.left.push(id);
+      // A run that is cancelled as a whole takes this cancel as well, whatever it asks.
+      if (!record.cancelAskedAsWhole) record.left.push(id);
     } else if (asked === id && answer.error.status < 500 && this.#question(record) === id)
       this.#world.ledger.violate(
         'an open question can be left',

@@ -7,6 +7,8 @@ export interface RunRecord {
   /** Whether a response said that the run exists. */
   acknowledged: boolean;
   cancelAsked: boolean;
+  /** Not only while the run asks a question. */
+  cancelAskedAsWhole: boolean;
   cancelAcknowledged: boolean;
   deleteAsked: boolean;
   /** The questions, by the numbers of their events, for which a cancel was acknowledged. */
@@ -42,6 +44,7 @@ export class Records {
         client,
         acknowledged: false,
         cancelAsked: false,
+        cancelAskedAsWhole: false,
         cancelAcknowledged: false,
         deleteAsked: false,
         left: [],

@@ -155,7 +155,9 @@ export class Execution implements Observer<AgentOutput> {
   /** The error of a replay that is stuck. */
   #replayError(limits: Limits): ErrorBody | undefined {
     const buffered = (this.#reorderBuffer?.size ?? 0) > 0;
-    return this.#times.isStuck(limits, buffered) ? this.#diverged('nothing').toJSON() : undefined;
+    // A cancelled run waits no longer for its agent than it does when it is live.
+    const most = this.#isCancelled ? { ...limits, idleTimeout: limits.cancelGrace } : limits;
+    return this.#times.isStuck(most, buffered) ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
@@ -261,6 +263,12 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#isCancelled) return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
     if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
+    // Its agent first comes to where the run is, so that it knows what to clean up.
+    if (this.replaying) {
+      this.#recorder.cancelAfterReplay();
+      this.#feed?.agentActed();
+      return;
+    }
     this.#changeStatus('cancelling');
     this.#cleanUp();
   }

@@ -6,7 +6,7 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
-import type { Replay } from './replay.ts';
+import { cancelEntry, type Replay } from './replay.ts';
 
 /** The fields of the Run that come with a change of status. */
 export type StatusChange = Pick<Run, 'error' | 'await_request' | 'await_resume' | 'usage'>;
@@ -68,6 +68,13 @@ export class Recorder {
   /** Whether no event but the last follows, because the run is cancelled. During a replay, those of the log come before. */
   get sealed(): boolean {
     return this.log.row.status === 'cancelling' && this.#replay?.matching !== true;
+  }
+
+  /** The run is cancelled during a replay, which goes on to its end. */
+  cancelAfterReplay(): void {
+    this.log.change({ status: 'cancelling', status_at: this.#now() });
+    this.journal(cancelEntry(this.log.row.last));
+    this.#replay?.cancelAtEnd();
   }
 
   /** The replay has come to the cancel of the run, which has no event. */

@@ -28,6 +28,9 @@ export type JournalEntry = { readonly at: number; readonly ms?: number } & (
 export const isJournalEntry = (line: object): line is JournalEntry =>
   'give' in line || 'cancelled' in line || ('reply' in line && !('forwarded' in line));
 
+/** The line of the journal with which a run is cancelled that is not live. */
+export const cancelEntry = (at: number): string => JSON.stringify({ at, cancelled: true } satisfies JournalEntry);
+
 /** What earlier executions of a run have recorded: its events after the first one, and its journal. */
 export interface Recording {
   readonly lines: readonly string[];
@@ -40,7 +43,7 @@ export interface Recording {
  */
 export class Replay {
   readonly #lines: readonly string[];
-  readonly #entries: readonly JournalEntry[];
+  readonly #entries: JournalEntry[];
   /** The id of the event before the first line. */
   readonly #base: number;
   #matched = 0;
@@ -49,7 +52,7 @@ export class Replay {
   constructor(base: number, { lines, journal }: Recording) {
     this.#base = base;
     this.#lines = lines;
-    this.#entries = journal;
+    this.#entries = [...journal];
   }
 
   get live(): boolean {
@@ -92,6 +95,11 @@ export class Replay {
   dueEntry(): JournalEntry | undefined {
     const entry = this.#entries[this.#delivered];
     return entry !== undefined && entry.at <= this.#base + this.#matched ? entry : undefined;
+  }
+
+  /** The run was cancelled meanwhile: the last entry tells the agent. */
+  cancelAtEnd(): void {
+    this.#entries.push({ at: this.#base + this.#lines.length, cancelled: true });
   }
 
   /** The entry that was due is delivered. */

@@ -1,8 +1,9 @@
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
-import { type RunRow, rowAfter } from '../../core/store.ts';
+import { type RunRow, rowAfter, type Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
+import { cancelEntry } from '../execution/replay.ts';
 import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
 import { forwardCancel, isWritten, whenMoved } from './forward.ts';
 import { orRefusal } from './refusal.ts';
@@ -31,12 +32,12 @@ export async function cancelRun(services: RunServices, run_id: string, question?
     const answer = orRefusal(() => {
       checkAsks(execution.run, question);
       execution.cancel();
-      return JSON.stringify(execution.run);
+      return execution.replaying ? undefined : JSON.stringify(execution.run);
     });
     // Otherwise the log is fenced or failed, and the run has to be cancelled in the store, whatever its events said here.
     if (await active.whenDurable(execution)) {
       if (answer instanceof RivuletError) throw answer;
-      return answer;
+      return answer ?? active.json(run_id);
     }
   }
   return cancelStored(services, run_id, question);
@@ -59,7 +60,11 @@ async function cancelStored(services: RunServices, run_id: string, question: str
     known = await readRun(store, row, known);
     if (isCancelled) return cancellingOf(known);
     checkAsks(known.run, question);
-    if (!dispatcher.shared || !isBegun(row)) {
+    const begun = isBegun(row);
+    if (begun && row.tier === 'durable' && (!dispatcher.shared || row.rests_at !== null)) {
+      // No node has it. It is re-entered, so that its agent cleans up.
+      if (await commitCancelling(services, row)) return cancellingOf(known);
+    } else if (!dispatcher.shared || !begun) {
       if (await commitEnd(services, row, known.run)) return cancellingOf(known);
     } else if (!forwarded) {
       forwarded = await forwardCancel(services, row, question);
@@ -72,9 +77,8 @@ async function cancelStored(services: RunServices, run_id: string, question: str
   throw fail('conflict', run_id);
 }
 
-/** Whether the agent of a run has begun, and the run is not in the store alone. */
-const isBegun = ({ status, queued_at, rests_at }: RunRow): boolean =>
-  status !== 'created' && queued_at === null && rests_at === null;
+/** Whether the agent of a run has begun. */
+const isBegun = ({ status, queued_at }: RunRow): boolean => status !== 'created' && queued_at === null;
 
 function cancellingOf({ run }: KnownRun): string {
   const { await_request: _, finished_at: __, ...rest } = run;
@@ -82,16 +86,18 @@ function cancellingOf({ run }: KnownRun): string {
 }
 
 /**
- * Writes that a run is cancelled, which fences its node. The run is offered, so that the node that gets it ends it; see
- * `Executor`. Returns false if the run was written to meanwhile.
+ * Writes that a run is cancelled, which fences its node. The run is offered: the node that gets it ends it, or lets its
+ * agent clean up; see `Executor`. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed`, `store_unavailable`
  */
 async function commitCancelling(services: RunServices, row: RunRow): Promise<boolean> {
   const { commitOne, executions, active, offer } = services;
   const { run_id, epoch, last } = row;
   const status_at = executions.now();
-  const next: RunRow = { ...row, epoch: epoch + 1, status: 'cancelling', status_at, due: null };
-  const outcome = await commitOne({ row: next, from: epoch, expect: last, lines: [] }, () => {
+  const next: RunRow = { ...row, epoch: epoch + 1, status: 'cancelling', status_at, due: null, rests_at: null };
+  const write: Write = { row: next, from: epoch, expect: last, lines: [] };
+  const journaled = row.tier === 'durable' ? { ...write, journal: [cancelEntry(last)] } : write;
+  const outcome = await commitOne(journaled, () => {
     active.onWritten(next);
     offer(run_id);
   });

@@ -21,8 +21,10 @@ export async function expireRuns(services: RunServices): Promise<void> {
     if (active.local(row.run_id) !== undefined) continue;
     try {
       // It left its node in the middle of other work: see `ActiveRuns.release`.
-      if (asksUntil(await readRun(store, row)) > now) offer(row.run_id);
-      else await endStoredRun(services, row, fail('await_timeout').toJSON());
+      const goesOn = asksUntil(await readRun(store, row)) > now;
+      // A node that does not have its agent leaves it to others.
+      if (goesOn && executions.registry.find(row.agent_name) !== undefined) offer(row.run_id);
+      else if (!goesOn) await endStoredRun(services, row, fail('await_timeout').toJSON());
     } catch (error) {
       // An error of one run must not keep the others from ending.
       executions.logFor(row.run_id).warn(`could not be ended after its await timed out; will retry: ${String(error)}`);
