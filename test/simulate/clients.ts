@@ -238,8 +238,7 @@ export class Client {
     if (answer === 'unknown') return;
     if ('value' in answer) {
       record.cancelAcknowledged = true;
-      // A run that is cancelled as a whole takes this cancel as well, whatever it asks.
-      if (!record.cancelAskedAsWhole) record.left.push(id);
+      record.left.push(id);
     } else if (asked === id && answer.error.status < 500 && this.#question(record) === id)
       this.#world.ledger.violate(
         'an open question can be left',

@@ -131,8 +131,11 @@ function judgeReplies(world: World, record: RunRecord, log: readonly string[], r
   const given = world.invariants.replies.get(run_id) ?? [];
   const parts = partsOf(log);
   const races = new Set(allActs(acts).flatMap((act) => (act.do === 'race' ? [act.tag] : [])));
+  const isAnswered = (id: number): boolean => runEventOf(log[id] ?? '') === 'in-progress';
+  // A run that another request has cancelled takes a cancel whatever it asks.
+  const otherwise = record.cancelAskedAsWhole || !record.left.every(isAnswered);
   for (const id of record.left) {
-    if (runEventOf(log[id] ?? '') === 'in-progress')
+    if (isAnswered(id) && !otherwise)
       ledger.violate('a question is answered or left', `${run_id}: question ${questionAt(log, id)} was both`);
   }
   for (const { text, outcome } of record.replies) {

@@ -34,7 +34,7 @@ interface Taken {
  */
 export class Awaits {
   readonly #asker: Asker;
-  /** Questions without a reply. The first is put, or is the next to be put. */
+  /** Questions without a reply. One is put, or the first is the next to be put. */
   #open: Question[] = [];
   /** The question that the run awaits a reply to, and its id. */
   #asked: (Question & { readonly id: string }) | undefined;
@@ -189,16 +189,19 @@ export class Awaits {
       }
       this.#dropped = false;
     }
-    const [question] = this.#open;
-    if (question === undefined || this.#asked !== undefined || this.#taken.length > 0) return;
+    if (this.#open.length === 0 || this.#asked !== undefined || this.#taken.length > 0) return;
     if (recorder.run.status !== 'in-progress') return;
     const id = String(this.#count + 1);
-    const await_request = { ...question.request, id };
     const closed = recorder.closing();
-    if (!recorder.fits([...closed, recorder.statusEvent('awaiting', { await_request })])) return;
+    const askedBy = ({ request }: Question): StatusChange => ({ await_request: { ...request, id } });
+    // Calls side by side may ask in another order in a replay.
+    const question = this.#open.find((one) =>
+      recorder.fits([...closed, recorder.statusEvent('awaiting', askedBy(one))]),
+    );
+    if (question === undefined) return;
     for (const event of closed) recorder.emit(event);
     this.#count += 1;
     this.#asked = { ...question, id };
-    changeStatus('awaiting', { await_request });
+    changeStatus('awaiting', askedBy(question));
   }
 }
