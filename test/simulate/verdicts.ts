@@ -27,7 +27,8 @@ export function judge(world: World, plan: Plan, records: Records): void {
     const record = records.runs.get(run_id);
     judgeEnd(world, plan, records, final.run, record, script);
     if (final.run.status === 'completed') judgeOutput(world, run_id, log, script.acts);
-    if (record !== undefined) judgeReplies(world, record, log, final.run, script.acts);
+    const isInterrupted = records.interrupted.has(final.run.session_id ?? '');
+    if (record !== undefined) judgeReplies(world, record, log, final.run, script.acts, isInterrupted);
   }
 }
 
@@ -125,7 +126,14 @@ function marksOf(act: Act): string[][] {
   }
 }
 
-function judgeReplies(world: World, record: RunRecord, log: readonly string[], run: Run, acts: readonly Act[]): void {
+function judgeReplies(
+  world: World,
+  record: RunRecord,
+  log: readonly string[],
+  run: Run,
+  acts: readonly Act[],
+  isInterrupted: boolean,
+): void {
   const { ledger } = world;
   const { run_id } = record;
   const given = world.invariants.replies.get(run_id) ?? [];
@@ -133,7 +141,7 @@ function judgeReplies(world: World, record: RunRecord, log: readonly string[], r
   const races = new Set(allActs(acts).flatMap((act) => (act.do === 'race' ? [act.tag] : [])));
   const isAnswered = (id: number): boolean => runEventOf(log[id] ?? '') === 'in-progress';
   // A run that another request has cancelled takes a cancel whatever it asks.
-  const otherwise = record.cancelAskedAsWhole || !record.left.every(isAnswered);
+  const otherwise = isInterrupted || record.cancelAskedAsWhole || !record.left.every(isAnswered);
   for (const id of record.left) {
     if (isAnswered(id) && !otherwise)
       ledger.violate('a question is answered or left', `${run_id}: question ${questionAt(log, id)} was both`);
