@@ -211,11 +211,13 @@ class Actor {
   }
 
   #talk(context: AgentContext, ms: number, values: number, tag: string): Observable<AgentOutput> {
-    const work = (before: readonly string[]): Observable<string> =>
-      timer(ms, ms).pipe(
+    const work = (before: readonly string[]): Observable<string> => {
+      this.#watch.worked(this.#life, `talk ${tag}`);
+      return timer(ms, ms).pipe(
         take(values - before.length),
         map((index) => `[talk ${tag}.${before.length + index}]`),
       );
+    };
     return context.step(`talk ${tag}`, () => work([]), work);
   }
 

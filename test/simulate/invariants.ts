@@ -31,6 +31,10 @@ export class Invariants implements Audit, Watch {
   readonly #ledger: Ledger;
   readonly #server: StoreServer;
   readonly #conditions: Conditions;
+  /** Whether nothing fails: then each run stays on its node while its agent works. */
+  readonly #isCalm: boolean;
+  /** The steps whose work has begun, by run. */
+  readonly #worked = new Set<string>();
   /** By run and epoch, the node whose output the log has. */
   readonly #writers = new Map<string, Owner>();
   /** The newest epoch with which a node has taken a run over. */
@@ -55,11 +59,12 @@ export class Invariants implements Audit, Watch {
   /** By run, the replies that its agents got: tag, text and life. */
   readonly replies = new Map<string, { life: number; tag: string; text: string }[]>();
 
-  constructor(clock: Clock, ledger: Ledger, server: StoreServer, conditions: Conditions) {
+  constructor(clock: Clock, ledger: Ledger, server: StoreServer, conditions: Conditions, isCalm: boolean) {
     this.#clock = clock;
     this.#ledger = ledger;
     this.#server = server;
     this.#conditions = conditions;
+    this.#isCalm = isCalm;
   }
 
   committing(): void {}
@@ -76,6 +81,17 @@ export class Invariants implements Audit, Watch {
     if (before === undefined || row.epoch !== before.epoch || isFinal(row.status))
       this.#since.set(row.run_id, this.#clock.now);
     this.#checkTurn(write, before);
+    if (row.status === 'cancelled' && before?.status !== 'created') this.#checkStopped(node, row.run_id);
+  }
+
+  /** A cancel lets the agent stop, on whatever node it came, once the store knows that the agent has begun. */
+  #checkStopped(node: Owner, run_id: string): void {
+    for (const life of this.#lives)
+      if (this.#isCalm && life.run_id === run_id && life.node !== node)
+        this.#ledger.violate(
+          'an agent stops before its run is cancelled',
+          `${node} ends ${run_id}, while life ${life.number} works on ${life.node}`,
+        );
   }
 
   #checkRow({ row, lines, expect, from }: Write, before: RunRow | undefined): void {
@@ -182,6 +198,10 @@ export class Invariants implements Audit, Watch {
     const mark = `[${tag.replace('rest of ', '')}=`;
     // A node that was paused cannot know at once that it is fenced; the store refuses its writes.
     const isOwn = (this.#epochs.get(life) ?? 0) >= (this.#server.rows.get(life.run_id)?.epoch ?? 0);
+    const step = `${life.run_id} ${tag.replace('rest of ', '')}`;
+    if (this.#isCalm && this.#worked.has(step))
+      this.#ledger.violate('work is repeated only after a fault', `${where}: it has begun before`);
+    this.#worked.add(step);
     if (life.durable && isOwn && this.#server.logs.get(life.run_id)?.some((line) => line.includes(mark)))
       this.#ledger.violate('a durable step is done once', `${where}: its value is in the log`);
     this.#values += 1;

@@ -47,6 +47,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       { file: 'src/engine/runs/cancel.ts', find: 'checkAsks(execution.run, question);', replace: '' },
       { file: 'src/engine/runs/cancel.ts', find: 'checkAsks(known.run, question);', replace: '' },
+      { file: 'src/engine/runs/forward.ts', find: ' && asks(execution.run, question)', replace: '' },
     ],
     noticed: ['a question is answered or left'],
   },
@@ -142,11 +143,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a forwarded reply to one question is delivered to the next one',
     changes: [
-      {
-        file: 'src/engine/cluster/sync.ts',
-        find: "'at' in entry && entry.at === snapshot",
-        replace: "'at' in entry",
-      },
+      { file: 'src/engine/runs/forward.ts', find: ' || log.row.snapshot !== at) return;', replace: ') return;' },
       {
         file: 'src/engine/execution/awaits.ts',
         find: 'if (reply.id !== undefined && reply.id !== asked.id)',
@@ -154,6 +151,28 @@ export const mutations: readonly Mutation[] = [
       },
     ],
     noticed: ['a reply goes to its question', 'a reply is given once'],
+  },
+  {
+    name: 'a reply to a run of another node is taken in the store',
+    changes: [
+      {
+        file: 'src/engine/runs/resume.ts',
+        find: "row.tier === 'durable' && (row.rests_at !== null || !services.dispatcher.shared)",
+        replace: "row.tier === 'durable'",
+      },
+    ],
+    noticed: ['work is repeated only after a fault'],
+  },
+  {
+    name: 'a cancel of a run of another node ends it in the store',
+    changes: [
+      {
+        file: 'src/engine/runs/cancel.ts',
+        find: '!dispatcher.shared || !isBegun(row)',
+        replace: 'true || isBegun(row)',
+      },
+    ],
+    noticed: ['an agent stops before its run is cancelled'],
   },
   {
     name: 'a node does not check whether it still owns its idle runs',
