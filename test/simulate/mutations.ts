@@ -67,8 +67,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/create.ts',
-        find: 'withdrawn = key === undefined && error',
-        replace: 'withdrawn = error',
+        find: 'withdrawn = key === undefined;',
+        replace: 'withdrawn = true;',
       },
     ],
     noticed: ['only runs with a request to cancel are cancelled'],
@@ -168,8 +168,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: '!dispatcher.shared || !isBegun(row)',
-        replace: 'true || isBegun(row)',
+        find: 'const begun = isBegun(row);',
+        replace: 'const begun = false && isBegun(row);',
       },
     ],
     noticed: ['an agent stops before its run is cancelled'],
