@@ -199,6 +199,32 @@ describe('a run that asks beside a step, whose process stops', () => {
     await next.stop();
   });
 
+  it('ends here where it is cancelled meanwhile, after its agent has stopped and cleaned up', async () => {
+    const done: string[] = [];
+    let finish = (): void => {};
+    const working = new Promise<void>((resolve) => (finish = () => resolve(void done.push('worked'))));
+    const agent = durable('works', async (_, context) => {
+      try {
+        await context.step('work', () => working);
+      } finally {
+        await context.cleanup('free', async () => done.push('freed'));
+      }
+      return 'done';
+    });
+    const store = new MemoryStore();
+    const engine = await startEngine([agent], store, longGrace);
+    const run_id = await begin(engine, 'works');
+    while ((await runOf(engine, run_id)).status !== 'in-progress') await turn();
+    const stopped = engine.stop();
+    await engine.cancel(run_id);
+    await turns(20);
+    expect((await store.run(run_id))?.status).toBe('cancelling');
+    finish();
+    await stopped;
+    expect((await store.run(run_id))?.status).toBe('cancelled');
+    expect(done).toEqual(['freed', 'worked']);
+  });
+
   it('may be over before it leaves', async () => {
     const { store, engine, run_id, work, stopped } = await askingAtWork();
     await engine.resume(run_id, reply);

@@ -293,9 +293,13 @@ export class Execution implements Observer<AgentOutput> {
     else this.#end(error);
   }
 
-  /** From now on no work of the agent begins. Resolves when the steps that run have ended and are journaled. */
+  /**
+   * From now on no work of the agent begins. Resolves when the steps that run have ended and are journaled. A cancelled run
+   * ends here: its agent cleans up.
+   */
   async drained(): Promise<void> {
-    await this.#feed?.drained();
+    if (this.#state === 'open') await this.#feed?.drained();
+    if (this.#state === 'cancelling') await new Promise<void>((resolve) => this.log.onClosed(resolve));
   }
 
   /** Hands the run back to the store, to be re-entered later. */

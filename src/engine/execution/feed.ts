@@ -186,6 +186,7 @@ export class Feed {
   /** The run is cancelled: the agent is given nothing of what is queued, and then cleans up. */
   cancel(): void {
     if (this.#host.recorder.replay === undefined) this.#writeJournal('"cancelled":true');
+    if (this.#state === 'draining') this.#state = 'open';
     this.#queue = [];
     this.#next = 0;
     this.#queuedChars = 0;
