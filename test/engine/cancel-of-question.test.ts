@@ -94,8 +94,9 @@ describe('a cancel that names a question', () => {
     await gate.held();
     expect(await answerOf(engine.cancel(run_id, '2'))).toBe('question_mismatch');
     expect(await answerOf(engine.cancel(run_id, '1'))).toBe('cancelling');
-    expect((await runOf(engine, run_id)).status).toBe('cancelled');
+    expect((await runOf(engine, run_id)).status).toBe('cancelling');
     gate.letGo();
+    while ((await runOf(engine, run_id)).status !== 'cancelled') await turn();
     await engine.stop();
   });
 

@@ -34,7 +34,7 @@ function agentsOf(isSecond: boolean): Agent[] {
 async function leftStore() {
   const store = new MemoryStore();
   const plan = newPlan();
-  const first = await startEngine(agentsOf(false), faulty(store, plan), { storeTimeout: 1 });
+  const first = await startEngine(agentsOf(false), faulty(store, plan), { storeTimeout: 1 }, { onFailure() {} });
   const begun = new Map<string, string>();
   const queued: string[] = [];
   for (const agent_name of ['interrupted', 'works', 'asks', 'asks-at-work']) {

@@ -241,20 +241,23 @@ describe('a cancel of a run whose node does not answer', () => {
   });
 });
 
-describe('a cancel of a run that is in the store alone ends it at once,', () => {
-  it('where it rests', async () => {
-    const { node, queue, store } = nodes([asks(true, (_, context) => replyTo(context, 'Go on?'))]);
+describe('a cancel of a run that is in the store alone', () => {
+  it('is answered at once where it rests, and the next node lets its agent clean up', async () => {
+    const { node, store } = nodes([asks(true, (_, context) => replyTo(context, 'Go on?'))]);
     const front = await node('front', { worker: false });
     const owner = await node('owner', { limits: { passivateAfter: 1, sweepInterval: 1 } });
     const run_id = await awaitingOn(front);
     await expect.poll(async () => (await store.run(run_id))?.rests_at).toBeTypeOf('string');
     await owner.app.close();
     expect(await cancel(front, run_id)).toEqual(cancelling);
-    expect(await store.run(run_id)).toMatchObject({ status: 'cancelled', rests_at: null });
-    expect([await cancel(front, run_id), queue.holder(run_id)]).toEqual([[409, 'already_final'], undefined]);
+    expect(await store.run(run_id)).toMatchObject({ status: 'cancelling', rests_at: null });
+    expect(await cancel(front, run_id)).toEqual(cancelling);
+    await node('next');
+    await expect.poll(async () => (await store.run(run_id))?.status).toBe('cancelled');
+    expect(await cancel(front, run_id)).toEqual([409, 'already_final']);
   });
 
-  it('where it is queued, or no node has begun it', async () => {
+  it('ends it at once where it is queued, or no node has begun it', async () => {
     const { node, queue, store } = nodes([works(true).agent]);
     const front = await node('front', { worker: false });
     queue.next = 'nothing';
