@@ -362,6 +362,7 @@ export class Engine {
     const { dispatcher, active } = this.#services;
     const tasks = this.#tasks.map((task) => task.stop());
     await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.close()]);
+    this.#executor.close();
     await active.stop();
     await this.webhooks.stop();
     await this.#changes.stop();
@@ -373,5 +374,6 @@ export class Engine {
   async #expireAndRetry(): Promise<void> {
     await expireRuns(this.#services);
     await this.#executor.offerAgain();
+    this.#executor.checkSuspects();
   }
 }

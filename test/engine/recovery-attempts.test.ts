@@ -18,17 +18,21 @@ const stuck = durable('stuck', (_, context) =>
 );
 
 describe('a durable run that is re-entered again and again', () => {
+  // A run that may be what stops its process waits for its turn: for some checks, of `sweepInterval` each.
+  const limits = { sweepInterval: 5 };
+
   it('fails after some recovery attempts without progress', async () => {
     const agent = durable('stuck', () => NEVER);
     const store = new RecordingStore();
     const first = await serveApi([agent], { store });
     const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
-    for (let life = 0; life < 3; life += 1) {
-      await serveApi([agent], { store });
+    await expect.poll(async () => (await store.run(run_id))?.status).toBe('in-progress');
+    for (let life = 1; life <= 3; life += 1) {
+      await serveApi([agent], { store, limits });
+      await expect.poll(async () => (await store.run(run_id))?.attempts).toBe(life);
       expect((await (await first.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
     }
-    await serveApi([agent], { store });
-    const served = await serveApi([agent], { store });
+    const served = await serveApi([agent], { store, limits });
     const run: Run = await (await served.get(`/runs/${run_id}`)).json();
     expect(run.error).toMatchObject({
       code: 'server_error',
@@ -43,10 +47,12 @@ describe('a durable run that is re-entered again and again', () => {
     const { run_id } = await (await first.post('/runs', ask('stuck', 'go', { mode: 'async' }))).json();
     const runOf = async ({ get }: Served): Promise<Run> => (await get(`/runs/${run_id}`)).json();
     await expect.poll(async () => (await runOf(first)).status).toBe('awaiting');
-    for (let life = 0; life < 3; life += 1) {
-      expect(await runOf(await serveApi([stuck], { store }))).toMatchObject({ status: 'awaiting' });
+    for (let life = 1; life <= 3; life += 1) {
+      const served = await serveApi([stuck], { store, limits });
+      await expect.poll(async () => (await store.run(run_id))?.attempts).toBe(life);
+      expect(await runOf(served)).toMatchObject({ status: 'awaiting' });
     }
-    const run = await runOf(await serveApi([stuck], { store }));
+    const run = await runOf(await serveApi([stuck], { store, limits }));
     expect(run).toMatchObject({ status: 'failed', error: { data: { reason: 'recovery_exhausted' } } });
   });
 

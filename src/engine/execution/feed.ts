@@ -113,6 +113,8 @@ export class Feed {
    */
   get whenWorkMayBegin(): Promise<void> | undefined {
     const taken = this.#taken;
+    // Has to be durable before the work begins, which may be what stops the process.
+    if (this.#host.recorder.countAttempt()) this.#durable = -1;
     if (this.#state === 'open' && this.#durable >= taken) return undefined;
     return new Promise((resolve) => {
       const durable = (): void => {
@@ -265,6 +267,8 @@ export class Feed {
     if (this.#state === 'closed') return;
     if (replay.live) {
       this.#host.recorder.goLive();
+      const asks = (this.#replyReceiver?.question ?? 0) > 0;
+      if (asks && this.work.onlyQuestions) this.#host.recorder.takeBackAttempt();
       this.#host.onLive();
       this.#replyReceiver?.goLive();
       for (const [step, receiver] of [...this.#steps]) this.#begin(step, receiver);

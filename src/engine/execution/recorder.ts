@@ -29,6 +29,8 @@ export class Recorder {
   parts = 0;
   /** Those of them that were in the log already. */
   replayedParts = 0;
+  /** `progress` when the attempt of this re-entry was taken back; undefined while it counts. */
+  #uncountedAt: number | undefined;
   /** When the first part was emitted: `performance.now`. Undefined where it was in the log already. */
   firstPartAt: number | undefined;
 
@@ -147,6 +149,22 @@ export class Recorder {
   noteProgress(): void {
     this.progress += 1;
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
+  }
+
+  /** The run is live again and only awaits, so it is not what stops its process: the re-entry is no attempt so far. */
+  takeBackAttempt(): void {
+    const { attempts } = this.log.row;
+    if (attempts === 0) return;
+    this.log.change({ attempts: attempts - 1 });
+    this.#uncountedAt = this.progress;
+  }
+
+  /** Work begins: an attempt that was taken back counts again, where the run has made no progress since. Returns whether it does. */
+  countAttempt(): boolean {
+    const counts = this.#uncountedAt === this.progress;
+    this.#uncountedAt = undefined;
+    if (counts) this.log.change({ attempts: this.log.row.attempts + 1 });
+    return counts;
   }
 
   /** Counts one more entry and its characters against the limits of the run. @throws RivuletError `output_limit` */

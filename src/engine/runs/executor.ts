@@ -16,6 +16,7 @@ import { endStoredRun } from './cancel.ts';
 import type { CreatedRun } from './created-runs.ts';
 import { acceptWhenLive } from './forward.ts';
 import type { RunServices } from './run-services.ts';
+import { Suspects } from './suspects.ts';
 
 const page = 1000;
 
@@ -28,9 +29,13 @@ export class Executor {
   readonly #toOffer = new Set<string>();
   /** Runs whose agent is not here, each of which is in the log: other nodes may offer them many times. */
   readonly #warnedOf = new LRUCache<string, true>({ max: 1_000 });
+  readonly #suspects: Suspects;
 
   constructor(services: RunServices) {
     this.#services = services;
+    this.#suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) =>
+      this.#enter(run_id),
+    );
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
@@ -39,6 +44,10 @@ export class Executor {
     let live = this.#liveExecution(run_id);
     if (live === undefined) {
       await this.#enter(run_id);
+      if (dispatcher.shared) {
+        await this.#suspects.whenAdmitted(run_id, lease);
+        await this.#entering.get(run_id);
+      }
       live = this.#liveExecution(run_id);
     }
     // Created by this process: its execution is in memory already. That of an entry has been started.
@@ -65,7 +74,10 @@ export class Executor {
     if (row !== undefined && needsExecution(row) && active.local(run_id) === undefined) await this.offerAll([row]);
   };
 
-  /** Enters all runs that an earlier process left unfinished, oldest first, and calls back for each. */
+  /**
+   * Enters all runs that an earlier process left unfinished, oldest first, and calls back for each. Suspects wait for their
+   * turn.
+   */
   async recover(onLeft: (row: RunRow) => void): Promise<void> {
     const { store, executions } = this.#services;
     for (let after = ''; ; ) {
@@ -133,6 +145,21 @@ export class Executor {
     }
   }
 
+  /** Re-enters the next run that may be what stops the process. Called periodically. */
+  checkSuspects(): void {
+    this.#suspects.check();
+  }
+
+  /** Another node has forwarded a reply or a cancel to a run that this process does not execute, and may wait here. */
+  onForwarded(run_id: string): void {
+    this.#suspects.admit(run_id);
+  }
+
+  /** The process stops: runs that wait for their turn are left to others. */
+  close(): void {
+    this.#suspects.close();
+  }
+
   /**
    * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for it and enters the run
    * again: the offer may be the start that the entry, which has read the run before, has brought about. A shared
@@ -197,6 +224,7 @@ export class Executor {
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
+    if (!this.#suspects.admits(row)) return;
     if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
     const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created);
     await this.#start(execution);

@@ -1,0 +1,138 @@
+import type { Lease } from '../../core/dispatcher.ts';
+import type { RunRow } from '../../core/store.ts';
+import type { ActiveRuns } from './active-runs.ts';
+
+/** A run that waits for its turn. */
+interface Waiting {
+  readonly run_id: string;
+  readonly attempts: number;
+  /** Resolves when the run waits no more. */
+  readonly left: Promise<void>;
+  readonly leave: () => void;
+}
+
+/** The run whose turn it was last, and its attempts before that. `since` is undefined while it is entered. */
+interface Trial {
+  readonly run_id: string;
+  readonly attempts: number;
+  since?: number;
+}
+
+const mostChecks = 60;
+/** Checks for which the process has lived before it re-enters a suspect: the other runs may make progress meanwhile. */
+const uptimeBefore = (attempts: number): number => Math.min(2 ** attempts, mostChecks);
+/** Checks after which a suspect without progress lets the next one in: 5, then 30. */
+const trialOf = (attempts: number): number => Math.min(5 * 6 ** (attempts - 1), mostChecks);
+/** Waiting runs that take no slot. All further ones keep theirs, so that a node takes no more of them than it has slots. */
+const mostWithoutSlot = 1_000;
+
+/**
+ * Runs that may be what stops the process: they were in memory when a process died, and had made no progress since an
+ * earlier re-entry. They are re-entered one by one after all others, so that the run which stops the process uses up its
+ * attempts, and no other run does. Each of them was in the memory of a process that died, so there are not more than
+ * that.
+ */
+export class Suspects {
+  readonly #active: ActiveRuns;
+  readonly #limit: number;
+  readonly #enter: (run_id: string) => Promise<void>;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Runs that are entered without their turn. */
+  readonly #admitted = new Set<string>();
+  #trial: Trial | undefined;
+  #checks = 0;
+
+  /** `limit` is the most attempts of a run, 0 for any number. `enter` never rejects. */
+  constructor(active: ActiveRuns, limit: number, enter: (run_id: string) => Promise<void>) {
+    this.#active = active;
+    this.#limit = limit;
+    this.#enter = enter;
+  }
+
+  /** Whether a run may be entered now; otherwise it waits. A run that got a reply is no suspect, and a cancel has to end. */
+  admits({ run_id, attempts, status }: RunRow): boolean {
+    const waiting = this.#waiting.get(run_id);
+    const isTurn = run_id === this.#trial?.run_id || this.#admitted.has(run_id);
+    if (attempts === 0 || status === 'cancelling' || isTurn) {
+      this.#waiting.delete(run_id);
+      waiting?.leave();
+      return true;
+    }
+    if (waiting === undefined) this.#add(run_id, attempts);
+    return false;
+  }
+
+  /** Resolves when the run does not wait for its turn. Until then it stays in this process, but takes no slot. */
+  async whenAdmitted(run_id: string, lease: Lease): Promise<void> {
+    const waiting = this.#waiting.get(run_id);
+    if (waiting === undefined) return;
+    if (this.#waiting.size <= mostWithoutSlot) lease.rest();
+    await waiting.left;
+    lease.wake();
+  }
+
+  /** Another node has forwarded a reply or a cancel. A run that waits here is entered to get it. */
+  admit(run_id: string): void {
+    const waiting = this.#waiting.get(run_id);
+    if (waiting === undefined) return;
+    this.#admitted.add(run_id);
+    void this.#enterNow(waiting).then(() => this.#admitted.delete(run_id));
+  }
+
+  /** Enters the next run if its turn has come. Called periodically. */
+  check(): void {
+    this.#checks += 1;
+    if (this.#waiting.size === 0 || !this.#isTrialOver()) return;
+    const [next] = [...this.#waiting.values()].sort(inTurn);
+    if (next === undefined || this.#checks < uptimeBefore(next.attempts)) return;
+    this.#takeBackLast();
+    const { run_id, attempts } = next;
+    const trial: Trial = { run_id, attempts };
+    this.#trial = trial;
+    void this.#enterNow(next).then(() => {
+      trial.since = this.#checks;
+    });
+  }
+
+  /** The process stops: the runs that wait are left to others. */
+  close(): void {
+    for (const { leave } of this.#waiting.values()) leave();
+    this.#waiting.clear();
+  }
+
+  #add(run_id: string, attempts: number): void {
+    let leave = (): void => {};
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    this.#waiting.set(run_id, { run_id, attempts, left, leave });
+  }
+
+  async #enterNow({ run_id, leave }: Waiting): Promise<void> {
+    this.#waiting.delete(run_id);
+    await this.#enter(run_id);
+    leave();
+  }
+
+  /** Whether the last one has made progress, has left, only awaits, or has lived long enough. */
+  #isTrialOver(): boolean {
+    if (this.#trial === undefined) return true;
+    const { run_id, attempts, since } = this.#trial;
+    if (since === undefined) return false;
+    const execution = this.#active.local(run_id);
+    if (execution === undefined || execution.log.row.attempts === 0 || execution.onlyAwaits) return true;
+    return this.#checks - since >= trialOf(attempts);
+  }
+
+  /**
+   * With one more attempt, the last one would have none left, although it has not stopped the process in its turn. So that
+   * attempt does not count when the next one stops the process.
+   */
+  #takeBackLast(): void {
+    if (this.#trial === undefined) return;
+    const { run_id, attempts } = this.#trial;
+    const log = this.#active.local(run_id)?.log;
+    if (log !== undefined && log.row.attempts > attempts && attempts + 1 === this.#limit) log.change({ attempts });
+  }
+}
+
+/** Those with fewer attempts first, then the older ones. */
+const inTurn = (a: Waiting, b: Waiting): number => a.attempts - b.attempts || (a.run_id < b.run_id ? -1 : 1);
