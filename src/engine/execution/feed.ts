@@ -111,7 +111,7 @@ export class Feed {
    * Resolves when work of the agent may begin; undefined where it may at once. Everything that the agent was given has to
    * be durable before: work that a crash repeats then uses the same values. Never resolves once the node stops.
    */
-  get whenWorkMayBegin(): Promise<void> | undefined {
+  whenWorkMayBegin(): Promise<void> | undefined {
     const taken = this.#taken;
     // Has to be durable before the work begins, which may be what stops the process.
     if (this.#host.recorder.countAttempt()) this.#durable = -1;
@@ -175,7 +175,7 @@ export class Feed {
       this.#running.add(step);
       receiver.begin();
     };
-    const allowed = this.whenWorkMayBegin;
+    const allowed = this.whenWorkMayBegin();
     if (allowed === undefined) begin();
     else void allowed.then(begin);
   }

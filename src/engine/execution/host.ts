@@ -106,7 +106,7 @@ export function createHost(
     record,
     mayCleanUp,
     work: feed?.work,
-    whenWorkMayBegin: () => feed?.whenWorkMayBegin,
+    whenWorkMayBegin: () => feed?.whenWorkMayBegin(),
     committed: () => {
       const durable = committed();
       // Where the agent does not await it, its rejection must not end the process.
