@@ -20,7 +20,7 @@ it('rivulet serve drains and exits with 1 after more than ten errors outside of 
   expect(runs).toMatchObject([{ agent_name: 'stray', status: 'completed' }]);
 });
 
-it('rivulet serve goes on after an agent leaves a promise that rejects when its awaiting run leaves memory', async (t) => {
+it('rivulet serve goes on after an agent leaves a promise that rejects when its awaiting run is cancelled', async (t) => {
   const body = `async (_, context) => {
     const question = context.await('Shall I?');
     const note = async () => { try { await question; } catch { throw new Error('astray'); } };
@@ -29,14 +29,18 @@ it('rivulet serve goes on after an agent leaves a promise that rejects when its 
     return 'You said ' + message.parts[0].content;
   }, { durable: true }`;
   const folder = projectFolder({ 'agents/stray.js': agentFile('stray', body) }, t);
-  const limits = ['passivateAfter=1', 'sweepInterval=5'].flatMap((limit) => ['--limit', limit]);
-  const rivulet = startRivulet(folder, ['serve', '--port', '0', '--store', 'sqlite:./s.db', ...limits], t);
+  const rivulet = startRivulet(folder, ['serve', '--port', '0', '--store', 'sqlite:./s.db'], t);
   const url = await rivulet.url();
   const { run_id } = await createRun(url, 'stray');
+  const other = await createRun(url, 'stray');
+  const awaiting = { status: 'awaiting' };
+  for (const one of [run_id, other.run_id])
+    await expect.poll(() => getJson(`${url}/runs/${one}`)).toMatchObject(awaiting);
+  expect((await post(`${url}/runs/${run_id}/cancel`, {})).status).toBe(202);
   await expect.poll(() => rivulet.out).toContain('astray');
   await expect.poll(() => rivulet.out).toContain('the server goes on');
-  expect(await getJson(`${url}/runs/${run_id}`)).toMatchObject({ status: 'awaiting' });
+  await expect.poll(() => getJson(`${url}/runs/${run_id}`)).toMatchObject({ status: 'cancelled' });
   const await_resume = { type: 'message', message: { parts: [{ content: 'yes' }] } };
-  const run: Run = await (await post(`${url}/runs/${run_id}`, { mode: 'sync', await_resume })).json();
+  const run: Run = await (await post(`${url}/runs/${other.run_id}`, { mode: 'sync', await_resume })).json();
   expect([run.status, textOf(run)]).toEqual(['completed', 'You said yes']);
 });
