@@ -143,7 +143,8 @@ describe.skipIf(place === undefined || !nginxThere())('compose.yaml and nginx.co
         expect(events.at(-1)?.type).toBe('run.completed');
       }
       expect(await ending?.ended()).toBe(signal === 'SIGTERM' ? 0 : signal);
-      expect(breaks).toBeGreaterThan(0);
+      // A node that stops lets the step that counts end, and with it the run.
+      if (signal === 'SIGKILL') expect(breaks).toBeGreaterThan(0);
     });
   }
 });
