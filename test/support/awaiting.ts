@@ -27,13 +27,15 @@ const files = {
   `,
   'agents/ask.js': `
     import { defineAgent } from 'rivulet';
-    import { defer, finalize, map } from 'rxjs';
+    import { defer, map } from 'rxjs';
     import { come, go } from './_present.js';
     const text = ({ parts }) => parts[0].content;
     export default defineAgent({ name: 'ask', description: 'Awaits an answer.' }, ([input], context) => defer(() => {
       come();
+      // Only the signal tells that a run leaves memory.
+      context.signal.addEventListener('abort', go);
       return context.await('Well?');
-    }).pipe(map(({ message }) => text(input) + ': ' + text(message)), finalize(go)), { durable: true });
+    }).pipe(map(({ message }) => text(input) + ': ' + text(message))), { durable: true });
   `,
   'agents/memory.js': `
     import { setImmediate } from 'node:timers/promises';

@@ -77,8 +77,9 @@ async function cancelStored(services: RunServices, run_id: string, question: str
   throw fail('conflict', run_id);
 }
 
-/** Whether the agent of a run has begun. */
-const isBegun = ({ status, queued_at }: RunRow): boolean => status !== 'created' && queued_at === null;
+/** Whether the agent of a run may have begun: a node raises the epoch before, and writes `in-progress` a moment later. */
+const isBegun = ({ status, queued_at, epoch }: RunRow): boolean =>
+  queued_at === null && (status !== 'created' || epoch > 1);
 
 function cancellingOf({ run }: KnownRun): string {
   const { await_request: _, finished_at: __, ...rest } = run;
