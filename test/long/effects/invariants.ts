@@ -7,6 +7,8 @@ import { rules } from './orders.ts';
 const signalTime = 1_000;
 /** Milliseconds in which a node that was stalled has to find out that it has lost a run. */
 const wakeTime = 1_000;
+/** Milliseconds that a commit takes at most, on a busy machine. */
+const commitTime = 1_000;
 /** Milliseconds that a step may take longer than it says. */
 const delay = 500;
 
@@ -21,9 +23,9 @@ const checks: Readonly<Record<string, Check>> = {
     return [...used].filter(([, all]) => all.size > 1).map(([name, all]) => `${name} is ${[...all].join(' and ')}`);
   },
 
-  'I2: a run that goes on was undone': (history) =>
+  'I2: a run that goes on was undone': (history, processes) =>
     history.lines
-      .filter((line) => line.what === 'undo' && isInVain(history, line))
+      .filter((line) => line.what === 'undo' && isInVain(history, processes, line))
       .map(({ step, node }) => `${step} on ${node}`),
 
   'I2: a step began after another node took the run over': (history, processes) =>
@@ -91,14 +93,15 @@ const hasEnded = ({ to }: Attempt): boolean => to < Number.POSITIVE_INFINITY;
 const accepted = ({ replies }: Placed): Reply[] => replies.filter(({ outcome }) => outcome === 'accepted');
 
 /** An agent undoes a run that is cancelled, and tidies up when all is done. In all other cases the run goes on. */
-function isInVain(history: History, { life, at, step: name }: RunLine): boolean {
+function isInVain(history: History, processes: Processes, { life, node, at, step: name }: RunLine): boolean {
   const { attempts, placed } = history;
+  const { steps } = rules[placed.order.kind];
+  const isDone = steps.every((step) => attempts.some((attempt) => attempt.step === step && attempt.to <= at));
+  // Plain code after the last step may run before the end of that step is durable, and its process may die then.
+  if (name !== 'refund' && isDone && processes.when(node, 'kill') <= at + commitTime) return false;
   if (attempts.some((attempt) => attempt.from > at && !history.isBefore(attempt.life, life))) return true;
   if (placed.status === 'cancelled' || placed.status === 'failed') return false;
-  const { steps } = rules[placed.order.kind];
-  return (
-    name === 'refund' || !steps.every((step) => attempts.some((attempt) => attempt.step === step && attempt.to <= at))
-  );
+  return name === 'refund' || !isDone;
 }
 
 /** Whether a step was about to begin when its node was stalled, so that the engine has given the agent nothing since. */
