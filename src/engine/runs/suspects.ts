@@ -6,6 +6,7 @@ import type { ActiveRuns } from './active-runs.ts';
 interface Waiting {
   readonly run_id: string;
   readonly attempts: number;
+  readonly epoch: number;
   /** Resolves when the run waits no more. */
   readonly left: Promise<void>;
   readonly leave: () => void;
@@ -37,8 +38,8 @@ export class Suspects {
   readonly #limit: number;
   readonly #enter: (run_id: string) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
-  /** Runs that are entered without their turn. */
-  readonly #admitted = new Set<string>();
+  /** Runs that are being entered, with the epochs that they had when they began to wait. */
+  readonly #entering = new Map<string, number>();
   #trial: Trial | undefined;
   #checks = 0;
 
@@ -50,15 +51,17 @@ export class Suspects {
   }
 
   /** Whether a run may be entered now; otherwise it waits. A run that got a reply is no suspect, and a cancel has to end. */
-  admits({ run_id, attempts, status }: RunRow): boolean {
+  admits({ run_id, attempts, status, epoch }: RunRow): boolean {
     const waiting = this.#waiting.get(run_id);
-    const isTurn = run_id === this.#trial?.run_id || this.#admitted.has(run_id);
+    const isTurn = run_id === this.#trial?.run_id || this.#entering.has(run_id);
+    // Another node has it: this one was stalled for longer than its lease.
+    if (status !== 'cancelling' && epoch !== (this.#entering.get(run_id) ?? epoch)) return false;
     if (attempts === 0 || status === 'cancelling' || isTurn) {
       this.#waiting.delete(run_id);
       waiting?.leave();
       return true;
     }
-    if (waiting === undefined) this.#add(run_id, attempts);
+    if (waiting === undefined) this.#add(run_id, attempts, epoch);
     return false;
   }
 
@@ -74,9 +77,7 @@ export class Suspects {
   /** Another node has forwarded a reply or a cancel. A run that waits here is entered to get it. */
   admit(run_id: string): void {
     const waiting = this.#waiting.get(run_id);
-    if (waiting === undefined) return;
-    this.#admitted.add(run_id);
-    void this.#enterNow(waiting).then(() => this.#admitted.delete(run_id));
+    if (waiting !== undefined) void this.#enterNow(waiting);
   }
 
   /** Enters the next run if its turn has come. Called periodically. */
@@ -100,15 +101,17 @@ export class Suspects {
     this.#waiting.clear();
   }
 
-  #add(run_id: string, attempts: number): void {
+  #add(run_id: string, attempts: number, epoch: number): void {
     let leave = (): void => {};
     const left = new Promise<void>((resolve) => (leave = resolve));
-    this.#waiting.set(run_id, { run_id, attempts, left, leave });
+    this.#waiting.set(run_id, { run_id, attempts, epoch, left, leave });
   }
 
-  async #enterNow({ run_id, leave }: Waiting): Promise<void> {
+  async #enterNow({ run_id, epoch, leave }: Waiting): Promise<void> {
     this.#waiting.delete(run_id);
+    this.#entering.set(run_id, epoch);
     await this.#enter(run_id);
+    this.#entering.delete(run_id);
     leave();
   }
 
