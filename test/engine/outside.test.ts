@@ -346,6 +346,27 @@ describe('the agent of a cancelled durable run', () => {
     await engine.stop();
   });
 
+  it('undoes nothing before the cancel is durable', async () => {
+    const store = new RecordingStore();
+    const durableAt: number[] = [];
+    const agent = durable(async (_, context) => {
+      try {
+        await context.await('Keep it?');
+      } finally {
+        durableAt.push(store.durable);
+      }
+      return 'kept';
+    });
+    const engine = await startEngine([agent], store);
+    const run_id = await begin(engine, 'works');
+    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const before = store.durable;
+    await engine.cancel(run_id);
+    await toTheEnd(engine, run_id);
+    expect(durableAt).toEqual([before + 1]);
+    await engine.stop();
+  });
+
   it('cleans up once, wherever a crash comes', async () => {
     const done: string[] = [];
     const store = new RecordingStore();

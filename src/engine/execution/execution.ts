@@ -270,7 +270,16 @@ export class Execution implements Observer<AgentOutput> {
       return;
     }
     this.#changeStatus('cancelling');
-    this.#cleanUp();
+    if (this.#feed === undefined) {
+      this.#cleanUp();
+      return;
+    }
+    this.#feed.cancel();
+    // Its agent undoes nothing of a run that goes on after a crash because the cancel was not durable.
+    this.log.flushed().then(
+      () => this.#state === 'open' && this.#cleanUp(),
+      () => undefined, // the log reports its failure to the engine, which drops the execution
+    );
   }
 
   /** Whether the run is cancelled, and not final so far. */
@@ -280,7 +289,7 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Stops the agent, and gives it `cancelGrace` to clean up. Also where a replay has come to the cancel of the run. */
   #cleanUp(): void {
-    this.#feed?.cancel();
+    this.#feed?.cleanUp();
     this.#close('cancelling', { as: 'cancelled', reason: 'the run was cancelled' });
     void this.#pending
       .stopped(this.#services.limits.cancelGrace, () => this.#feed?.whenIdle())

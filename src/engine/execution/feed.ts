@@ -77,7 +77,7 @@ export class Feed {
   /** How many of those that have left the queue are durable. */
   #durable = 0;
   #scheduled = false;
-  #state: 'open' | 'draining' | 'closed' = 'open';
+  #state: 'open' | 'draining' | 'cancelled' | 'closed' = 'open';
   /** Resolve when no step runs any more. */
   #drainWaiters: (() => void)[] = [];
   /** Counts the agent's actions; with the recorder's progress, that shows whether it was active in the last turn. */
@@ -185,10 +185,21 @@ export class Feed {
     for (const resolve of this.#drainWaiters.splice(0)) resolve();
   }
 
-  /** The run is cancelled: the agent is given nothing of what is queued, and then cleans up. */
+  /** The run is cancelled: the agent is given nothing any more, and begins no work until it cleans up. */
   cancel(): void {
-    if (this.#host.recorder.replay === undefined) this.#writeJournal('"cancelled":true');
-    if (this.#state === 'draining') this.#state = 'open';
+    this.#writeJournal('"cancelled":true');
+    this.#state = 'cancelled';
+    this.#dropQueue();
+  }
+
+  /** The agent of the cancelled run cleans up. */
+  cleanUp(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'open';
+    this.#dropQueue();
+  }
+
+  #dropQueue(): void {
     this.#queue = [];
     this.#next = 0;
     this.#queuedChars = 0;
@@ -211,7 +222,7 @@ export class Feed {
 
   /** Queues a delivery. */
   enqueue(delivery: Delivery, text: string): void {
-    if (this.#state === 'closed') return;
+    if (this.#state === 'closed' || this.#state === 'cancelled') return;
     this.#queue.push({ delivery, text });
     this.#queued += 1;
     this.#queuedChars += text.length;
