@@ -5,8 +5,8 @@ import { type PackageManager, programCommand, scriptCommand, settings } from './
 const agent = 'hello';
 
 /**
- * The files of a new project, by path. Its versions are those with which this version of Rivulet is tested. `version` is
- * that of Rivulet, or a file that has it.
+ * The files of a new project, by path. This version of Rivulet is tested with the versions in them. `version` is the version
+ * of Rivulet, or a file that npm has packed.
  */
 export const projectFiles = (
   name: string,

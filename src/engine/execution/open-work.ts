@@ -45,7 +45,7 @@ export class OpenWork {
       this.#seenBeside = this.#quietQuestion;
   }
 
-  /** The agent is quiet: a question that is open now is not that of the branch that was seen beside it. */
+  /** The agent is quiet. A branch that was seen beside a question is another branch, if the question is still open now. */
   quiet(): void {
     this.#quietQuestion = this.#question();
     if (this.#seenBeside > 0 && this.#seenBeside === this.#quietQuestion) this.#hasBranches = true;

@@ -67,7 +67,7 @@ export class Recorder {
     return !this.sealed && (this.#replay?.fits(events) ?? true);
   }
 
-  /** Whether no event but the last follows, because the run is cancelled. During a replay, those of the log come before. */
+  /** Whether only the final event may follow, because the run is cancelled. A replay matches the events of the log first. */
   get sealed(): boolean {
     return this.log.row.status === 'cancelling' && this.#replay?.matching !== true;
   }

@@ -4,7 +4,7 @@ import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
-/** Version of the tables and functions. Versions 1 to 3 were never released; those of version 4 are upgraded. */
+/** Version of the tables and functions. Versions 1 to 3 were never released. Tables of version 4 are upgraded. */
 export const schemaVersion = 5;
 
 /**

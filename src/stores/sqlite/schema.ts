@@ -12,7 +12,7 @@ export const rare = `status <> 'completed' AND ${lasting}`;
 export const open = '(finished_at IS NOT NULL) = 0';
 export const final = '(finished_at IS NOT NULL) = 1';
 
-/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released; it upgrades those of version 10. */
+/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released. Files of version 10 are upgraded. */
 export const fileVersion = 11;
 const oldestVersion = 10;
 
