@@ -137,6 +137,7 @@ export class LocalRuntime extends InProcess implements Runtime {
   /** Such as `sqlite`; `custom` for a store that the caller has opened. */
   readonly storeKind: string;
   readonly #closeStore: () => Promise<void>;
+  #connected: Promise<void> | undefined;
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -221,10 +222,24 @@ export class LocalRuntime extends InProcess implements Runtime {
     });
   }
 
-  /** Starts to execute runs, first those that an earlier process left unfinished. */
+  /** Requests can be served from now on; see `Engine.connect`. */
+  connectEngine(): Promise<void> {
+    this.#connected ??= this.engine.connect();
+    return this.#connected;
+  }
+
+  /** Starts to execute runs, first those that an earlier process left unfinished. May be called again after an error. */
   startEngine(): Promise<void> {
-    this.#started ??= this.engine.start();
+    this.#started ??= this.#startEngine().catch((error: unknown) => {
+      this.#started = undefined;
+      throw error;
+    });
     return this.#started;
+  }
+
+  async #startEngine(): Promise<void> {
+    await this.connectEngine();
+    await this.engine.execute();
   }
 
   /** Refuses calls, stops all runs and ends all streams; the store stays open. */

@@ -12,6 +12,7 @@ import Fastify, {
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { fail } from './core/errors.ts';
 import { operator, visitor } from './core/principal.ts';
+import { retry } from './core/timing.ts';
 import { compile } from './core/validate.ts';
 import { Access } from './engine/access.ts';
 import { newId } from './engine/ids.ts';
@@ -76,10 +77,18 @@ export interface ServingOptions extends Partial<HttpLimits>, Omit<NameOptions, '
 /** Agents to serve. The server makes a runtime for them, and closes it. The host of `publicUrl` is one of its names. */
 export interface RivuletOptions extends HostOptions, ServingOptions {
   readonly runtime?: never;
+  /**
+   * When this process begins to execute runs, first those that an earlier one left: when the server is `ready` (default), and
+   * so before it listens, or when it is `listening`. With that, a run whose agent holds the event loop does not keep the server
+   * from listening; `app.ready()` and `app.inject()` alone then execute only runs that this process creates.
+   */
+  readonly executeFrom?: 'ready' | 'listening';
 }
 
 /** A runtime to serve. The caller has made it with options of its own, and closes it after the server. */
-export interface RuntimeServingOptions extends ServingOptions, Partial<Record<keyof HostOptions, never>> {
+export interface RuntimeServingOptions
+  extends ServingOptions,
+    Partial<Record<keyof HostOptions | 'executeFrom', never>> {
   readonly runtime: Runtime;
 }
 
@@ -156,7 +165,9 @@ async function host(
     await engine.ready();
   };
   refuseWhile(app, isStopping, monitor, traffic);
-  app.addHook('onReady', () => runtime.startEngine());
+  const isWaiting = options.executeFrom === 'listening';
+  app.addHook('onReady', () => (isWaiting ? runtime.connectEngine() : runtime.startEngine()));
+  if (isWaiting) app.addHook('onListen', async () => void executeRuns(runtime, app.log, isStopping));
   // Before the server stops listening: open streams would keep it from ever closing.
   app.addHook('preClose', async () => {
     stopping = true;
@@ -188,6 +199,19 @@ async function host(
   if (metrics !== undefined && options.metrics !== undefined) {
     await serveMetrics(app, metrics, options.metrics, checkReady);
   }
+}
+
+/** Starts to execute runs, again and again where the store or the queue does not answer. Never rejects. */
+async function executeRuns(
+  runtime: LocalRuntime,
+  log: Pick<FastifyBaseLogger, 'error'>,
+  isStopping: () => boolean,
+): Promise<void> {
+  const again = (err: unknown): boolean => {
+    if (!isStopping()) log.error({ err }, 'runs cannot be executed so far; will retry');
+    return !isStopping();
+  };
+  await retry(() => runtime.startEngine(), { again }).catch(() => undefined);
 }
 
 interface OwnRoutes {

@@ -8,13 +8,17 @@ export interface LogStream {
 /** The stream of the logger, whose lines are lost where nothing reads them. JSON lines of a few milliseconds are written at once; lines to read are written as they come. */
 export function logStream(format: string, isTerminal = terminal.isTerminal): LogStream {
   terminal.outliveOutput();
-  if (format === 'json' || (format === 'auto' && !isTerminal)) {
+  if (isJson(format, isTerminal)) {
     const lines = new LineBuffer((bytes) => terminal.log(bytes));
     process.once('exit', lines.flush);
     return lines;
   }
   return { write: (line) => terminal.logLine(readable(line)) };
 }
+
+/** Whether lines are JSON in a format of the settings. */
+export const isJson = (format: string, isTerminal = terminal.isTerminal): boolean =>
+  format === 'json' || (format === 'auto' && !isTerminal);
 
 const levels: Readonly<Record<number, string>> = {
   10: 'TRACE',

@@ -30,6 +30,7 @@ import type { RunServices } from './runs/run-services.ts';
 import { Sessions } from './sessions.ts';
 import { storeForRequests } from './store-access.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
+import { WriteCheck } from './write-check.ts';
 
 export type { EngineOptions } from './parts.ts';
 
@@ -61,13 +62,16 @@ export class Engine {
   readonly #changes: RunChanges;
   readonly #tasks: readonly PeriodicTask[];
   readonly webhooks: Webhooks;
+  readonly #writeCheck: WriteCheck;
   readonly #worker: boolean;
   readonly #runTtlByOwner: RunTtlByOwner;
+  #stopping = false;
 
   constructor(options: EngineOptions) {
     const { dispatcher, fetchResource, publicUrl, onFailure } = options;
     const limits = { ...defaultLimits, ...options.limits };
     this.#store = storeForRequests(options.store, limits.requestTimeout);
+    this.#writeCheck = new WriteCheck(options.store, limits.requestTimeout);
     this.#worker = options.worker ?? true;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
     this.#changes = new RunChanges(this.#store, {
@@ -79,6 +83,7 @@ export class Engine {
     this.#services = servicesOf(options, this.#store, limits, {
       executor: () => this.#executor,
       onCommitted: (writes, outcomes) => {
+        this.#writeCheck.onCommitted();
         this.#changes.onCommitted(writes, outcomes);
         this.webhooks.onCommitted(writes, outcomes);
       },
@@ -111,22 +116,42 @@ export class Engine {
     ];
   }
 
-  /** Starts to execute runs, first those that an earlier process left unfinished. Call it before serving requests. */
+  /** Connects, and starts to execute runs, first those that an earlier process left unfinished. */
   async start(): Promise<void> {
+    await this.connect();
+    await this.execute();
+  }
+
+  /** Connects to the other nodes. Call it before serving requests. Runs that are created from now on are executed. */
+  async connect(): Promise<void> {
     const { dispatcher } = this.#services;
-    const { execute, onReleased } = this.#executor;
     if (dispatcher.shared) await this.#sync.start();
-    if (this.#worker) await dispatcher.start(execute, onReleased);
-    const { lease } = this.#services.executions.limits;
-    if (!dispatcher.shared) await this.#executor.recover((row) => this.#connectedReaders.recover(row, lease));
+    // It executes what this process offers, and nothing that was there before.
+    else await this.#startDispatcher();
+  }
+
+  /** Starts to execute runs, first those that an earlier process left unfinished. May be called again after an error. */
+  async execute(): Promise<void> {
+    const { dispatcher, executions } = this.#services;
+    const { lease } = executions.limits;
+    if (dispatcher.shared) await this.#startDispatcher();
+    else await this.#executor.recover((row) => this.#connectedReaders.recover(row, lease));
+    if (this.#stopping) return;
     for (const task of this.#tasks) task.start();
     this.webhooks.start();
   }
 
-  /** Resolves if requests can be served. @throws RivuletError `store_unavailable` */
+  async #startDispatcher(): Promise<void> {
+    const { execute, onReleased } = this.#executor;
+    if (this.#worker) await this.#services.dispatcher.start(execute, onReleased);
+  }
+
+  /** Resolves if requests can be served: the store can be read, and takes writes. @throws RivuletError `store_unavailable` */
   async ready(): Promise<void> {
-    this.#services.commits.checkAvailable();
-    await this.#store.due('', 1);
+    const { commits } = this.#services;
+    commits.checkAvailable();
+    // A commit that is under way shows the same as the check would.
+    await Promise.all([this.#store.due('', 1), commits.busy ? undefined : this.#writeCheck.takesWrites()]);
   }
 
   /** Returns a function that removes the observer. */
@@ -360,6 +385,7 @@ export class Engine {
   /** Stops all runs and ends all streams; the store stays open. See `ActiveRuns.stop`. */
   async stop(): Promise<void> {
     const { dispatcher, active } = this.#services;
+    this.#stopping = true;
     const tasks = this.#tasks.map((task) => task.stop());
     await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.close()]);
     this.#executor.close();
@@ -375,5 +401,6 @@ export class Engine {
     await expireRuns(this.#services);
     await this.#executor.offerAgain();
     this.#executor.checkSuspects();
+    this.#executor.reportReentries();
   }
 }

@@ -17,6 +17,14 @@ it('lines are written together, a little later, in their order, and before the p
   expect(written).toEqual(['a\nb\n', 'c\n']);
 });
 
+it('a warning does not wait, and comes after the lines before it', () => {
+  const written: string[] = [];
+  const lines = new LineBuffer((bytes) => written.push(bytes.toString()));
+  lines.write('{"level":30,"msg":"a"}\n');
+  lines.write('{"level":40,"msg":"b"}\n');
+  expect(written).toEqual(['{"level":30,"msg":"a"}\n{"level":40,"msg":"b"}\n']);
+});
+
 it('lines that no buffer has room for do not wait, and come after those before them', () => {
   const written: string[] = [];
   const lines = new LineBuffer((bytes) => written.push(bytes.toString()));

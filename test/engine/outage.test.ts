@@ -132,6 +132,13 @@ describe('a server whose store takes no commits, and can be read', () => {
     expect((await begin(served)).status).toBe(202);
   });
 
+  it('is not ready either when it has no run', async () => {
+    const plan = newPlan({ commit: { fails: 1, times: Number.POSITIVE_INFINITY } });
+    const served = await serveApi([echo], { store: faulty(new MemoryStore(), plan), limits });
+    expect(await readiness(served)).toEqual([503, 'server_error']);
+    expect((await served.get('/runs')).status).toBe(200);
+  });
+
   it('stays ready while a commit takes less than `requestTimeout`', async () => {
     const plan = newPlan();
     const store = faulty(new MemoryStore(), plan);

@@ -19,13 +19,14 @@ import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
 import { keepObjectsYoung } from '../heap.ts';
 import { loadAgents } from '../load-agents.ts';
-import { logStream } from '../log-format.ts';
+import { isJson, logStream } from '../log-format.ts';
 import { beginResidentRun } from '../resident-run.ts';
 import type { Settings } from '../settings.ts';
 import { StrayErrors } from '../stray-errors.ts';
 import { takeInheritedSocket } from '../systemd-socket.ts';
 import { terminal } from '../terminal.ts';
 import { WatchedAgents } from '../watch-agents.ts';
+import { startWatchdog } from '../watchdog.ts';
 
 /**
  * Serves the agents of some folders until the process gets a signal to stop.
@@ -55,6 +56,7 @@ export async function serve(options: Settings): Promise<number> {
   const app = await createServer({
     ...server,
     agents,
+    executeFrom: 'listening',
     docs,
     playground,
     protocols,
@@ -68,6 +70,7 @@ export async function serve(options: Settings): Promise<number> {
   app.addHook('onClose', async () => watched?.close());
   // Before it listens: from then on it has runs to hand over.
   const closing = closeOnSignal(app, agents, options, key);
+  watchLoop(options);
   const url = await listen(app, options).catch(async (error) => {
     closing.uninstall();
     // Otherwise the watchers of files and the store would keep the process alive.
@@ -95,6 +98,7 @@ export async function work(options: Settings): Promise<number> {
   const none = { docs: false, playground: false, protocols: [] };
   const app = await createServer({ agents, ...none, ...(await serverOptions(options)) });
   const closing = closeOnSignal(app, agents, options);
+  watchLoop(options);
   try {
     await app.ready();
   } catch (error) {
@@ -166,6 +170,12 @@ function requireSharedStore(store: string, subject: string): void {
   throw new UsageError(
     `${subject} needs a store that several processes share, redis:// or postgres://; got ${storeName(store)}`,
   );
+}
+
+/** Reports an agent that holds the event loop, unless the log has no warnings. */
+function watchLoop({ log }: Settings): void {
+  const isLogged = ['warn', 'info', 'debug'].includes(log.level);
+  startWatchdog(!isLogged ? 'none' : isJson(log.format) ? 'json' : 'readable');
 }
 
 function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings, key = '') {

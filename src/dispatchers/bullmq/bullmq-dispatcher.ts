@@ -128,7 +128,13 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       if (!this.#done.has(job)) this.#reportRelease(job.id ?? '', onReleased);
     });
     this.#worker = worker;
-    await within(answerTimeout, worker.waitUntilReady());
+    try {
+      await within(answerTimeout, worker.waitUntilReady());
+    } catch (error) {
+      // The caller may start another one.
+      await within(closeTimeout, worker.close(true)).catch(this.#onError);
+      throw error;
+    }
     worker.run().catch(this.#onError);
   }
 

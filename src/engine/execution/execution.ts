@@ -10,6 +10,7 @@ import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
+import { inAgent } from '../agent-watch.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
 import type { EndedRun } from '../observers.ts';
@@ -367,8 +368,10 @@ export class Execution implements Observer<AgentOutput> {
 
   /** Runs work outside of other async contexts, and inside of the run's span. */
   readonly #inTrace = (work: () => void): void => {
+    const { run_id, agent_name } = this.run;
     const span = this.#trace?.span;
-    this.#services.outside(span === undefined ? work : () => span.within(work));
+    const call = (): void => inAgent(agent_name, run_id, work);
+    this.#services.outside(span === undefined ? call : () => span.within(call));
   };
 
   /** Matches the agent's output with the log during a replay; output that comes too early is buffered. */

@@ -73,6 +73,11 @@ export class GroupCommit {
     return this.#lastError !== undefined;
   }
 
+  /** Whether a commit is under way, or will be repeated. */
+  get busy(): boolean {
+    return this.#busySince !== undefined;
+  }
+
   /**
    * Called before a request changes anything: a run may wait for a store that is unavailable, a request may not.
    * @throws RivuletError `store_unavailable`

@@ -19,6 +19,8 @@ import type { RunServices } from './run-services.ts';
 import { Suspects } from './suspects.ts';
 
 const page = 1000;
+/** Re-entered runs that have a line of the log each, between two reports of their number. */
+const maxNamed = 20;
 
 /** Executes runs in this process: new ones, and those that an earlier process left unfinished. */
 export class Executor {
@@ -30,6 +32,8 @@ export class Executor {
   /** Runs whose agent is not here, each of which is in the log: other nodes may offer them many times. */
   readonly #warnedOf = new LRUCache<string, true>({ max: 1_000 });
   readonly #suspects: Suspects;
+  /** Runs that were re-entered since the last report of their number, and the last one of them. */
+  #reentries = { count: 0, last: '' };
 
   constructor(services: RunServices) {
     this.#services = services;
@@ -79,15 +83,14 @@ export class Executor {
    * turn.
    */
   async recover(onLeft: (row: RunRow) => void): Promise<void> {
-    const { store, executions } = this.#services;
+    const { store, active, executions } = this.#services;
     for (let after = ''; ; ) {
-      const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
-        store.unfinished(undefined, after, page),
+      const rows = await retryUntilAvailable(executions.limits.storeTimeout, async () =>
+        active.stopping ? [] : store.unfinished(undefined, after, page),
       );
-      for (const row of rows) {
-        onLeft(row);
-        if (row.rests_at === null) await this.#enter(row.run_id);
-      }
+      // First of all, while the rows are as they are in the store: clients may come and go while the runs are entered.
+      for (const row of rows) onLeft(row);
+      for (const row of rows) if (row.rests_at === null) await this.#enter(row.run_id);
       after = rows.at(-1)?.run_id ?? after;
       if (rows.length < page) return;
     }
@@ -225,7 +228,7 @@ export class Executor {
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (!this.#suspects.admits(row)) return;
-    if (row.status !== 'created') this.#services.counts.of(row.agent_name).reentries += 1;
+    if (row.status !== 'created') this.#reportReentry(row);
     const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created);
     await this.#start(execution);
     // Only a run that has begun has got anything from another node.
@@ -233,6 +236,25 @@ export class Executor {
     acceptWhenLive(store, execution).catch((error: unknown) => {
       executions.logFor(row.run_id).warn(`what other nodes have forwarded could not be read: ${String(error)}`);
     });
+  }
+
+  /** Some are named before their agents are called: an agent may hold the event loop, or end the process. */
+  #reportReentry({ run_id, agent_name, attempts }: RunRow): void {
+    this.#services.counts.of(agent_name).reentries += 1;
+    this.#reentries.count += 1;
+    this.#reentries.last = run_id;
+    if (this.#reentries.count > maxNamed) return;
+    const log = this.#services.executions.logFor(run_id);
+    if (attempts === 0) log.info(`is re-entered: agent ${agent_name}`);
+    else log.warn(`is re-entered: agent ${agent_name} (attempt ${attempts + 1})`);
+  }
+
+  /** Logs how many runs were re-entered without a line of their own. Called periodically. */
+  reportReentries(): void {
+    const { count, last } = this.#reentries;
+    this.#reentries = { count: 0, last: '' };
+    if (count > maxNamed)
+      this.#services.executions.logFor(last).info(`is re-entered, as the last of ${count - maxNamed} more runs`);
   }
 
   /** Starts an execution. A process that is stopping releases it instead, if another one can go on with it. */

@@ -1,0 +1,72 @@
+/** What the event loop and the thread that watches it share. */
+export class LoopState {
+  /** Turns of the event loop that were counted, whether an agent is called at this moment, and bytes of the agent's name. */
+  readonly #numbers: Int32Array;
+  readonly #name: Uint8Array;
+  readonly memory: SharedArrayBuffer;
+
+  constructor(memory = new SharedArrayBuffer(numbersSize + nameSize)) {
+    this.memory = memory;
+    this.#numbers = new Int32Array(memory, 0, numbersSize / 4);
+    this.#name = new Uint8Array(memory, numbersSize);
+  }
+
+  get turns(): number {
+    return Atomics.load(this.#numbers, 0);
+  }
+
+  /** Called by the event loop again and again. */
+  turn(): void {
+    Atomics.add(this.#numbers, 0, 1);
+    Atomics.notify(this.#numbers, 0);
+  }
+
+  /** Blocks this thread until the event loop has turned since `turns`, for so many milliseconds at most. Returns whether it has. */
+  waitForTurn(turns: number, milliseconds: number): boolean {
+    return Atomics.wait(this.#numbers, 0, turns, milliseconds) !== 'timed-out';
+  }
+
+  enter(agent_name: string, run_id: string): void {
+    const { written } = encoder.encodeInto(`${run_id} ${agent_name}`, this.#name);
+    this.#numbers[2] = written;
+    this.#numbers[1] = 1;
+  }
+
+  leave(): void {
+    this.#numbers[1] = 0;
+  }
+
+  /** The agent that was called last, and whether the call goes on. Undefined before the first call. */
+  get entered(): Entered | undefined {
+    const [, inside, length = 0] = this.#numbers;
+    if (length === 0) return undefined;
+    const [run_id = '', agent = ''] = decoder.decode(this.#name.slice(0, length)).split(' ');
+    return { agent, run_id, inside: inside === 1 };
+  }
+}
+
+export interface Entered {
+  readonly agent: string;
+  readonly run_id: string;
+  readonly inside: boolean;
+}
+
+/** A name that is longer is cut off. */
+const [numbersSize, nameSize] = [12, 512];
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The line of the log for an event loop that has been held for so many seconds. */
+export function heldLine(seconds: number, entered: Entered | undefined): object {
+  const { agent, run_id, inside } = entered ?? {};
+  const held = `held the event loop for ${seconds} s`;
+  const by = `agent ${agent}, run ${run_id}`;
+  const what =
+    entered === undefined
+      ? `something other than an agent has ${held}`
+      : inside
+        ? `${by}, has ${held}`
+        : `something has ${held}; the last agent that was called is ${by}`;
+  const msg = `${what}. Nothing else goes on meanwhile. Ctrl-C twice ends the process, as kill -9 ${process.pid} does`;
+  return { seconds, ...(entered !== undefined && { agent, run_id }), msg };
+}
