@@ -60,6 +60,11 @@ export interface AwaitOptions {
    * tools shows the question.
    */
   readonly tool?: AwaitRequest['tool'];
+  /**
+   * Withdraws the question when it fires; what waits for the reply then fails with its reason. An `await` that lost a
+   * `Promise.race` goes on asking without it. RxJS' `race` unsubscribes from the loser, which withdraws it as well.
+   */
+  readonly signal?: AbortSignal;
 }
 
 export interface AgentSession {

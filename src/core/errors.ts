@@ -272,6 +272,12 @@ export const errorTable = {
     (agent: string) =>
       `Agent ${agent} asks within a call that a durable agent awaits, and is not durable: its answer is kept as a whole. Define it with { durable: true }.`,
   ),
+  step_cannot_ask: row(
+    500,
+    'server_error',
+    (agent: string, step: string) =>
+      `Agent ${agent} asks within the work of step ${step}, which is kept as a whole: the question would be asked anew after a crash. Ask outside of the step.`,
+  ),
   store_failed: row(
     500,
     'server_error',

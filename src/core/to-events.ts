@@ -1,6 +1,6 @@
 import { defer, map, type Observable, reduce } from 'rxjs';
 import type { Event } from '../schema/event.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
@@ -45,12 +45,13 @@ export function createToEvents(now: () => string): ToEvents {
   };
 }
 
-/** Completes the open message, if there is one. */
-export function closeMessage(run: Run, emit: Emit, now: () => string): void {
+/** Completes the open message, if there is one. `finish_reason`: why it is not whole. */
+export function closeMessage(run: Run, emit: Emit, now: () => string, finish_reason?: FinishReason): void {
   const open = openMessage(run);
   if (open === undefined) return;
   const { role, ...rest } = open;
-  emit({ type: 'message.completed', message: { role, ...rest, completed_at: now() } });
+  const message = { role, ...rest, ...(finish_reason && { finish_reason }), completed_at: now() };
+  emit({ type: 'message.completed', message });
 }
 
 /** Collects an agent's output into one message, without generic events. */

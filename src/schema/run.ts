@@ -32,6 +32,11 @@ export const AwaitRequest = Type.Object(
     id: Type.Optional(Type.String({ description: 'the number of the question in its run; a resume may name it' })),
     schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
     expires_at: Type.Optional(DateTime),
+    path: Type.Optional(
+      Type.String({
+        description: 'the call whose agent asks, as in its generic event; absent for the agent of the run',
+      }),
+    ),
     tool: Type.Optional(
       Type.Object(
         { name: Type.String({ minLength: 1 }), input: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },

@@ -30,6 +30,7 @@ import type { OpenWork } from './open-work.ts';
 import type { InBranch, ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
+import type { Scope } from './scope.ts';
 import { inSpan } from './spans.ts';
 import type { Steps } from './steps.ts';
 
@@ -54,17 +55,18 @@ export interface ContextHost {
   readonly mayCleanUp: () => boolean;
   readonly now: () => string;
   readonly request: AgentRequest;
-  /** Returns the same object each time. */
-  session(): AgentSession;
+  /** `scope` is the agent's. */
+  session(scope: Scope): AgentSession;
   /** Returns the same object each time. */
   principal(): Principal | undefined;
   /** Undefined where the agent may not ask: see `unjournaled`. */
   readonly ask: ((request: AwaitRequest) => Observable<AwaitResume>) | undefined;
   /** For an agent that is not durable and whose answer is awaited: only that answer is journaled. Returns the same each time. */
   unjournaled(): ContextHost;
-  /** Records an event of the run beside the agent's output. */
-  record(event: GenericEvent): void;
-  use(used: RunUsage): void;
+  /** Records an event of the run beside the agent's output. `inWork`: it comes from the work of a step. */
+  record(event: GenericEvent, inWork: boolean): void;
+  /** `step`: whose work has used it. */
+  use(used: RunUsage, step: string | undefined): void;
   committed(): Promise<void>;
 }
 
@@ -75,30 +77,27 @@ class ContextCalls {
   readonly host: ContextHost;
   readonly agent_name: string;
   readonly runSignal: RunSignal;
-  /** The calls that led to this agent, as `panel/1 optimist/1`; empty for the run's own agent. */
-  readonly path: readonly string[];
+  readonly scope: Scope;
   readonly span: AgentSpan | undefined;
   #log: AgentLog | undefined;
-  /** By agent, how often this one has called it. */
-  #called: Record<string, number> | undefined;
+  #session: AgentSession | undefined;
 
-  constructor(
-    host: ContextHost,
-    agent_name: string,
-    runSignal: RunSignal,
-    span: AgentSpan | undefined,
-    path: readonly string[],
-  ) {
+  constructor(host: ContextHost, agent_name: string, runSignal: RunSignal, span: AgentSpan | undefined, scope: Scope) {
     this.host = host;
     this.agent_name = agent_name;
     this.runSignal = runSignal;
     this.span = span;
-    this.path = path;
+    this.scope = scope;
   }
 
   get log(): AgentLog {
     this.#log ??= this.host.logFor(this.host.run_id);
     return this.#log;
+  }
+
+  get session(): AgentSession {
+    this.#session ??= this.host.session(this.scope);
+    return this.#session;
   }
 
   await(request: string | Message | AwaitRequest, options: AwaitOptions = {}): Awaitable<AwaitResume> {
@@ -108,7 +107,11 @@ class ContextCalls {
       const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
       if (asked.schema !== undefined) checkReplySchema(agent_name, asked.schema);
       if (host.ask === undefined) throw fail('call_cannot_ask', agent_name);
-      return host.ask(asked);
+      const { step, calls } = this.scope.now;
+      if (step !== undefined) throw fail('step_cannot_ask', agent_name, step);
+      const { path: _, ...question } = asked;
+      const reply = host.ask(calls.length === 0 ? question : { ...question, path: calls.join(' ') });
+      return options.signal === undefined ? reply : untilAborted(reply, options.signal);
     };
     return this.#lazy('context.await', begin, { collect: (replies) => firstValueFrom(replies) });
   }
@@ -138,7 +141,7 @@ class ContextCalls {
     const begin = (): Observable<T> =>
       steps === undefined
         ? spanned(work)
-        : steps.step(name, {
+        : steps.step(this.scope.now, name, {
             work: () => spanned(work),
             again: again && ((before) => spanned(() => again(before))),
           });
@@ -170,7 +173,7 @@ class ContextCalls {
     steps?: Steps,
   ): Observable<AgentOutput> {
     const { host, runSignal: caller } = this;
-    if (this.path.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
+    if (this.scope.calls.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
     const agent = host.registry.get(name);
     const messages = checkCall(this.agent_name, input, host.now());
     checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
@@ -179,10 +182,11 @@ class ContextCalls {
     const cascade = (): void => close('its caller is over');
     const parent = caller.signal;
     parent.addEventListener('abort', cascade);
-    const path = this.#pathOf(name);
-    const callPath = path.join(' ');
+    const from = this.scope.now;
+    const scope = from.call(name, steps !== undefined);
+    const path = scope.calls.join(' ');
     const span = this.span?.call(agent.manifest);
-    const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, path);
+    const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, scope);
     const said = inSpan(
       () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
       span,
@@ -191,9 +195,9 @@ class ContextCalls {
     const output: Observable<AgentOutput> =
       steps === undefined
         ? onceAllowed(host.whenWorkMayBegin(), said)
-        : steps.step(`call ${callPath}`, { work: () => collected(name, said, host.now) });
+        : steps.step(from, `call ${scope.calls.at(-1)}`, { work: () => collected(name, said, host.now) });
     const record = (state: CallReport['state']): void =>
-      inBranch(() => host.record(callEvent({ path: callPath, agent: name, state, at: host.now() })));
+      inBranch(() => host.record(callEvent({ path, agent: name, state, at: host.now() }), from.step !== undefined));
     const end = (state: CallReport['state']): void => {
       host.work?.end(state !== 'cancelled');
       record(state);
@@ -213,14 +217,6 @@ class ContextCalls {
     );
   }
 
-  // Counted for each agent, because calls side by side may begin in another order in a replay.
-  #pathOf(name: string): readonly string[] {
-    this.#called ??= {};
-    const count = (this.#called[name] ?? 0) + 1;
-    this.#called[name] = count;
-    return [...this.path, `${name}/${count}`];
-  }
-
   usage(used: Partial<RunUsage>): void {
     for (const name of usageFields) {
       const count = used[name] ?? 0;
@@ -230,7 +226,7 @@ class ContextCalls {
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
     if (this.runSignal.closing !== undefined) return;
     const { input_tokens, output_tokens, tokens = (input_tokens ?? 0) + (output_tokens ?? 0) } = used;
-    this.host.use({ ...used, tokens });
+    this.host.use({ ...used, tokens }, this.scope.now.step);
   }
 
   trace(): Record<string, string> {
@@ -291,6 +287,15 @@ const whileOpen = <T>(begin: () => Observable<T>, what: string, runSignal: RunSi
     begin().subscribe(subscriber);
   });
 
+const untilAborted = <T>(source: Observable<T>, signal: AbortSignal): Observable<T> =>
+  new Observable((subscriber) => {
+    const end = (): void => subscriber.error(signal.reason);
+    if (signal.aborted) return end();
+    signal.addEventListener('abort', end);
+    subscriber.add(() => signal.removeEventListener('abort', end));
+    source.subscribe(subscriber);
+  });
+
 const onceAllowed = <T>(allowed: Promise<void> | undefined, source: Observable<T>): Observable<T> =>
   allowed === undefined ? source : from(allowed).pipe(concatMap(() => source));
 
@@ -307,7 +312,7 @@ const getters: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls
   session: {
     enumerable: true,
     get() {
-      return this[calls].host.session();
+      return this[calls].session;
     },
   },
   principal: {
@@ -368,5 +373,5 @@ export const createContext = (
   agent_name: string,
   runSignal: RunSignal,
   span: AgentSpan | undefined,
-  path: readonly string[] = [],
-): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, span, path));
+  scope: Scope,
+): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, span, scope));

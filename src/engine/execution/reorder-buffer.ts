@@ -9,11 +9,15 @@ export type InBranch = (work: () => void) => void;
 
 interface BufferedOutput {
   readonly output: AgentOutput;
-  /** The number of the call that emitted it, where that is known. */
-  readonly branch: number | undefined;
-  /** Outputs of one burst were emitted synchronously, so their order is fixed. */
-  readonly burst: number;
+  /** Characters of JSON. */
+  readonly chars: number;
 }
+
+/**
+ * What keeps its order: the output of one call, by its number; or else the outputs of one burst, which were emitted in one
+ * turn. A call may begin a commit later in one life than in another, so its bursts are not told apart.
+ */
+type Branch = number | `burst ${number}`;
 
 /**
  * Holds output that an agent emits too early during a replay: in the log, output of another branch comes first. Outputs
@@ -22,7 +26,9 @@ interface BufferedOutput {
 export class ReorderBuffer {
   readonly #recorder: Recorder;
   readonly #toEvents: ToEvents;
-  #buffered: BufferedOutput[] = [];
+  readonly #buffered = new Map<Branch, BufferedOutput[]>();
+  #size = 0;
+  #chars = 0;
   #branch: number | undefined;
   #branches = 0;
   #calls = 0;
@@ -36,12 +42,17 @@ export class ReorderBuffer {
 
   /** The events of the first buffered output. */
   get firstEvents(): Event[] | undefined {
-    const [first] = this.#buffered;
+    const [[first] = []] = this.#buffered.values();
     return first && this.#eventsOf(first.output);
   }
 
   get size(): number {
-    return this.#buffered.length;
+    return this.#size;
+  }
+
+  /** Characters of JSON that are buffered. */
+  get chars(): number {
+    return this.#chars;
   }
 
   /** Whether calls of other agents are open. */
@@ -58,23 +69,35 @@ export class ReorderBuffer {
         this.#bursting = false;
       });
     }
-    const one: BufferedOutput = { output, branch: this.#branch, burst: this.#burst };
-    const behind = this.#buffered.some((held) => isBehind(one, held));
-    if (!behind && this.#tryRecord(output)) this.retry();
-    else this.#buffered.push(one);
+    const branch = this.#branch ?? (`burst ${this.#burst}` as const);
+    const before = this.#buffered.get(branch);
+    if (before === undefined && this.#tryRecord(output)) {
+      this.retry();
+      return;
+    }
+    const chars = JSON.stringify(output)?.length ?? 0;
+    if (before === undefined) this.#buffered.set(branch, [{ output, chars }]);
+    else before.push({ output, chars });
+    this.#size += 1;
+    this.#chars += chars;
   }
 
   /** Records the buffered outputs that are next in the log. */
   retry(): void {
-    for (let accepted = true; accepted && this.#buffered.length > 0; ) {
+    for (let accepted = this.#size > 0; accepted; ) {
       accepted = false;
-      const waiting: BufferedOutput[] = [];
-      for (const one of this.#buffered) {
-        if (!waiting.some((held) => isBehind(one, held)) && this.#tryRecord(one.output)) accepted = true;
-        else waiting.push(one);
-      }
-      this.#buffered = waiting;
+      for (const [branch, outputs] of this.#buffered) accepted = this.#retryBranch(branch, outputs) || accepted;
     }
+  }
+
+  /** Records the first ones of a branch, as far as they are next. Returns whether any is. */
+  #retryBranch(branch: Branch, outputs: BufferedOutput[]): boolean {
+    const other = outputs.findIndex(({ output }) => !this.#tryRecord(output));
+    const recorded = outputs.splice(0, other < 0 ? outputs.length : other);
+    this.#size -= recorded.length;
+    for (const { chars } of recorded) this.#chars -= chars;
+    if (outputs.length === 0) this.#buffered.delete(branch);
+    return recorded.length > 0;
   }
 
   /** Marks the output of one call as a branch, and what `begin` does in the function that it gets. */
@@ -116,7 +139,3 @@ export class ReorderBuffer {
     return events;
   }
 }
-
-/** A call keeps its own order. It may begin a commit later in one life than in another, so bursts are of one branch. */
-const isBehind = (one: BufferedOutput, { branch, burst }: BufferedOutput): boolean =>
-  branch === one.branch && (branch !== undefined || burst === one.burst);

@@ -9,9 +9,6 @@ import type { Recorder } from './recorder.ts';
 import type { JournalEntry } from './replay.ts';
 import type { RunTokens } from './tokens.ts';
 
-/** Milliseconds without progress after which buffered output of a replay shows that the agent has diverged. */
-const reorderTimeout = 1_000;
-
 /** How long a run has waited and worked, and since when it has made no progress. All times are milliseconds. */
 export class RunTimes {
   readonly #recorder: Recorder;
@@ -52,12 +49,9 @@ export class RunTimes {
     return this.#idle;
   }
 
-  /** Whether a replay makes no progress. `buffered`: the agent has emitted something that comes later in the log. */
-  isStuck(limits: Limits, buffered: boolean): boolean {
-    const { idleTimeout, sweepInterval } = limits;
-    const idle = this.idleFor(limits);
-    // At least three checks: the first one may come right after a pause.
-    return (buffered && idle > Math.max(reorderTimeout, 3 * sweepInterval)) || (idleTimeout > 0 && idle > idleTimeout);
+  /** Whether a replay makes no progress. */
+  isStuck(limits: Limits): boolean {
+    return limits.idleTimeout > 0 && this.idleFor(limits) > limits.idleTimeout;
   }
 
   /** The error of a run that has worked for too long. */
