@@ -147,6 +147,14 @@ export interface AgentContext {
    */
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T>;
   /**
+   * Emits once and completes after so many milliseconds. A durable run keeps the time at which it wakes, over restarts and
+   * deploys, and sleeps outside of memory. The time does not count for `runTimeout` and `idleTimeout`.
+   * In a run that is not durable, it is a timer of its process.
+   */
+  sleep(milliseconds: number): Awaitable<void>;
+  /** As `sleep`, until a time: a Date or a date-time. One that is over ends the sleep at once. */
+  sleepUntil(time: Date | string): Awaitable<void>;
+  /**
    * Resolves when all that the run has emitted and journaled is durable. A step that emits a value, waits, and then does
    * work that must not be repeated is told of that work in `again`, wherever it was cut off. It costs one commit.
    */

@@ -1,12 +1,18 @@
 import {
+  concat,
   concatMap,
+  defer,
+  endWith,
+  finalize,
   firstValueFrom,
   from,
+  ignoreElements,
   lastValueFrom,
   map,
   NEVER,
   Observable,
   type ObservableInput,
+  of,
   tap,
 } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
@@ -31,6 +37,7 @@ import type { InBranch, ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import type { Scope } from './scope.ts';
+import { sleepUntil } from './sleep.ts';
 import { inSpan } from './spans.ts';
 import type { Steps } from './steps.ts';
 
@@ -148,6 +155,42 @@ class ContextCalls {
     // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
     return this.#lazy(`Step ${name}`, begin, { collect: last, ...(mayCleanUp && { mayCleanUp }) });
+  }
+
+  sleep(milliseconds: number): Awaitable<void> {
+    return this.#sleep('context.sleep', () => Date.parse(this.host.now()) + milliseconds);
+  }
+
+  sleepUntil(time: Date | string): Awaitable<void> {
+    return this.#sleep('context.sleepUntil', () => new Date(time).getTime());
+  }
+
+  #sleep(what: string, timeOf: () => number): Awaitable<void> {
+    const { steps, work, now } = this.host;
+    const sleep = (until: string): Observable<never> => {
+      const time = Date.parse(until);
+      const wake = work?.sleep(time);
+      return sleepUntil(time, () => Date.parse(now())).pipe(finalize(() => wake?.()));
+    };
+    const begin = (): Observable<void> => {
+      const fallAsleep = (): Observable<string> => {
+        const until = endOfSleep(what, timeOf());
+        return concat(
+          of(until),
+          defer(() => sleep(until)),
+        );
+      };
+      const slept =
+        steps === undefined
+          ? defer(fallAsleep)
+          : steps.step(this.scope.now, what, {
+              work: fallAsleep,
+              again: ([until = '']) => defer(() => sleep(until)),
+              sleeps: true,
+            });
+      return slept.pipe(ignoreElements(), endWith(undefined));
+    };
+    return this.#lazy(what, begin, { collect: (slept) => lastValueFrom(slept) });
   }
 
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
@@ -273,6 +316,14 @@ interface AwaitedAs<T, R> {
   readonly mayCleanUp?: () => boolean;
 }
 
+/** @throws RangeError that names what was given */
+function endOfSleep(what: string, time: number): string {
+  if (Math.abs(time) <= lastTime) return new Date(time).toISOString();
+  throw new RangeError(`${what}: expected a time before the year 10000, or milliseconds until then; got ${time}`);
+}
+
+const lastTime = Date.UTC(9999, 11, 31);
+
 const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
 
 const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run_not_open', what, reason), ignored);
@@ -346,6 +397,8 @@ class Context implements AgentContext {
   readonly step: AgentContext['step'];
   readonly cleanup: AgentContext['cleanup'];
   readonly committed: AgentContext['committed'];
+  readonly sleep: AgentContext['sleep'];
+  readonly sleepUntil: AgentContext['sleepUntil'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
   readonly trace: AgentContext['trace'];
@@ -359,6 +412,8 @@ class Context implements AgentContext {
     this.step = own.step.bind(own);
     this.cleanup = own.cleanup.bind(own);
     this.committed = own.host.committed;
+    this.sleep = own.sleep.bind(own);
+    this.sleepUntil = own.sleepUntil.bind(own);
     this.call = own.call.bind(own);
     this.usage = own.usage.bind(own);
     this.trace = own.trace.bind(own);

@@ -92,6 +92,7 @@ export class Execution implements Observer<AgentOutput> {
       fail: this.#fail,
       onQuietReplay: () => this.#onQuietReplay(),
       onUsage: this.#tokens.add,
+      onAsleep: (asleep) => this.#times.onAsleep(asleep),
       onLive: () => this.#trace?.onStatus(this.run.status),
       onCancelled: () => {
         this.#recorder.repeatCancel();
@@ -119,11 +120,18 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.replay !== undefined;
   }
 
-  /** Whether the run only waits for a reply, as far as that can be seen, so that it can leave memory. */
-  get onlyAwaits(): boolean {
-    if (this.run.status !== 'awaiting' || this.replaying || this.#feed === undefined) return false;
-    this.#feed.work.quiet();
-    return this.#feed.work.onlyQuestions;
+  /** Whether the run only waits for a reply, or sleeps, as far as that can be seen, so that it can leave memory. */
+  get rests(): boolean {
+    if (this.#feed === undefined || this.replaying || this.#state !== 'open') return false;
+    const { work } = this.#feed;
+    work.quiet();
+    return work.onlyQuestions && (this.run.status === 'awaiting' || work.asleep);
+  }
+
+  /** When the agent of a durable run wakes that sleeps: a date-time. */
+  get wakesAt(): string | undefined {
+    const at = this.#feed?.work.wakesAt;
+    return at === undefined ? undefined : new Date(at).toISOString();
   }
 
   /** Parts that this execution has added to the log. */

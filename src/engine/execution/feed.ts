@@ -14,6 +14,8 @@ interface StepReceiver {
   readonly load?: ((value: unknown) => Promise<unknown>) | undefined;
   /** Starts the step's work; called when the run is live. */
   begin(): void;
+  /** Whether it only sleeps, so that nothing outside follows from it. */
+  readonly sleeps?: boolean | undefined;
 }
 
 /** Accepts replies, and delivers them to the agent. */
@@ -47,6 +49,8 @@ interface FeedHost {
   readonly onQuietReplay: () => void;
   /** The replay has come to what a step's work has used. */
   readonly onUsage: (used: RunUsage) => void;
+  /** See `OpenWork`. */
+  readonly onAsleep: (asleep: boolean) => void;
   /** The replay is over. */
   readonly onLive: () => void;
   /** The replay has come to the cancel of the run. */
@@ -78,7 +82,7 @@ export class Feed {
   readonly #running = new Set<string>();
   /** The step that is given something now, and the question that was open before. */
   #given: { readonly step: string; readonly question: number } | undefined;
-  readonly work = new OpenWork(() => this.#replyReceiver?.question ?? 0);
+  readonly work: OpenWork;
   #replyReceiver: ReplyReceiver | undefined;
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
@@ -103,6 +107,7 @@ export class Feed {
 
   constructor(host: FeedHost) {
     this.#host = host;
+    this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.onAsleep);
   }
 
   connect(replies: ReplyReceiver): void {
@@ -188,7 +193,7 @@ export class Feed {
       this.#running.add(step);
       receiver.begin();
     };
-    const allowed = this.whenWorkMayBegin();
+    const allowed = receiver.sleeps ? undefined : this.whenWorkMayBegin();
     if (allowed === undefined) begin();
     else void allowed.then(begin);
   }
@@ -306,10 +311,10 @@ export class Feed {
     if (replay.live) {
       this.#host.recorder.goLive();
       const asks = (this.#replyReceiver?.question ?? 0) > 0;
-      if (asks && this.work.onlyQuestions) this.#host.recorder.takeBackAttempt();
       this.#host.onLive();
       this.#replyReceiver?.goLive();
       for (const [step, receiver] of [...this.#steps]) this.#begin(step, receiver);
+      if ((asks || this.work.asleep) && this.work.onlyQuestions) this.#host.recorder.takeBackAttempt();
       this.#resolveWaiters();
       this.agentActed();
       return;

@@ -20,6 +20,8 @@ export interface Work<T> {
   readonly work: () => ObservableInput<T>;
   readonly again?: ((before: readonly T[]) => ObservableInput<T>) | undefined;
   readonly journaled?: Journaled<T> | undefined;
+  /** See `StepReceiver`. */
+  readonly sleeps?: boolean;
   /** What is stored in the same commit as a value. */
   readonly extras?: (() => Extras) | undefined;
 }
@@ -105,7 +107,7 @@ export class Steps {
         leave();
         working.unsubscribe();
       });
-      leave = this.#feed.join(step, { deliver, begin, ...(work.journaled && { load: work.journaled.load }) });
+      leave = this.#feed.join(step, { deliver, begin, sleeps: work.sleeps, load: work.journaled?.load });
       if (subscriber.closed) leave();
     });
   }

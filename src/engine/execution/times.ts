@@ -22,6 +22,7 @@ export class RunTimes {
   readonly #first: boolean;
   #startedAt: number | undefined;
   #awaited = false;
+  #asleep = false;
 
   /** The journal has the time that earlier executions worked. */
   constructor(recorder: Recorder, journal: readonly JournalEntry[] = []) {
@@ -31,9 +32,18 @@ export class RunTimes {
     for (const { ms = 0 } of journal) if (ms > this.#worked) this.#worked = ms;
   }
 
-  /** The time that the run has worked, in all of its executions. The time of its awaits does not count. */
+  /** The time that the run has worked, in all of its executions. The time of its awaits and its sleep does not count. */
   get worked(): number {
-    return this.#worked + (this.#recorder.run.status === 'in-progress' ? performance.now() - this.#since : 0);
+    const works = this.#recorder.run.status === 'in-progress' && !this.#asleep;
+    return this.#worked + (works ? performance.now() - this.#since : 0);
+  }
+
+  /** The agent does nothing but sleep, or does something else again. */
+  onAsleep(asleep: boolean): void {
+    this.#worked = this.worked;
+    this.#since = performance.now();
+    this.#idle = 0;
+    this.#asleep = asleep;
   }
 
   /**
@@ -65,7 +75,7 @@ export class RunTimes {
     const { idleTimeout } = limits;
     const { status, await_request } = this.#recorder.run;
     const idle = this.idleFor(limits);
-    if (status === 'in-progress' && idleTimeout > 0 && idle > idleTimeout)
+    if (status === 'in-progress' && !this.#asleep && idleTimeout > 0 && idle > idleTimeout)
       return fail('idle_timeout', idleTimeout / 1000).toJSON();
     const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
     return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;

@@ -259,13 +259,14 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Releases a durable run from memory; its readers go on when it is re-entered. With `rests`, it only awaits: no node has to
-   * execute it until a reply comes.
+   * Releases a durable run from memory; its readers go on when it is re-entered. With `rests`, it only awaits or sleeps: no
+   * node has to execute it until a reply comes, or until it is due.
    */
   async release(execution: Execution, rests = false): Promise<void> {
-    const { log } = execution;
+    const { log, wakesAt } = execution;
     const now = new Date().toISOString();
-    if (rests) log.change({ rests_at: now });
+    const { due } = log.row;
+    if (rests) log.change({ rests_at: now, due: due !== null && due < (wakesAt ?? due) ? due : (wakesAt ?? due) });
     // It may have other work. Each node looks at what is due, also where the offer of the run is lost.
     else if (this.#options.shared && log.row.status === 'awaiting') log.change({ due: now });
     execution.release();

@@ -214,7 +214,7 @@ export class Executor {
     const { store, active, dispatcher, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
-    if (row.rests_at !== null) return;
+    if (row.rests_at !== null && !isDue(row)) return;
     // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling' && !mayCleanUp(row)) return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
@@ -262,7 +262,11 @@ async function recoverRun(
   const agent = executions.registry.get(row.agent_name);
   const stored = created === undefined ? await readStored(store, row) : { ...created, recording: nothing };
   const due = dueOf(row, stored.recording);
-  const log = new RunLog(commits, { ...row, ...change, due, epoch: row.epoch + 1 }, { from: row.epoch });
+  const log = new RunLog(
+    commits,
+    { ...row, ...change, due, rests_at: null, epoch: row.epoch + 1 },
+    { from: row.epoch },
+  );
   const execution = new Execution(agent, stored.run, stored.input, log, executions, stored.recording);
   await active.add(execution);
   return execution;
@@ -305,5 +309,8 @@ const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> 
 /** Whether some process has to execute the run. One that awaits may have other work, unless it rests. */
 export const needsExecution = ({ status, tier, queued_at, rests_at }: RunRow): boolean =>
   status === 'cancelling' ||
-  (queued_at === null && (status === 'created' || status === 'in-progress')) ||
-  (status === 'awaiting' && tier === 'durable' && rests_at === null);
+  (rests_at === null && queued_at === null && (status === 'created' || status === 'in-progress')) ||
+  (rests_at === null && status === 'awaiting' && tier === 'durable');
+
+/** Whether a run that rests has slept for long enough. */
+const isDue = ({ due }: RunRow): boolean => due !== null && due <= new Date().toISOString();

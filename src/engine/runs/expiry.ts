@@ -20,8 +20,8 @@ export async function expireRuns(services: RunServices): Promise<void> {
   for (const row of await store.due(now, page)) {
     if (active.local(row.run_id) !== undefined) continue;
     try {
-      // It left its node in the middle of other work: see `ActiveRuns.release`.
-      const goesOn = asksUntil(await readRun(store, row)) > now;
+      // It left its node in the middle of other work, or has slept for long enough: see `ActiveRuns.release`.
+      const goesOn = row.status !== 'awaiting' || asksUntil(await readRun(store, row)) > now;
       // A node that does not have its agent leaves it to others.
       if (goesOn && executions.registry.find(row.agent_name) !== undefined) offer(row.run_id);
       else if (!goesOn) await endStoredRun(services, row, fail('await_timeout').toJSON());
@@ -59,7 +59,7 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
   if (execution.log.outcome !== undefined) return;
   const error = execution.timeoutError(now);
   if (error !== undefined) execution.failWith(error);
-  else if (passivateAfter > 0 && execution.durable && execution.onlyAwaits && execution.idleFor() > passivateAfter)
+  else if (passivateAfter > 0 && execution.durable && execution.rests && execution.idleFor() > passivateAfter)
     void active.release(execution, true);
   else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && execution.idleFor() > survival)
     execution.log.change({ attempts: 0 });

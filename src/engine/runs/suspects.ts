@@ -121,7 +121,7 @@ export class Suspects {
     const { run_id, attempts, since } = this.#trial;
     if (since === undefined) return false;
     const execution = this.#active.local(run_id);
-    if (execution === undefined || execution.log.row.attempts === 0 || execution.onlyAwaits) return true;
+    if (execution === undefined || execution.log.row.attempts === 0 || execution.rests) return true;
     return this.#checks - since >= trialOf(attempts);
   }
 
