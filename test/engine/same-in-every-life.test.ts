@@ -220,6 +220,39 @@ describe('the state of a session', () => {
   });
 });
 
+describe('a run that has read the history of its session', () => {
+  const reads = agentOf('reads', async function* (_, context) {
+    const before = await lastValueFrom(context.session.history.pipe(toArray()));
+    await context.step('model', async () => `an answer to ${before.length}`);
+    yield textOf((await context.await('Go on?')).message);
+  });
+
+  it('goes on after an earlier turn was deleted', async () => {
+    const store = new RecordingStore();
+    const says = agentOf('says', (input) => textOf(input));
+    const agents = [reads, says];
+    const engine = await startEngine(agents, store);
+    const session_id = crypto.randomUUID();
+    const turnsBefore: string[] = [];
+    for (const text of ['one', 'two', 'three']) {
+      const run_id = await begin(engine, says, text, session_id);
+      await toTheEnd(engine, run_id);
+      turnsBefore.push(run_id);
+    }
+    const run_id = await begin(engine, reads, 'go', session_id);
+    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    await engine.stop();
+    for (const [index, deleted] of turnsBefore.entries()) {
+      const disk = await store.after(store.commits.length);
+      const next = await startEngine(agents, disk);
+      await next.remove(deleted);
+      const { run } = await toTheEnd(next, run_id, () => 'on');
+      await next.stop();
+      expect(textsOf(run), `without turn ${index + 1}`).toEqual(['on']);
+    }
+  });
+});
+
 describe('a model in a step', () => {
   /** What the model says in each life, a value in each turn; the process dies after some of them. */
   const speaks = (lives: readonly (readonly string[])[]) => {
