@@ -118,6 +118,11 @@ export interface AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
   /**
+   * The calls that led to this agent, such as `panel/1 optimist/1`; empty for the run's own agent. It is the same in every
+   * life of a durable run.
+   */
+  readonly path: string;
+  /**
    * Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. Its
    * reason is an `EndOfWork`.
    */

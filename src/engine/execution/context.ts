@@ -388,6 +388,7 @@ const lazy = Object.entries(getters);
 class Context implements AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
+  readonly path: string;
   declare readonly signal: AbortSignal;
   declare readonly session: AgentSession;
   declare readonly principal: Principal | undefined;
@@ -407,6 +408,7 @@ class Context implements AgentContext {
   constructor(own: ContextCalls) {
     this.run_id = own.host.run_id;
     this.agent_name = own.agent_name;
+    this.path = own.scope.calls.join(' ');
     this.request = own.host.request;
     this.await = own.await.bind(own);
     this.step = own.step.bind(own);
