@@ -21,9 +21,9 @@ describe('agents that are called side by side', () => {
   it('get the replies to their own questions, also where another one is faster in a later life', async () => {
     let life = 1;
     const pay = agentOf('pay', async function* (input, context) {
-      const [who = '', first, later] = textOf(input).split(' ');
+      const [payer = '', first, later] = textOf(input).split(' ');
       await turns(Number(life === 1 ? first : later));
-      yield `${who}: ${textOf((await context.await('Pay?')).message)}. `;
+      yield `${payer}: ${textOf((await context.await('Pay?')).message)}. `;
     });
     const both = agentOf('both', (_, { call }) => merge(call('pay', 'alice 1 30'), call('pay', 'bob 30 1')));
     const store = new RecordingStore();
