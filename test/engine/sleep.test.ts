@@ -60,7 +60,7 @@ describe('an agent that sleeps', () => {
   it('sleeps no longer because its server is restarted meanwhile', async () => {
     const store = new RecordingStore();
     const nap: AgentFunction = (_, context) =>
-      race(context.await('Are you there?').pipe(map(() => 'yes')), context.sleep(400).pipe(map(() => 'silence')));
+      race(context.await('Are you there?').pipe(map(() => 'yes')), context.sleep(400).pipe(map(() => 'no answer')));
     let engine = await started(store, nap, { passivateAfter: 0 });
     const run_id = await begin(engine, 'sleeps');
     while (deadlinesIn(store).length === 0) await turn();
@@ -70,7 +70,7 @@ describe('an agent that sleeps', () => {
     }
     const { run } = await toTheEnd(engine, run_id);
     await engine.stop();
-    expect(textOf(run.output)).toBe('silence');
+    expect(textOf(run.output)).toBe('no answer');
     expect(new Set(deadlinesIn(store)).size).toBe(1);
   });
 
@@ -81,7 +81,7 @@ describe('an agent that sleeps', () => {
       (_, context) =>
         race(
           context.await('Are you there?').pipe(map(({ message }) => textOf(message))),
-          context.sleep(1e9).pipe(map(() => 'silence')),
+          context.sleep(1e9).pipe(map(() => 'no answer')),
         ),
       quick,
     );
