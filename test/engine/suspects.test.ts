@@ -272,34 +272,39 @@ it.each([
   { position: 64, most: 50 },
   // It stops a batch of 32, and those of them that were entered before it have their next attempt alone.
   { position: 47, most: 50 + 4 * 16 },
-])('64 runs beside one that kills its process at once, as number $position, complete within $most checks', async (row) => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const second = 1_000;
-  const slow = durable('slow', (_, context) => context.step('work', () => timer(3 * second).pipe(map(() => 'done'))));
-  const ready = new Hold();
-  const lives = new Lives((die) => [slow, killer(die, ready.come())], { sweepInterval: second });
-  await lives.start();
-  const ids: string[] = [];
-  for (let n = 0; n <= 64; n += 1) ids.push(await begin(lives.engine, n === row.position ? 'killer' : 'slow'));
-  const rows = () => Promise.all(ids.map((run_id) => lives.store.run(run_id)));
-  while (!(await rows()).every((run) => run?.status === 'in-progress')) await turn();
-  ready.letGo();
-  await turns(20);
-  let checks = 0;
-  while (lives.isDead || !(await rows()).every((run) => run?.finished_at !== null)) {
-    if (lives.isDead) await lives.restart();
-    else checks += 1;
-    if (!lives.isDead) await vi.advanceTimersByTimeAsync(second);
+])(
+  '64 runs beside one that kills its process at once, as number $position, complete within $most checks',
+  async (row) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const second = 1_000;
+    const slow = durable('slow', (_, context) => context.step('work', () => timer(3 * second).pipe(map(() => 'done'))));
+    const ready = new Hold();
+    const lives = new Lives((die) => [slow, killer(die, ready.come())], { sweepInterval: second });
+    await lives.start();
+    const ids: string[] = [];
+    for (let n = 0; n <= 64; n += 1) ids.push(await begin(lives.engine, n === row.position ? 'killer' : 'slow'));
+    const rows = () => Promise.all(ids.map((run_id) => lives.store.run(run_id)));
+    while (!(await rows()).every((run) => run?.status === 'in-progress')) await turn();
+    ready.letGo();
     await turns(20);
-  }
-  const expected = ids.map((_, n) => (n === row.position ? 'failed' : 'completed'));
-  expect((await rows()).map((run) => run?.status)).toEqual(expected);
-  expect((await runOf(lives.engine, ids[row.position] ?? '')).error?.data).toMatchObject({ reason: 'recovery_exhausted' });
-  expect(lives.deaths).toBe(4);
-  expect(checks).toBeLessThanOrEqual(row.most);
-  await lives.engine.stop();
-});
+    let checks = 0;
+    while (lives.isDead || !(await rows()).every((run) => run?.finished_at !== null)) {
+      if (lives.isDead) await lives.restart();
+      else checks += 1;
+      if (!lives.isDead) await vi.advanceTimersByTimeAsync(second);
+      await turns(20);
+    }
+    const expected = ids.map((_, n) => (n === row.position ? 'failed' : 'completed'));
+    expect((await rows()).map((run) => run?.status)).toEqual(expected);
+    expect((await runOf(lives.engine, ids[row.position] ?? '')).error?.data).toMatchObject({
+      reason: 'recovery_exhausted',
+    });
+    expect(lives.deaths).toBe(4);
+    expect(checks).toBeLessThanOrEqual(row.most);
+    await lives.engine.stop();
+  },
+);
 
 describe('a node that has taken runs which may stop it', () => {
   const limits = { sweepInterval: 2, attempts: 3, idleTimeout: 0 };

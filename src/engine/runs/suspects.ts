@@ -109,12 +109,11 @@ export class Suspects {
 
   /** The runs with the fewest attempts: one, then twice as many as before. A run has its last attempt alone. */
   #next(): Waiting[] {
-    const [first, ...others] = [...this.#waiting.values()].sort(inTurn);
-    if (first === undefined) return [];
-    const { attempts } = first;
+    const waiting = [...this.#waiting.values()].sort(inTurn);
+    const attempts = waiting[0]?.attempts ?? 0;
     const before = this.#trial?.attempts === attempts ? this.#trial.run_ids.size : 0;
     const size = attempts + 1 === this.#limit ? 1 : Math.max(1, 2 * before);
-    return [first, ...others.filter((other) => other.attempts === attempts)].slice(0, size);
+    return waiting.slice(0, size).filter((one) => one.attempts === attempts);
   }
 
   /** One after the other, so that a run which stops the process at once takes no attempt of those after it. */
