@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
-import { errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail, hideFrames } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
 import { joinPairs } from '../../core/pair-joiner.ts';
@@ -110,7 +110,9 @@ class ContextCalls {
       if (host.ask === undefined) throw fail('call_cannot_ask', agent_name);
       return host.ask(asked);
     };
-    return this.#lazy('context.await', begin, { collect: (replies) => firstValueFrom(replies) });
+    return this.#lazy('context.await', () => this.#framesHidden(begin), {
+      collect: (replies) => firstValueFrom(replies),
+    });
   }
 
   step<T>(
@@ -151,8 +153,10 @@ class ContextCalls {
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host } = this;
     const { registry, steps, reorderBuffer } = host;
-    const branch = (begin: (inBranch: InBranch) => Observable<AgentOutput>) =>
-      reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
+    const branch = (called: (inBranch: InBranch) => Observable<AgentOutput>) => {
+      const begin = (inBranch: InBranch) => this.#framesHidden(() => called(inBranch));
+      return reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
+    };
     const what = `context.call of ${name}`;
     const output = () => branch((inBranch) => this.#call(name, input, inBranch));
     // An agent that is not durable may answer otherwise when it is called again, so its answer is kept.
@@ -203,7 +207,10 @@ class ContextCalls {
     return output.pipe(
       tap({
         complete: () => end('completed'),
-        error: () => end('failed'),
+        error: (error) => {
+          this.#hideFrames(error);
+          end('failed');
+        },
         unsubscribe: () => end('cancelled'),
         finalize: () => {
           parent.removeEventListener('abort', cascade);
@@ -211,6 +218,20 @@ class ContextCalls {
         },
       }),
     );
+  }
+
+  #framesHidden<T>(begin: () => T): T {
+    try {
+      return begin();
+    } catch (error) {
+      this.#hideFrames(error);
+      throw error;
+    }
+  }
+
+  /** An agent that has one execution may see where the engine made an error. */
+  #hideFrames(error: unknown): void {
+    if (this.host.steps !== undefined) hideFrames(error);
   }
 
   // Counted for each agent, because calls side by side may begin in another order in a replay.
@@ -279,7 +300,8 @@ interface AwaitedAs<T, R> {
 
 const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
 
-const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run_not_open', what, reason), ignored);
+const notOpen = (what: string, { reason }: Closing): Error =>
+  reported(fail('run_not_open', what, reason).withoutFrames(), ignored);
 
 /** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
 const whileOpen = <T>(begin: () => Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>

@@ -1,6 +1,7 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
-import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type SourceHooks } from '../../core/from-agent.ts';
+import { errorFromJournal, journaledError } from '../../core/journaled-error.ts';
 import { reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
 import { guarded } from './guarded.ts';
@@ -58,7 +59,7 @@ export class Steps {
       };
       const deliver = (gift: StepDelivery): void => {
         if ('error' in gift) {
-          end(reported(agentErrorOf(gift.error), this.#fail));
+          end(reported(errorFromJournal(gift.error), this.#fail));
         } else if ('done' in gift) {
           over = true;
           subscriber.complete();
@@ -104,7 +105,7 @@ export class Steps {
       this.#feed.enqueue(gift, text);
     };
     const failed = (error: unknown): void => {
-      const body = errorOf(error);
+      const body = journaledError(error);
       put({ step, error: body }, `"error":${JSON.stringify(body)}`);
     };
     /** An error of the engine ends the run; an error of the work ends the step only. */
