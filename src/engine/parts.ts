@@ -60,7 +60,7 @@ export function servicesOf(
   { executor, onCommitted, checkWebhook }: Later,
 ): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
-  const now = wireClock(options.clock ?? Date.now);
+  const now = wireClock(options.clock ?? (() => Date.now()));
   const agentStore = storeForAgents(options.store, limits.storeTimeout, () => !active.stopped);
   const sessions = new Sessions(agentStore, fetchResource, publicUrl, logFor);
   const observers = new Observers();

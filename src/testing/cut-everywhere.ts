@@ -8,6 +8,7 @@ import type { Run } from '../schema/run.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import { changedEffects, Effects } from './effects.ts';
 import { begin, cast, type Followed, follow, openSession, type Scene, startEngine } from './engine.ts';
+import { keepAlive } from './keep-alive.ts';
 
 /** A store that remembers its commits, so that a test can go back to any moment at which a process might have died. */
 export class RecordingStore extends MemoryStore {
@@ -55,7 +56,7 @@ const saidIn = ({ output }: Run): unknown => output.map(({ role, parts }) => ({ 
 export async function cutEverywhere(agent: Agent, input: Input, options: CutOptions = {}): Promise<Cuts> {
   const { name } = agent.manifest;
   if (agent.options.durable !== true) throw new Error(`agent ${name} is not durable: define it with { durable: true }`);
-  const result = await cutAll(agent, input, options);
+  const result = await keepAlive(() => cutAll(agent, input, options));
   if (result.faults.length > 0) throw new Error(`agent ${name} ends otherwise:\n${result.faults.join('\n')}`);
   return result;
 }

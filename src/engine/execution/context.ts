@@ -17,7 +17,7 @@ import {
 } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
-import { errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail, hideFrames } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
 import { joinPairs } from '../../core/pair-joiner.ts';
@@ -120,7 +120,9 @@ class ContextCalls {
       const reply = host.ask(calls.length === 0 ? question : { ...question, path: calls.join(' ') });
       return options.signal === undefined ? reply : untilAborted(reply, options.signal);
     };
-    return this.#lazy('context.await', begin, { collect: (replies) => firstValueFrom(replies) });
+    return this.#lazy('context.await', () => this.#framesHidden(begin), {
+      collect: (replies) => firstValueFrom(replies),
+    });
   }
 
   step<T>(
@@ -197,8 +199,10 @@ class ContextCalls {
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host } = this;
     const { registry, steps, reorderBuffer } = host;
-    const branch = (begin: (inBranch: InBranch) => Observable<AgentOutput>) =>
-      reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
+    const branch = (called: (inBranch: InBranch) => Observable<AgentOutput>) => {
+      const begin = (inBranch: InBranch) => this.#framesHidden(() => called(inBranch));
+      return reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
+    };
     const what = `context.call of ${name}`;
     const output = () => branch((inBranch) => this.#call(name, input, inBranch));
     // An agent that is not durable may answer otherwise when it is called again, so its answer is kept.
@@ -250,7 +254,10 @@ class ContextCalls {
     return output.pipe(
       tap({
         complete: () => end('completed'),
-        error: () => end('failed'),
+        error: (error) => {
+          this.#hideFrames(error);
+          end('failed');
+        },
         unsubscribe: () => end('cancelled'),
         finalize: () => {
           parent.removeEventListener('abort', cascade);
@@ -258,6 +265,20 @@ class ContextCalls {
         },
       }),
     );
+  }
+
+  #framesHidden<T>(begin: () => T): T {
+    try {
+      return begin();
+    } catch (error) {
+      this.#hideFrames(error);
+      throw error;
+    }
+  }
+
+  /** An agent that has one execution may see where the engine made an error. */
+  #hideFrames(error: unknown): void {
+    if (this.host.steps !== undefined) hideFrames(error);
   }
 
   usage(used: Partial<RunUsage>): void {
@@ -326,7 +347,8 @@ const lastTime = Date.UTC(9999, 11, 31);
 
 const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
 
-const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run_not_open', what, reason), ignored);
+const notOpen = (what: string, { reason }: Closing): Error =>
+  reported(fail('run_not_open', what, reason).withoutFrames(), ignored);
 
 /** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
 const whileOpen = <T>(begin: () => Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>

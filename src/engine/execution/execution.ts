@@ -484,7 +484,7 @@ export class Execution implements Observer<AgentOutput> {
   #refuse({ reason }: Closing): void {
     if (this.#awaits === undefined && this.#steps === undefined) return;
     // Only where something waits: making an Error is expensive.
-    const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
+    const refused = reported(fail('run_not_open', 'What the agent waits for', reason).withoutFrames(), ignored);
     this.#awaits?.refuse(refused, this.#onTeardownError);
     this.#steps?.end(refused, this.#onTeardownError);
   }

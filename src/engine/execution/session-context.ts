@@ -36,7 +36,8 @@ export function createAgentSession(
     defer(() => {
       const { closing, left } = runSignal;
       if (left) return NEVER;
-      if (closing !== undefined) throw reported(fail('run_not_open', `session.${name}`, closing.reason), ignored);
+      if (closing !== undefined)
+        throw reported(fail('run_not_open', `session.${name}`, closing.reason).withoutFrames(), ignored);
       return steps === undefined ? defer(work.work) : steps.step(scope.now, `session.${name}`, work);
     });
   // The journal keeps no messages, which are in the store, but their number and the last one's URL.

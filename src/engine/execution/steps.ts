@@ -1,6 +1,7 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
-import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type SourceHooks } from '../../core/from-agent.ts';
+import { errorFromJournal, journaledError } from '../../core/journaled-error.ts';
 import type { Extras } from '../../core/store.ts';
 import { reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
@@ -74,7 +75,7 @@ export class Steps {
       };
       const give = (gift: StepDelivery): void => {
         if ('error' in gift) {
-          end(reported(agentErrorOf(gift.error), this.#fail));
+          end(reported(errorFromJournal(gift.error), this.#fail));
         } else if ('done' in gift) {
           over = true;
           subscriber.complete();
@@ -139,7 +140,7 @@ export class Steps {
       put({ step, value: text === undefined ? [] : [given] }, `"value":[${text ?? ''}]`, extras?.());
     };
     const failed = (error: unknown): void => {
-      const body = errorOf(error);
+      const body = journaledError(error);
       put({ step, error: body }, `"error":${JSON.stringify(body)}`);
     };
     /** The work says something else than before: a model does. The agent gets all that it says now. */

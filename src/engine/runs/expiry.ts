@@ -15,7 +15,7 @@ const survival = 60_000;
 /** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
 export async function expireRuns(services: RunServices): Promise<void> {
   const { store, active, executions, offer } = services;
-  const now = new Date().toISOString();
+  const now = executions.now();
   for (const execution of active.all()) expire(services, execution, now);
   for (const row of await store.due(now, page)) {
     if (active.local(row.run_id) !== undefined) continue;

@@ -104,7 +104,7 @@ async function attemptReply(
     execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
   const question = stored === undefined || isKnown(target, execution) ? target.asked : openQuestion(stored);
-  const request = lateFor(run) ?? askedOf(run, target.id, question, openQuestion(row));
+  const request = lateFor(run, now) ?? askedOf(run, target.id, question, openQuestion(row));
   const reply =
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };

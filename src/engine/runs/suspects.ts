@@ -139,12 +139,7 @@ export class Suspects {
 
   #isCleared(run_id: string): boolean {
     const execution = this.#active.local(run_id);
-<<<<<<< HEAD
-    if (execution === undefined || execution.log.row.attempts === 0 || execution.rests) return true;
-    return this.#checks - since >= trialOf(attempts);
-=======
     return execution === undefined || execution.log.row.attempts === 0 || execution.rests;
->>>>>>> suspects
   }
 
   /**
