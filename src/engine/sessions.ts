@@ -27,8 +27,6 @@ const maxListedMessages = 10_000;
 /** Unreadable messages after which a run makes no more requests to other servers. */
 const maxUnreadable = 10;
 
-/** URLs before the last one that a run remembers of a history that it has read. */
-const maxAnchors = 20;
 /** Attempts to read a message of another server that a run has read before; about four seconds. */
 const maxFetches = 8;
 
@@ -40,7 +38,7 @@ export interface HistoryMark {
   readonly count: number;
   readonly last: string | null;
   readonly without: readonly string[];
-  /** The URLs before the last one, newest first, in case that one is gone later. */
+  /** Some URLs before the last one, newest first, in case that one is gone later: 1, 2, 4, 8 and so on before it. */
   readonly before?: readonly string[];
 }
 
@@ -153,7 +151,8 @@ export class Sessions {
     const found = await this.#historyOf(key);
     const count = mark === undefined ? found.urls.length : extentOf(found.urls, mark);
     const last = found.urls[count - 1] ?? null;
-    const before = found.urls.slice(Math.max(0, count - 1 - maxAnchors), Math.max(0, count - 1)).reverse();
+    const before: string[] = [];
+    for (let back = 1; back < count; back *= 2) before.push(...found.urls.slice(count - 1 - back, count - back));
     const again = mark !== undefined;
     const reading = { ...found, without: new Set(mark?.without), strict: found.strict && !again, again };
     const messages: Message[] = [];
