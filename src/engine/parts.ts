@@ -115,6 +115,13 @@ export function servicesOf(
       sessions,
       toEvents: createToEvents(now),
       onTokens: (owner, tokens) => observers.onTokens(owner, tokens),
+      onDiverged: ({ run_id, agent_name }, reason) => {
+        counts.of(agent_name).diverged += 1;
+        logFor(run_id).warn(
+          `parked: ${reason} Start a server whose agent repeats it, or run "rivulet retry ${run_id}" there; "rivulet cancel" ends it.`,
+        );
+        void active.park(run_id, reason);
+      },
       limits,
       now,
       logFor,

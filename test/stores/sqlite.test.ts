@@ -35,6 +35,7 @@ const newRow = (run_id: string): RunRow => ({
   title: '',
   queued_at: null,
   rests_at: null,
+  parked: null,
   due: null,
   on_disconnect: 'continue',
   last: 0,
