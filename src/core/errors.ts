@@ -152,6 +152,11 @@ export const errorTable = {
       `The run awaits the reply to question ${wanted}, not to ${got === undefined ? 'an earlier one' : `question ${got}`}; read the run again.`,
   ),
   already_final: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is already ${status}.`),
+  not_parked: row(
+    409,
+    'invalid_input',
+    (id: string, status: string) => `Run ${id} is ${status} and not parked; only a parked run can be tried again.`,
+  ),
   content_type_refused: row(
     422,
     'invalid_input',

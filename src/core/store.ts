@@ -33,8 +33,16 @@ export interface RunRow {
   readonly queued_at: string | null;
   /** When an await without a reply ends the run; null for never, and while the run does not await. */
   readonly due: string | null;
-  /** Since when an awaiting run is in the store alone, because its agent waits for nothing but a reply; null otherwise. */
+  /**
+   * Since when the run is in the store alone, and no process has to execute it: its agent waits for nothing but a reply, or
+   * the run is parked. Null otherwise.
+   */
   readonly rests_at: string | null;
+  /**
+   * Why a run is parked: its agent did not repeat what the run has recorded. Null otherwise. A parked run rests, whatever
+   * its status, until it is tried again.
+   */
+  readonly parked: string | null;
   /** What happens when the last client disconnects: `continue`, `cancel` or `grace=SECONDS`. */
   readonly on_disconnect: string;
   /** The id of the last event; 0 before the first. */
@@ -180,6 +188,8 @@ export interface RunFilter {
   readonly session_id?: string;
   readonly status?: RunStatus;
   readonly owner?: string;
+  /** Only parked runs. */
+  readonly parked?: true;
 }
 
 /** The runs of some agents, for lists by the time of their status. */

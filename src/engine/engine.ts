@@ -26,6 +26,7 @@ import { expireRuns, sweeper } from './runs/expiry.ts';
 import { type EngineLoad, measureLoad } from './runs/load.ts';
 import { ReaderNodes } from './runs/reader-nodes.ts';
 import { resumeRun } from './runs/resume.ts';
+import { retryRun } from './runs/retry.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { Sessions } from './sessions.ts';
 import { storeForRequests } from './store-access.ts';
@@ -62,6 +63,9 @@ export class Engine {
   readonly #tasks: readonly PeriodicTask[];
   readonly webhooks: Webhooks;
   readonly #worker: boolean;
+  readonly #onFailure: (error: unknown) => void;
+  /** Resolves when all runs that were parked before the start are tried again. */
+  #retried: Promise<void> | undefined;
   readonly #runTtlByOwner: RunTtlByOwner;
 
   constructor(options: EngineOptions) {
@@ -69,6 +73,7 @@ export class Engine {
     const limits = { ...defaultLimits, ...options.limits };
     this.#store = storeForRequests(options.store, limits.requestTimeout);
     this.#worker = options.worker ?? true;
+    this.#onFailure = onFailure;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
     this.#changes = new RunChanges(this.#store, {
       limits,
@@ -115,11 +120,13 @@ export class Engine {
   async start(): Promise<void> {
     const { dispatcher } = this.#services;
     const { execute, onReleased } = this.#executor;
+    const started = this.#services.executions.now();
     if (dispatcher.shared) await this.#sync.start();
     if (this.#worker) await dispatcher.start(execute, onReleased);
     const { lease } = this.#services.executions.limits;
     if (!dispatcher.shared) await this.#executor.recover((row) => this.#connectedReaders.recover(row, lease));
     for (const task of this.#tasks) task.start();
+    if (this.#worker) this.#retried = this.#executor.retryParked(started).catch(this.#onFailure);
     this.webhooks.start();
   }
 
@@ -162,6 +169,11 @@ export class Engine {
   /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun`, also for its errors. */
   cancel(run_id: string, question?: string): Promise<string> {
     return cancelRun(this.#services, run_id, question);
+  }
+
+  /** Tries a parked run again; returns it as JSON. See `retryRun` for its errors. */
+  retry(run_id: string): Promise<string> {
+    return retryRun(this.#services, run_id);
   }
 
   /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */
@@ -364,6 +376,7 @@ export class Engine {
     await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.close()]);
     this.#executor.close();
     await active.stop();
+    await this.#retried;
     await this.webhooks.stop();
     await this.#changes.stop();
     await this.#sync.stop();

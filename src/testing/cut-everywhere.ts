@@ -92,7 +92,8 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
 
 function* differences(first: Followed, { run, events }: Followed, kept: number, endOf: (run: Run) => unknown) {
   const [end, expected] = [endOf(run), endOf(first.run)];
-  if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
+  if (run.parked !== undefined) yield run.parked.reason;
+  else if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
     yield `${run.status} ${JSON.stringify(run.error)}, not ${first.run.status} ${JSON.stringify(first.run.error)}`;
   else if (!isDeepStrictEqual(end, expected)) yield `${JSON.stringify(end)}, not ${JSON.stringify(expected)}`;
   if (!isDeepStrictEqual(events.slice(0, kept), first.events.slice(0, kept))) yield 'events were lost or changed';

@@ -85,8 +85,8 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     }
   }
 
-  /** A run has changed. `before` is its status before, if that is known. */
-  offer(change: Change, before: RunStatus | undefined): void {
+  /** A run has changed. `before` is its row before, if that is known. */
+  offer(change: Change, before: RunRow | undefined): void {
     const { row } = change;
     if (!concerns(this.#options.filter, row, before)) return;
     // At the end: positions increase.
@@ -245,16 +245,19 @@ export const isNewer = (version: Version, known: Version | undefined): boolean =
   known === undefined || version.epoch > known.epoch || version.last > known.last;
 
 /**
- * Whether a reader has to know of a run's new status: the run matches the filter, or has matched it before. Without the
- * status before, it has matched if it may have.
+ * Whether a reader has to know of a run's new state: the run matches the filter, or has matched it before. Without the
+ * row before, it has matched if it may have.
  */
-function concerns(filter: RunFilter, row: RunRow, before: RunStatus | undefined): boolean {
-  const { agent_name, session_id, status, owner } = filter;
+function concerns(filter: RunFilter, row: RunRow, before: RunRow | undefined): boolean {
+  const { agent_name, session_id, status, parked, owner } = filter;
   if (owner !== undefined && owner !== row.owner) return false;
   if (agent_name !== undefined && agent_name !== row.agent_name) return false;
   if (session_id !== undefined && session_id !== row.session_id) return false;
+  // Without its row before, a durable run may have been parked.
+  if (parked && row.parked === null && (before === undefined ? row.tier !== 'durable' : before.parked === null))
+    return false;
   if (status === undefined || status === row.status) return true;
-  return before === undefined ? mayHaveBeen(status, row) : before === status;
+  return before === undefined ? mayHaveBeen(status, row) : before.status === status;
 }
 
 /** Whether a run may have had a status before. No status follows a final one, and a log begins with two run events. */

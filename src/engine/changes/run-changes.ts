@@ -152,9 +152,9 @@ export class RunChanges {
     const before = this.#known?.get(row.run_id);
     if (!isNewer(row, before)) return;
     this.#known?.set(row.run_id, row);
-    if (before?.status === row.status && before.snapshot === row.snapshot) return;
+    if (before?.status === row.status && before.snapshot === row.snapshot && before.parked === row.parked) return;
     const change = { row, at: this.#now() };
-    for (const reader of this.#readers.all()) reader.offer(change, before?.status);
+    for (const reader of this.#readers.all()) reader.offer(change, before);
   }
 
   async #readUnread(): Promise<void> {

@@ -426,6 +426,15 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
   }
 
+  /** How an error shows that the agent has diverged: it comes before the recording, which has none, is repeated. */
+  #divergence(error: ErrorBody, thrown: unknown): string | undefined {
+    const replay = this.#recorder.replay;
+    if (error.data?.reason === 'replay_diverged') return replay && error.message;
+    // What nothing has thrown is a time-out of the run.
+    if (thrown === undefined || replay?.live !== false) return undefined;
+    return replay.diverged(`the error "${error.message}"`).message;
+  }
+
   #log(): AgentLog {
     return this.#services.logFor(this.run.run_id);
   }
@@ -447,6 +456,8 @@ export class Execution implements Observer<AgentOutput> {
   #end(error: ErrorBody, thrown?: unknown): void {
     if (this.#state !== 'open') return;
     if (this.#isCancelled) return void this.#cancelled();
+    const divergence = this.#divergence(error, thrown);
+    if (divergence !== undefined) return void this.#services.onDiverged(this.run, divergence);
     this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
   }

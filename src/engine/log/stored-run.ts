@@ -5,7 +5,7 @@ import { fold, isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Run, RunSummary } from '../../schema/run.ts';
+import type { Parked, Run, RunSummary } from '../../schema/run.ts';
 import { readPage } from './page-cache.ts';
 
 /** The lines of a log after an event, up to `row.last`, a page at a time. @throws RivuletError `log_removed` */
@@ -72,6 +72,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
     output: [],
     created_at,
     ...(finished_at !== null && { finished_at }),
+    ...parkedOf(row),
   };
   if (status !== 'awaiting' && status !== 'failed') return known;
   try {
@@ -85,6 +86,10 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
     throw error;
   }
 }
+
+/** What a Run as clients read it says of being parked. The events of its log say nothing of it. */
+export const parkedOf = ({ parked, rests_at }: RunRow): { parked?: Parked } =>
+  parked === null || rests_at === null ? {} : { parked: { reason: parked, at: rests_at } };
 
 /** Parses a line of a log or of a journal. @throws RivuletError `log_damaged` */
 export function parseLine<T>(run_id: string, line: string): T {
@@ -118,6 +123,7 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
       snapshot: row.last + 1,
       due: null,
       rests_at: null,
+      parked: null,
       queued_at: null,
     },
     from: row.epoch,

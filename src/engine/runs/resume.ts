@@ -226,6 +226,7 @@ async function resumeStored(
     status_at: executions.now(),
     due: null,
     rests_at: null,
+    parked: null,
     // A reply is progress.
     attempts: 0,
     last: last + 1,

@@ -84,15 +84,17 @@ export class MemoryStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    const { agent_name, session_id, status, owner } = filter;
+    const { agent_name, session_id, status, owner, parked } = filter;
     const ofOwner = owner === undefined ? this.#byId : this.#owners.get(owner)?.runs;
-    const runs = session_id === undefined ? ofOwner : this.#sessions.get(session_id)?.runs;
+    const ofSession = session_id === undefined ? ofOwner : this.#sessions.get(session_id)?.runs;
+    const runs = parked === undefined ? ofSession : this.#unfinished;
     const found: RunRow[] = [];
     for (const run of runs?.descending(({ row }) => before !== undefined && row.run_id >= before) ?? []) {
       const { row, session } = run;
       if (found.length === limit) break;
       if (session.removed || (agent_name !== undefined && row.agent_name !== agent_name)) continue;
       if (owner !== undefined && row.owner !== owner) continue;
+      if (parked !== undefined && (row.parked === null || (session_id ?? row.session_id) !== row.session_id)) continue;
       if (status === undefined || row.status === status) found.push(rowOf(run));
     }
     return found;

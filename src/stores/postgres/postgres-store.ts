@@ -133,8 +133,8 @@ export class PostgresStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    const { agent_name, session_id, status, owner } = filter;
-    return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit);
+    const { agent_name, session_id, status, owner, parked } = filter;
+    return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit, parked);
   }
 
   async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {

@@ -36,7 +36,7 @@ function writeAndRead(s: string) {
     runs: `SELECT ${columnList} FROM ${s}.runs
       WHERE ($1::text IS NULL OR agent_name = $1) AND ($2::text IS NULL OR session_id = $2)
         AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR owner = $4)
-        AND ($5::text IS NULL OR run_id < $5)
+        AND ($5::text IS NULL OR run_id < $5) AND ($7::boolean IS NOT TRUE OR parked IS NOT NULL)
       ORDER BY run_id DESC LIMIT $6`,
     // One range of an index for each agent and status.
     runsByStatusTime: `SELECT found.* FROM unnest($1::text[]) AS agent (name) CROSS JOIN unnest($4::text[]) AS wanted (status)

@@ -56,6 +56,7 @@ local function put_row(w, run, before)
     end
   end
   if w.due then redis.call('ZADD', p .. 'due', w.due, id) else redis.call('ZREM', p .. 'due', id) end
+  if w.parked then redis.call('ZADD', p .. 'parked', 0, id) else redis.call('ZREM', p .. 'parked', id) end
 end
 
 local function put_resource(resource)

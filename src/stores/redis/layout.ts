@@ -9,7 +9,7 @@ import type { Redis } from 'ioredis';
 //   journal:ID         list    lines, as written
 //   made:ID            set     resources that are deleted with the run
 //   runs, agent:NAME, status:STATUS, agent-status:NAME:STATUS, of:SESSION, unfinished, unfinished:SESSION,
-//   owner:OWNER, owner-status:OWNER:STATUS
+//   parked, owner:OWNER, owner-status:OWNER:STATUS
 //                      zset    ids of runs, all with the score 0: ordered by id, which is by time
 //   at:AGENT:STATUS, at-of:OWNER:AGENT:STATUS
 //                      zset    ids of runs, by the time of their status in milliseconds

@@ -4,7 +4,8 @@ import { rangesOf } from '../status-times.ts';
 import type { RunValues } from './scripts.ts';
 
 /** The smallest sorted set with all runs that match a filter. */
-export function smallestSet({ agent_name, session_id, owner, status }: RunFilter): string {
+export function smallestSet({ agent_name, session_id, owner, status, parked }: RunFilter): string {
+  if (parked !== undefined) return 'parked';
   if (session_id !== undefined) {
     return status === undefined || isFinal(status) ? `of:${session_id}` : `unfinished:${session_id}`;
   }
@@ -27,8 +28,8 @@ export function parseRows(found: readonly RunValues[]): RunRow[] {
   return found.flatMap(([row, last, targets]) => {
     try {
       // Not spread: adding keys to a spread copy costs V8 ten times as much.
-      // Rows of earlier builds have no `rests_at`.
-      return Object.assign({ rests_at: null }, JSON.parse(row), { targets, last: Number(last) });
+      // Rows of earlier builds have neither.
+      return Object.assign({ rests_at: null, parked: null }, JSON.parse(row), { targets, last: Number(last) });
     } catch {
       return [];
     }

@@ -253,7 +253,7 @@ function prepareRemoval(db: Database) {
 /** Lists of runs. The statement of each combination of filters is compiled when it is first used. */
 function prepareRunLists(db: Database) {
   const compiled = new Map<string, Statement<Value[], RunRow>>();
-  return ({ agent_name, session_id, status, owner }: RunFilter, before: string, limit: number): RunRow[] => {
+  return ({ agent_name, session_id, status, owner, parked }: RunFilter, before: string, limit: number): RunRow[] => {
     const values: Value[] = [];
     const conditions: string[] = [notRemoved];
     for (const [value, condition] of [
@@ -267,7 +267,10 @@ function prepareRunLists(db: Database) {
       conditions.push(condition);
     }
     const where = [...conditions, 'run_id < ?'].join(' AND ');
-    const parts = partsOf(smallestList({ agent_name, session_id, owner }), status);
+    const parts =
+      parked === undefined
+        ? partsOf(smallestList({ agent_name, session_id, owner }), status)
+        : ['INDEXED BY runs_parked WHERE parked IS NOT NULL AND'];
     const selects = parts.map((part) => `SELECT ${columnList} FROM runs ${part} ${where}`);
     const sql = `${selects.join(' UNION ALL ')} ORDER BY run_id DESC LIMIT ?`;
     let statement = compiled.get(sql);
