@@ -8,6 +8,7 @@ import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
 import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
+import { checkpointOf } from '../log/checkpoint.ts';
 import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
@@ -265,7 +266,11 @@ export class ActiveRuns implements RunFinder {
   async release(execution: Execution, rests = false): Promise<void> {
     const { log } = execution;
     const now = new Date().toISOString();
-    if (rests) log.change({ rests_at: now });
+    if (rests) {
+      const checkpoint = checkpointOf(log.row, execution.run);
+      log.change({ rests_at: now });
+      if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
+    }
     // It may have other work. Each node looks at what is due, also where the offer of the run is lost.
     else if (this.#options.shared && log.row.status === 'awaiting') log.change({ due: now });
     execution.release();

@@ -4,8 +4,8 @@ import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
 import { tables } from './tables.ts';
 
-/** Version of the tables and functions. Versions 1 to 3 were never released. Tables of version 4 are upgraded. */
-export const schemaVersion = 5;
+/** Version of the tables and functions. Versions 1 to 3 were never released. Later ones are upgraded. */
+export const schemaVersion = 6;
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may
@@ -44,8 +44,8 @@ async function createTables(client: Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM version');
   const found = rows[0]?.version;
   if (found === schemaVersion) return;
-  if (found === 4) {
-    await client.query('ALTER TABLE runs ADD COLUMN rests_at text');
+  if (found === 4 || found === 5) {
+    if (found === 4) await client.query('ALTER TABLE runs ADD COLUMN rests_at text');
     await client.query(commitFunctions);
     await client.query('UPDATE version SET version = $1', [schemaVersion]);
     return;
