@@ -32,11 +32,16 @@ export function checkpointOf({ run_id, session_id, last }: RunRow, run: Run): Re
   return { resource_id: idOf(run_id), session_id, run_id, content_type: 'application/json', body };
 }
 
-/** The Run of a run's checkpoint; undefined where there is none. @throws any error of the store */
+/** The Run of a run's checkpoint; undefined where there is none that can be read. @throws any error of the store */
 export async function readCheckpoint(store: Store, { run_id, last }: RunRow): Promise<KnownRun | undefined> {
   if (last < longLog) return undefined;
   const [checkpoint] = await store.resources([idOf(run_id)]);
-  return checkpoint === undefined ? undefined : JSON.parse(checkpoint.body);
+  if (checkpoint === undefined) return undefined;
+  try {
+    return JSON.parse(checkpoint.body);
+  } catch {
+    return undefined;
+  }
 }
 
 /** About the number of characters of a Run's output. */

@@ -36,10 +36,7 @@ export async function readLines(store: Store, row: RunRow, after: number): Promi
  */
 export async function foldStored(store: Store, row: RunRow, known?: KnownRun): Promise<Run> {
   const isWhole = isFinal(row.status);
-  const isOf = (found: KnownRun | undefined): found is KnownRun =>
-    found !== undefined && found.last > 0 && found.last <= row.last;
-  const checkpoint = isWhole || isOf(known) ? undefined : await readCheckpoint(store, row);
-  const base = isWhole ? undefined : [known, checkpoint].find(isOf);
+  const base = isWhole ? undefined : await baseOf(store, row, known);
   let run = base?.run;
   const after = isWhole ? row.last - 1 : (base?.last ?? 0);
   for await (const lines of readPages(store, row, after)) {
@@ -53,6 +50,14 @@ export async function foldStored(store: Store, row: RunRow, known?: KnownRun): P
   if (run === undefined) throw fail('log_damaged', row.run_id);
   // `cancelling` has no event of its own.
   return { ...run, status: row.status };
+}
+
+/** What the Run of a row is folded from: what is known, or else a checkpoint, unless it is newer than the row. */
+async function baseOf(store: Store, row: RunRow, known: KnownRun | undefined): Promise<KnownRun | undefined> {
+  const isUsable = (one: KnownRun | undefined): boolean => one !== undefined && one.last > 0 && one.last <= row.last;
+  if (isUsable(known)) return known;
+  const checkpoint = await readCheckpoint(store, row);
+  return isUsable(checkpoint) ? checkpoint : undefined;
 }
 
 /**

@@ -266,11 +266,9 @@ export class ActiveRuns implements RunFinder {
   async release(execution: Execution, rests = false): Promise<void> {
     const { log } = execution;
     const now = new Date().toISOString();
-    if (rests) {
-      const checkpoint = checkpointOf(log.row, execution.run);
-      log.change({ rests_at: now });
-      if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
-    }
+    const checkpoint = rests ? checkpointOf(log.row, execution.run) : undefined;
+    if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
+    if (rests) log.change({ rests_at: now });
     // It may have other work. Each node looks at what is due, also where the offer of the run is lost.
     else if (this.#options.shared && log.row.status === 'awaiting') log.change({ due: now });
     execution.release();
