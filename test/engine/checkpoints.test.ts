@@ -2,13 +2,14 @@ import { concat, from, map, type Observable, of } from 'rxjs';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type AgentContext, defineAgent } from '../../src/core/agent.ts';
 import { foldStored } from '../../src/engine/log/stored-run.ts';
+import type { AwaitResumeInput } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
 import { turn } from '../support/turn.ts';
 
 const words = (count: number): string[] => Array.from({ length: count }, (_, n) => `${n} `);
-const yes = { type: 'message', message: { parts: [{ content: 'yes' }] } } as const;
+const yes: AwaitResumeInput = { type: 'message', message: { parts: [{ content: 'yes' }] } };
 const limits = { passivateAfter: 1, sweepInterval: 2 };
 const ask = (context: AgentContext, text: string): Observable<string> => context.await(text).pipe(map(() => 'thanks '));
 
