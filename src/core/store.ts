@@ -137,6 +137,7 @@ export interface Write {
   readonly journal?: readonly string[];
   /** The outcome is `key_used` if the same scope and key are stored already, and not older than `fresh`. */
   readonly key?: Key & { readonly fresh: string };
+  /** A resource of the run replaces the run's earlier one with its id. */
   readonly resources?: readonly Resource[];
   /** Added to the run's session; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
