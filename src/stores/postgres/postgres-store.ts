@@ -149,10 +149,6 @@ export class PostgresStore implements Store {
     return this.#all(this.#sql.unfinished, session_id, after, limit);
   }
 
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#all(this.#sql.ended, since, limit);
-  }
-
   async due(now: string, limit: number): Promise<RunRow[]> {
     return this.#all(this.#sql.due, now, limit);
   }
