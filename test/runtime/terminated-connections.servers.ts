@@ -62,7 +62,7 @@ describe.skipIf(place === undefined).each<Moment>(['answer', 'request'])(
         expect(uncaught).toEqual([]);
       }
     };
-    /** Starts, or says why it does not; stops; and then does both and has a run as well. */
+    /** Starts, has a run and stops; or says why it does not start. */
     const startsAndStops = async (schema: string): Promise<void> => {
       const runtime = await open(schema).catch((error: Error) => error);
       if (runtime instanceof Error) return expect(runtime.message).toMatch(/^the (store|queue) .*cannot be opened: /);
