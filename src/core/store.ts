@@ -193,9 +193,10 @@ export interface RunFilter {
   readonly parked?: true;
 }
 
-/** The runs of some agents, for lists by the time of their status. */
+/** Some runs, for lists by the time of their status. */
 export interface StatusFilter {
-  readonly agent_names: readonly string[];
+  /** Default: all that have runs. */
+  readonly agent_names?: readonly string[] | undefined;
   readonly session_id?: string;
   readonly owner?: string;
   /** Default: all. */
@@ -283,8 +284,6 @@ export interface Store extends Outbox {
   countRuns(filter: StatusFilter): Promise<number>;
   /** Runs that are not final, oldest first; only those made after the run `after`, of one session or of all. */
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
-  /** Runs that ended at or after a time, in the order of their ends. */
-  ended(since: string, limit: number): Promise<RunRow[]>;
   /** Runs whose `due` has passed. */
   due(now: string, limit: number): Promise<RunRow[]>;
   /** The number of runs of a session that are not final. */

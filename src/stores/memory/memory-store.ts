@@ -116,13 +116,6 @@ export class MemoryStore implements Store {
     );
   }
 
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return firstRows(
-      this.#ended.ascending(({ row }) => (row.finished_at ?? '') >= since),
-      limit,
-    );
-  }
-
   async due(now: string, limit: number): Promise<RunRow[]> {
     return firstRows(this.#due.ascending(), limit, ({ row }) => (row.due ?? '') <= now);
   }
