@@ -1,3 +1,5 @@
+import { remoteAgent } from 'rivulet/remote';
+import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { agent } from '../support/agents.ts';
 import { shared } from '../support/serve.ts';
@@ -21,7 +23,7 @@ describe('an interrupted message', () => {
   it.each(versionNames)('is a text part with its reason to ai %s, also in a transcript', async (version) => {
     const { url, get } = await served();
     const id = crypto.randomUUID();
-    const chat = openChat(version, { api: `${url}/ai-sdk/restarted`, id });
+    const chat = openChat(version, { api: `${url}/ai/restarted`, id });
     await chat.sendMessage({ text: 'Go' });
     expect([chat.status, chat.error]).toEqual(['ready', undefined]);
     const texts = chat.lastMessage?.parts.filter(({ type }) => type === 'text');
@@ -29,11 +31,11 @@ describe('an interrupted message', () => {
       { text: 'The cat ', state: 'done', providerMetadata: { rivulet: { finish_reason: 'interrupted' } } },
       { text: 'The dog ran.', state: 'done' },
     ]);
-    const { messages } = await (await get(`/ai-sdk/restarted/${id}/messages`)).json();
+    const { messages } = await (await get(`/ai/restarted/${id}`)).json();
     expect(messages.at(-1)).toMatchObject({ parts: chat.lastMessage?.parts });
   });
 
-  it.each(generations)('is a message of its own to AG-UI %s, and is not in its next input', async (_, make, modern) => {
+  it.each(generations)('is a message of its own to AG-UI %s, and is not in its next input', async (_, make) => {
     const { url } = await served();
     const warn = vi.spyOn(console, 'warn');
     const initialMessages = [{ id: 'u1', role: 'user', content: 'Go' }];
@@ -46,9 +48,7 @@ describe('an interrupted message', () => {
       initialMessages: [...client.messages, { id: 'u2', role: 'user', content: 'Again' }],
     });
     await next.go();
-    // Clients before 1.0 keep no metadata.
-    const seen = modern ? ['Go', 'The dog ran.', 'Again'] : ['Go', 'The cat ', 'The dog ran.', 'Again'];
-    expect(JSON.parse(String(next.messages.at(-1)?.content))).toEqual(seen);
+    expect(JSON.parse(String(next.messages.at(-1)?.content))).toEqual(['Go', 'The dog ran.', 'Again']);
     expect(warn.mock.calls).toEqual([]);
     warn.mockRestore();
   });
@@ -68,15 +68,26 @@ describe('an interrupted message', () => {
   it.each(bindings)('is an artifact with a mark to the official client of A2A in %s, streamed and read', async (binding) => {
     const client = await a2aClientOf(`${(await served()).url}/a2a/restarted/`, binding);
     const task = await followed(client.sendMessageStream(message('Go')));
-    const read = await client.getTask({ tenant: '', id: task.id, historyLength: undefined });
+    const read = await client.getTask({ tenant: '', id: task.id });
     const marks = [{ 'urn:rivulet:a2a:interrupted:1': true }, undefined];
     expect(read.artifacts.map(({ metadata }) => metadata)).toEqual(marks);
     expect(task.artifacts).toHaveLength(2);
   });
 
+  it.each(['agents/restarted', 'a2a/restarted/'])('is one to a caller on another server, at %s', async (path) => {
+    const { url } = await served();
+    const caller = await remoteAgent(`${url}/${path}`, { allowNetworks: ['127.0.0.1'] });
+    const { run } = await runAgent(caller, 'Go');
+    expect(run.output).toMatchObject([
+      { finish_reason: 'interrupted', parts: [{ content: 'The cat ' }] },
+      { parts: [{ content: 'The dog ran.' }] },
+    ]);
+    expect(run.output[1]).not.toHaveProperty('finish_reason');
+  });
+
   it.each(mcpClients)('is not in the result of a tool to %s', async (_, open) => {
     const client = await open((await served()).url);
-    const { content } = await client.call('restarted', { message: 'Go' });
+    const { content } = await client.call('restarted', { input: 'Go' });
     expect(content).toEqual([{ type: 'text', text: 'The dog ran.' }]);
   });
 });

@@ -78,7 +78,7 @@ describe('a message that was interrupted', () => {
 
   it('is a text part with the reason in its provider metadata in the AI SDK', async () => {
     const body = { id: crypto.randomUUID(), messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }] };
-    const frames = await framesOf('/ai-sdk/restarted', body);
+    const frames = await framesOf('/ai/restarted', body);
     const ends = frames.filter(({ type }) => type === 'text-end');
     expect(ends.map(({ providerMetadata }) => providerMetadata)).toEqual([
       { rivulet: { finish_reason: 'interrupted' } },
@@ -106,7 +106,7 @@ describe('a message that was interrupted', () => {
     const call = request('tools/call', {
       _meta: metaOf(),
       name: 'restarted',
-      arguments: { message: 'Go' },
+      arguments: { input: 'Go' },
     });
     const headers = headersOf('tools/call', 'restarted');
     const text = await (await (await served()).post('/mcp', call, { ...headers, accept: 'application/json' })).text();
