@@ -3,7 +3,7 @@ import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { agent } from '../support/agents.ts';
 import { shared } from '../support/serve.ts';
-import { bindings, clientOf as a2aClientOf, followed, message } from './a2a/clients.ts';
+import { clientOf as a2aClientOf, bindings, followed, message } from './a2a/clients.ts';
 import { generations } from './ag-ui/clients.ts';
 import { openChat, versionNames } from './ai-sdk/chats.ts';
 import { clients as mcpClients } from './mcp/clients.ts';
@@ -32,7 +32,7 @@ describe('an interrupted message', () => {
       { text: 'The dog ran.', state: 'done' },
     ]);
     const { messages } = await (await get(`/ai/restarted/${id}`)).json();
-    expect(messages.at(-1)).toMatchObject({ parts: chat.lastMessage?.parts });
+    expect(messages.at(-1)).toMatchObject({ parts: JSON.parse(JSON.stringify(chat.lastMessage?.parts)) });
   });
 
   it.each(generations)('is a message of its own to AG-UI %s, and is not in its next input', async (_, make) => {
@@ -65,14 +65,17 @@ describe('an interrupted message', () => {
     ]);
   });
 
-  it.each(bindings)('is an artifact with a mark to the official client of A2A in %s, streamed and read', async (binding) => {
-    const client = await a2aClientOf(`${(await served()).url}/a2a/restarted/`, binding);
-    const task = await followed(client.sendMessageStream(message('Go')));
-    const read = await client.getTask({ tenant: '', id: task.id });
-    const marks = [{ 'urn:rivulet:a2a:interrupted:1': true }, undefined];
-    expect(read.artifacts.map(({ metadata }) => metadata)).toEqual(marks);
-    expect(task.artifacts).toHaveLength(2);
-  });
+  it.each(bindings)(
+    'is an artifact with a mark to the official client of A2A in %s, streamed and read',
+    async (binding) => {
+      const client = await a2aClientOf(`${(await served()).url}/a2a/restarted/`, binding);
+      const task = await followed(client.sendMessageStream(message('Go')));
+      const read = await client.getTask({ tenant: '', id: task.id });
+      const marks = [{ 'urn:rivulet:a2a:interrupted:1': true }, undefined];
+      expect(read.artifacts.map(({ metadata }) => metadata)).toEqual(marks);
+      expect(task.artifacts).toHaveLength(2);
+    },
+  );
 
   it.each(['agents/restarted', 'a2a/restarted/'])('is one to a caller on another server, at %s', async (path) => {
     const { url } = await served();

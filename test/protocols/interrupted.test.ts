@@ -32,7 +32,10 @@ const json = async (path: string, body: object) => (await (await served()).post(
 
 describe('a message that was interrupted', () => {
   it('is marked in the output and the events of its run', async () => {
-    const { run_id, output } = await json('/runs', { agent_name: 'restarted', input: [{ parts: [{ content: 'Go' }] }] });
+    const { run_id, output } = await json('/runs', {
+      agent_name: 'restarted',
+      input: [{ parts: [{ content: 'Go' }] }],
+    });
     const marks = ['interrupted', undefined];
     expect(output.map(({ finish_reason }: { finish_reason?: string }) => finish_reason)).toEqual(marks);
     const { events } = await (await (await served()).get(`/runs/${run_id}/events`)).json();
@@ -67,7 +70,10 @@ describe('a message that was interrupted', () => {
   it('is not in the input of a client of Responses that posts the items back; an incomplete answer at the end is', async () => {
     const { output } = await json('/v1/responses', { model: 'restarted', input: 'Go' });
     const failed = { role: 'assistant', status: 'incomplete', content: [{ type: 'output_text', text: 'Half' }] };
-    const { output: seen } = await json('/v1/responses', { model: 'mirror', input: [user, ...output, user, failed, user] });
+    const { output: seen } = await json('/v1/responses', {
+      model: 'mirror',
+      input: [user, ...output, user, failed, user],
+    });
     expect(JSON.parse(seen[0].content[0].text)).toEqual(['Go', 'The dog ran.', 'Go', 'Half', 'Go']);
   });
 
@@ -77,7 +83,10 @@ describe('a message that was interrupted', () => {
   });
 
   it('is a text part with the reason in its provider metadata in the AI SDK', async () => {
-    const body = { id: crypto.randomUUID(), messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }] };
+    const body = {
+      id: crypto.randomUUID(),
+      messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Go' }] }],
+    };
     const frames = await framesOf('/ai/restarted', body);
     const ends = frames.filter(({ type }) => type === 'text-end');
     expect(ends.map(({ providerMetadata }) => providerMetadata)).toEqual([

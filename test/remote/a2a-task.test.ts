@@ -140,7 +140,10 @@ it('ends an artifact as interrupted where a snapshot says so, once', () => {
   if (snapshot.payload?.$case !== 'task') throw new Error('expected a task');
   const [cat] = snapshot.payload.value.artifacts;
   if (cat !== undefined) cat.metadata = { [extension.interrupted]: true };
-  expect(task.of(snapshot)).toMatchObject([{ type: 'end-of-message', interrupted: true }, { type: 'part', of: 'b' }]);
+  expect(task.of(snapshot)).toMatchObject([
+    { type: 'end-of-message', interrupted: true },
+    { type: 'part', of: 'b' },
+  ]);
   expect(task.of(snapshot)).toEqual([]);
 });
 

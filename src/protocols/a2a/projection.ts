@@ -7,7 +7,16 @@ import type { Message, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import { extension } from './extension.ts';
 import { stepOf, taskPartOf } from './parts.ts';
-import { agentMessage, artifactId, type Conversation, interruptedMark, isNamed, statusOf, type TaskStatus, taskOf } from './task.ts';
+import {
+  agentMessage,
+  artifactId,
+  type Conversation,
+  interruptedMark,
+  isNamed,
+  statusOf,
+  type TaskStatus,
+  taskOf,
+} from './task.ts';
 
 interface State {
   /** Artifacts that have begun. */
