@@ -259,7 +259,8 @@ export interface Store extends Outbox {
   /**
    * Commits all writes together, and resolves to the outcome of each, in their order. Rejects only if nothing was
    * committed, so that the caller may retry. A store that does not know that, because a response was lost, asks its
-   * server for the commit's number until it knows.
+   * server for the commit's number until it knows. A commit without writes rejects where the store takes no writes, such
+   * as for a full disk, and changes nothing that this port reads.
    */
   commit(writes: readonly Write[]): Promise<Outcome[]>;
   run(run_id: string): Promise<RunRow | undefined>;

@@ -141,7 +141,7 @@ end
 local commit, number = p .. 'commit:' .. ARGV[1], tonumber(ARGV[2])
 local known = redis.call('GET', commit)
 if known then
-  local last, answer = string.match(known, '^(%d+) (%a+)$')
+  local last, answer = string.match(known, '^(%d+) (%a*)$')
   -- The commit was applied before, and its answer was lost.
   if tonumber(last) == number then return answer end
   -- A late copy: the store has sent the commit again since, and no longer awaits this answer.
