@@ -14,8 +14,8 @@ export type ToEvents = (run: Run, output: AgentOutput | undefined, emit: Emit) =
 
 /**
  * Returns the function that turns an agent's output into events. Loose parts open a message and go into it; a whole
- * message completes the open one first, and one without parts does nothing else. Where that one is interrupted, so is the open one. The function throws RivuletError
- * `output_invalid` for a value that is not output.
+ * message completes the open one first, and one without parts does nothing else: where it is interrupted, so is the open
+ * one. The function throws RivuletError `output_invalid` for a value that is not output.
  */
 export function createToEvents(now: () => string): ToEvents {
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {

@@ -7,7 +7,10 @@ import { isSaid, type Part, type RunAgentInput, type Said, type Source } from '.
 
 // The request of a client as agents see it. The client holds the history, edits it and cuts it, so all of it is input.
 
-/** The messages as the agent's input, without interrupted ones, which the next messages say anew. A tool's call and its result are one part of the message that has the call. */
+/**
+ * The messages as the agent's input, without interrupted ones, which the next messages say anew. A tool's call and its result
+ * are one part of the message that has the call.
+ */
 export function inputOf(agent: string, messages: RunAgentInput['messages']): MessageInput[] {
   const calls = new Map<string, Call>();
   return messages.filter(isSaid).flatMap((message) => {
