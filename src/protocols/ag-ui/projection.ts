@@ -29,7 +29,7 @@ interface State {
 }
 
 /** What the metadata of an interrupted message has. A client that posts it back has its message left out of the input. */
-export const interruptedMark = { finish_reason: 'interrupted' } satisfies Pick<Message, 'finish_reason'>;
+const interruptedMark = { finish_reason: 'interrupted' } satisfies Pick<Message, 'finish_reason'>;
 
 /** The `data` of one frame. The ids of messages, calls and interrupts are the run's id and the number of their event. */
 export const runStarted = ({ threadId, runId, modern }: AgUiRun, run_id: string): string =>
