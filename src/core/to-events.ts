@@ -55,17 +55,30 @@ export function closeMessage(run: Run, emit: Emit, now: () => string, finish_rea
   emit({ type: 'message.completed', message });
 }
 
-/** Collects an agent's output into one message, without generic events. */
+/** Collects an agent's output into one message, without generic events and interrupted messages. */
 export const collected = (agent: string, output: Observable<AgentOutput>, now: () => string): Observable<Message> =>
   defer(() => {
     const created_at = now();
+    /** The parts of the message that is open. */
+    let open: MessagePart[] = [];
+    /** Adds what an agent has emitted to the parts of the messages before the open one. */
     const add = (parts: MessagePart[], said: AgentOutput): MessagePart[] => {
-      if (typeof said === 'string') return joinPart(parts, { content_type: 'text/plain', content: said });
-      if (said === undefined || 'generic' in said) return parts;
-      return ('parts' in said ? said.parts : [said]).reduce(joinPart, parts);
+      if (typeof said === 'string') open = joinPart(open, { content_type: 'text/plain', content: said });
+      else if (said === undefined || 'generic' in said) return parts;
+      else if ('parts' in said) {
+        const before = said.parts.length === 0 && isInterrupted(said) ? [] : open;
+        open = [];
+        return [...before, ...(isInterrupted(said) ? [] : said.parts)].reduce(joinPart, parts);
+      } else open = joinPart(open, said);
+      return parts;
     };
     return output.pipe(
       reduce(add, []),
-      map((parts) => ({ role: `agent/${agent}`, parts, created_at, completed_at: now() })),
+      map((parts) => ({
+        role: `agent/${agent}`,
+        parts: open.reduce(joinPart, parts),
+        created_at,
+        completed_at: now(),
+      })),
     );
   });

@@ -72,8 +72,7 @@ describe('an interrupted message', () => {
       const task = await followed(client.sendMessageStream(message('Go')));
       const read = await client.getTask({ tenant: '', id: task.id });
       const marks = [{ 'urn:rivulet:a2a:interrupted:1': true }, undefined];
-      expect(read.artifacts.map(({ metadata }) => metadata)).toEqual(marks);
-      expect(task.artifacts).toHaveLength(2);
+      for (const { artifacts } of [task, read]) expect(artifacts.map(({ metadata }) => metadata)).toEqual(marks);
     },
   );
 
