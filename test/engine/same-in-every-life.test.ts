@@ -69,6 +69,15 @@ describe('agents that are called side by side', () => {
 });
 
 describe('the work of a step', () => {
+  const plain = agentOf(
+    'plain',
+    async (_, context) => {
+      context.usage({ tokens: 7 });
+      await turns(5);
+      return 'done';
+    },
+    { durable: false },
+  );
   const helper = agentOf('helper', async function* (input, context) {
     yield `${textOf(input)} and ${await context.step('help', async () => 'help')}`;
   });
@@ -78,6 +87,10 @@ describe('the work of a step', () => {
       'takes steps',
       (_, { step }) =>
         step('outer', async () => `${await step('inner', async () => 1)} ${await step('inner', async () => 2)}`),
+    ],
+    [
+      'awaits an agent that is not durable',
+      (_, { step, call }) => step('outer', async () => textOf([await call('plain', 'hi')])),
     ],
     ['calls agents', (_, { step, call }) => step('outer', async () => textOf([await call('helper', 'hi')]))],
     [
@@ -133,7 +146,7 @@ describe('the work of a step', () => {
         context.await('Is that right?').pipe(map(({ message }) => ` ${textOf(message)}`)),
       ),
     );
-    const calls = { helper };
+    const calls = { helper, plain };
     const endOf = (run: Run) => ({ said: textsOf(run), tokens: run.usage?.tokens });
     const { faults, cuts, run } = await cutAll(agent, 'go', { answers: () => 'yes', calls, endOf, state: { n: 0 } });
     expect(faults).toEqual([]);

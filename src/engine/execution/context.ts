@@ -242,7 +242,7 @@ class ContextCalls {
     const output: Observable<AgentOutput> =
       steps === undefined
         ? onceAllowed(host.whenWorkMayBegin(), said)
-        : steps.step(from, `call ${scope.calls.at(-1)}`, { work: () => collected(name, said, host.now) });
+        : steps.step(from, `call ${scope.called}`, { work: () => collected(name, said, host.now) });
     const record = (state: CallReport['state']): void =>
       inBranch(() => host.record(callEvent({ path, agent: name, state, at: host.now() }), from.step !== undefined));
     const end = (state: CallReport['state']): void => {
