@@ -43,6 +43,30 @@ describe('agents that are called side by side', () => {
     expect(textsOf(run).join('')).toBe('alice: yes. bob: no. ');
   });
 
+  it('may be faster or slower in a later life, also those that a called agent calls', async () => {
+    let life = 1;
+    const speaker = (name: string, first: number, later: number) =>
+      agentOf(name, async function* (_, context) {
+        await turns(life === 1 ? first : later);
+        yield `${name} begins; `;
+        await context.step('think', () => turns(20));
+        yield `${name} ends; `;
+      });
+    const agents = [
+      agentOf('asks', (_, { call }) => call('team', 'go')),
+      agentOf('team', (_, { call }) => merge(call('a', 'x'), call('b', 'x'))),
+      speaker('a', 1, 10),
+      speaker('b', 10, 1),
+    ];
+    const first = await whole(agents);
+    life = 2;
+    for (let cut = 1; cut < first.store.commits.length; cut += 1) {
+      const ended = await again(agents, first.store, cut, undefined, { idleTimeout: 500, sweepInterval: 20 });
+      const said = ended === undefined ? '' : textsOf(ended.run).join('');
+      for (const name of ['a', 'b']) expect(said, `cut off after commit ${cut}`).toMatch(`${name} ends; `);
+    }
+  });
+
   it('get the values of their own steps', async () => {
     let life = 1;
     const worker = (name: string, first: number, later: number) =>

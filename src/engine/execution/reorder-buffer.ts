@@ -1,11 +1,8 @@
-import { defer, Observable } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Recorder } from './recorder.ts';
-
-/** Does work that emits output of a call. */
-export type InBranch = (work: () => void) => void;
 
 interface BufferedOutput {
   readonly output: AgentOutput;
@@ -14,10 +11,10 @@ interface BufferedOutput {
 }
 
 /**
- * What keeps its order: the output of one call, by its number; or else the outputs of one burst, which were emitted in one
- * turn. A call may begin a commit later in one life than in another, so its bursts are not told apart.
+ * What keeps its order: the output of one call, by its path as `panel/1 optimist/1`; or else the outputs of one burst, which
+ * were emitted in one turn. A call may begin a commit later in one life than in another, so its bursts are not told apart.
  */
-type Branch = number | `burst ${number}`;
+type Branch = string;
 
 /**
  * Holds output that an agent emits too early during a replay: in the log, output of another branch comes first. Outputs
@@ -29,8 +26,8 @@ export class ReorderBuffer {
   readonly #buffered = new Map<Branch, BufferedOutput[]>();
   #size = 0;
   #chars = 0;
-  #branch: number | undefined;
-  #branches = 0;
+  /** The path of the call whose output is emitted now. */
+  #branch: string | undefined;
   #calls = 0;
   #burst = 0;
   #bursting = false;
@@ -100,30 +97,31 @@ export class ReorderBuffer {
     return recorded.length > 0;
   }
 
-  /** Marks the output of one call as a branch, and what `begin` does in the function that it gets. */
-  branch<T>(begin: (inBranch: InBranch) => Observable<T>): Observable<T> {
+  /** Marks the output of one call as a branch. */
+  branch<T>(path: string, output: Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
-      this.#branches += 1;
       this.#calls += 1;
-      const branch = this.#branches;
       subscriber.add(() => {
         this.#calls -= 1;
       });
-      const inBranch: InBranch = (work) => {
-        const before = this.#branch;
-        this.#branch = branch;
-        try {
-          work();
-        } finally {
-          this.#branch = before;
-        }
-      };
-      return defer(() => begin(inBranch)).subscribe({
-        next: (value) => inBranch(() => subscriber.next(value)),
+      return output.subscribe({
+        next: (value) => this.inBranch(path, () => subscriber.next(value)),
         error: (error) => subscriber.error(error),
         complete: () => subscriber.complete(),
       });
     });
+  }
+
+  /** Does work that emits output of a call, or passes on the output of a call within that call. */
+  inBranch(path: string, work: () => void): void {
+    const before = this.#branch;
+    // Calls within one call may be faster or slower than before as well.
+    if (before?.startsWith(`${path} `) !== true) this.#branch = path;
+    try {
+      work();
+    } finally {
+      this.#branch = before;
+    }
   }
 
   #tryRecord(output: AgentOutput): boolean {
