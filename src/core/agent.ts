@@ -70,7 +70,7 @@ export interface AwaitOptions {
 export interface AgentSession {
   /** uuid */
   readonly id: string;
-  /** The messages of the session's completed runs, oldest first; read when subscribed to. */
+  /** The messages of the session's completed runs, without interrupted ones, oldest first; read when subscribed to. */
   readonly history: Observable<Message>;
   /** The state that a run of this session stored last, or undefined. */
   state<T>(): Promise<T | undefined>;
@@ -138,7 +138,9 @@ export interface AgentContext {
   /**
    * A named piece of work. In a durable run its values are journaled. When the run is re-entered, the values come from
    * the journal and the work is not done again. If the work was cut off, `again` gets the values so far and returns
-   * the rest; without `again` the work is done once more and has to emit the same values.
+   * the rest. Without `again` the work is done once more. The step goes on where it was if the work emits the same values.
+   * At the first difference the open message ends as interrupted, and all that the work emits now is passed on, in a new
+   * message. An agent that adds up a step's values itself needs `again`, or adds them up inside of the step.
    * Where it is awaited, it resolves to its last value, or undefined where it has none.
    */
   step<T>(

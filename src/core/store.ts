@@ -137,6 +137,7 @@ export interface Write {
   readonly journal?: readonly string[];
   /** The outcome is `key_used` if the same scope and key are stored already, and not older than `fresh`. */
   readonly key?: Key & { readonly fresh: string };
+  /** A resource of the run replaces the run's earlier one with its id. */
   readonly resources?: readonly Resource[];
   /** Added to the run's session; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
@@ -192,9 +193,10 @@ export interface RunFilter {
   readonly parked?: true;
 }
 
-/** The runs of some agents, for lists by the time of their status. */
+/** Some runs, for lists by the time of their status. */
 export interface StatusFilter {
-  readonly agent_names: readonly string[];
+  /** Default: all that have runs. */
+  readonly agent_names?: readonly string[] | undefined;
   readonly session_id?: string;
   readonly owner?: string;
   /** Default: all. */
@@ -257,7 +259,8 @@ export interface Store extends Outbox {
   /**
    * Commits all writes together, and resolves to the outcome of each, in their order. Rejects only if nothing was
    * committed, so that the caller may retry. A store that does not know that, because a response was lost, asks its
-   * server for the commit's number until it knows.
+   * server for the commit's number until it knows. A commit without writes rejects where the store takes no writes, such
+   * as for a full disk, and changes nothing that this port reads.
    */
   commit(writes: readonly Write[]): Promise<Outcome[]>;
   run(run_id: string): Promise<RunRow | undefined>;
@@ -282,8 +285,6 @@ export interface Store extends Outbox {
   countRuns(filter: StatusFilter): Promise<number>;
   /** Runs that are not final, oldest first; only those made after the run `after`, of one session or of all. */
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
-  /** Runs that ended at or after a time, in the order of their ends. */
-  ended(since: string, limit: number): Promise<RunRow[]>;
   /** Runs whose `due` has passed. */
   due(now: string, limit: number): Promise<RunRow[]>;
   /** The number of runs of a session that are not final. */

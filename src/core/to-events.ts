@@ -4,7 +4,7 @@ import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
-import { joinPart, openMessage } from './run-state.ts';
+import { isInterrupted, joinPart, openMessage } from './run-state.ts';
 
 /** Takes an event. The caller folds it into the run at once, so that the next event follows from it. */
 export type Emit = (event: Event) => void;
@@ -14,8 +14,8 @@ export type ToEvents = (run: Run, output: AgentOutput | undefined, emit: Emit) =
 
 /**
  * Returns the function that turns an agent's output into events. Loose parts open a message and go into it; a whole
- * message completes the open one first, and one without parts does nothing else. The function throws RivuletError
- * `output_invalid` for a value that is not output.
+ * message completes the open one first, and one without parts does nothing else: where it is interrupted, so is the open
+ * one. The function throws RivuletError `output_invalid` for a value that is not output.
  */
 export function createToEvents(now: () => string): ToEvents {
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {
@@ -27,8 +27,9 @@ export function createToEvents(now: () => string): ToEvents {
   };
 
   const wholeMessage = (run: Run, message: Message, emit: Emit): void => {
-    closeMessage(run, emit, now);
-    if (message.parts.length === 0) return;
+    const isEmpty = message.parts.length === 0;
+    closeMessage(run, emit, now, isEmpty && isInterrupted(message) ? 'interrupted' : undefined);
+    if (isEmpty) return;
     emit({ type: 'message.created', message: { ...message, parts: [], completed_at: null } });
     for (const part of message.parts) emit({ type: 'message.part', part });
     emit({ type: 'message.completed', message });

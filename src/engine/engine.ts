@@ -10,6 +10,7 @@ import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import { RunChanges } from './changes/run-changes.ts';
 import { Sync } from './cluster/sync.ts';
 import { defaultLimits, type RunTtlByOwner } from './limits.ts';
+import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import { RunStream } from './log/run-stream.ts';
 import { summaryOf } from './log/stored-run.ts';
@@ -109,7 +110,7 @@ export class Engine {
       new PeriodicTask(limits.sweepInterval, () => this.#expireAndRetry(), onFailure),
       new PeriodicTask(
         dispatcher.shared ? limits.pollInterval : limits.sweepInterval,
-        () => this.#services.queue.checkAll(),
+        () => this.#services.queue.check(),
         onFailure,
       ),
       sweeps,
@@ -365,7 +366,7 @@ export class Engine {
   /** @throws RivuletError `resource_unknown` */
   async resource(resource_id: string): Promise<Resource> {
     const [resource] = await this.#store.resources([resource_id]);
-    if (resource === undefined) throw fail('resource_unknown', resource_id);
+    if (resource === undefined || isCheckpoint(resource)) throw fail('resource_unknown', resource_id);
     return resource;
   }
 

@@ -5,6 +5,7 @@ import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
 import { sessionIdOf, sessionOwnerOf } from '../core/principal.ts';
+import { isInterrupted } from '../core/run-state.ts';
 import type { Extras, Resource, RunRow, Store } from '../core/store.ts';
 import { Delay, retry } from '../core/timing.ts';
 import { compile, type Validator } from '../core/validate.ts';
@@ -180,7 +181,10 @@ export class Sessions {
     return { run_id, owner, urls: session?.history ?? [], strict: false, again: false, without };
   }
 
-  /** Reads all messages of this store in one call; those of other servers are fetched one by one. */
+  /**
+   * Reads all messages of this store in one call; those of other servers are fetched one by one. Interrupted messages are
+   * left out here, for all agents: the session has them for people.
+   */
   async #messages(
     { run_id, owner, urls, strict, again, without }: HistoryReading,
     signal: AbortSignal,
@@ -204,7 +208,7 @@ export class Sessions {
         this.#logFor(run_id).warn(`left out of the session's history: ${error.message}`);
       }
     }
-    return messages;
+    return messages.filter((message) => !isInterrupted(message));
   }
 
   /** A run has read the message before, so it waits for a server that is away for a moment. */

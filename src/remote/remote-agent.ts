@@ -81,6 +81,8 @@ function keyOf(url: string, input: readonly Message[], { run_id, agent_name, pat
 
 /** Completes the open message: the next message of the remote run becomes a message of its own. */
 const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
+/** As `endOfMessage`; the remote run says the open message anew. */
+const interrupted: AgentOutput = { role: 'agent', parts: [], finish_reason: 'interrupted' };
 
 /** One call of a remote agent. */
 class Call {
@@ -155,6 +157,7 @@ class Call {
       case 'part':
         return [isToken(piece.part) ? (piece.part.content ?? '') : piece.part];
       case 'end-of-message':
+        return [piece.interrupted ? interrupted : endOfMessage];
       case 'replaced':
         return [endOfMessage];
       case 'generic':

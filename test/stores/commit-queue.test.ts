@@ -48,6 +48,14 @@ describe('the commit queue', () => {
     expect(numbers()).toEqual([1, 2, 3]);
   });
 
+  it('sends a commit without writes, and fails where the server takes none', async () => {
+    const { queue, numbers } = queueTo('refused', 'rejected');
+    await expect(queue.commit([])).rejects.toThrow('refused');
+    await expect(queue.commit([])).rejects.toThrow('rejected');
+    expect(await queue.commit([])).toEqual([]);
+    expect(numbers()).toEqual([1, 2, 3]);
+  });
+
   it.for(['refused', 'too_large'] as const)(
     'retries after a lost answer where the server then answers %s',
     async (failure) => {

@@ -46,7 +46,7 @@ export function extremesContract(store: () => Store): void {
   });
 
   it('accepts commits of any size', async () => {
-    expect(await store().commit([])).toEqual([]);
+    for (let n = 0; n < 3; n += 1) expect(await store().commit([])).toEqual([]);
     const big = append(fresh(), [`"${'x'.repeat(5_000_000)}"`]);
     const many = Array.from({ length: 1_200 }, () => append(fresh(), ['1']));
     expect(await store().commit([big, ...many])).toEqual(Array(1_201).fill('taken'));

@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../src/stores/sqlite/driver.ts';
+import type { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { eventually } from '../support/eventually.ts';
+import { append, fresh } from './writes.ts';
 
 const compiled = pathToFileURL('dist/stores/sqlite/sqlite-store.js').href;
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-checkpoints-'));
@@ -52,5 +56,23 @@ describe('the thread of checkpoints', () => {
     const preload = join(folder, 'preload.cjs');
     writeFileSync(preload, "if (!require('node:worker_threads').isMainThread) setInterval(() => {}, 1000);");
     expect(runProgram('await store.close();', { NODE_OPTIONS: `--require ${preload}` })).toEqual(ended);
+  });
+
+  it('makes the log small again when a long reader has left, also where nothing more is written', async () => {
+    const { SqliteStore: Store } = (await import(compiled)) as { SqliteStore: typeof SqliteStore };
+    const path = join(folder, `${++files}.db`);
+    const store = new Store(path);
+    const megabytes = (): number => statSync(`${path}-wal`).size / 2 ** 20;
+    const reader = openDatabase(path);
+    reader.exec('BEGIN; SELECT count(*) FROM runs');
+    const long = [`"${'x'.repeat(1_000_000)}"`];
+    while (megabytes() < 100) await store.commit([append(fresh(), long)]);
+    // So many that the thread makes a checkpoint.
+    for (let n = 0; n < 300; n += 1) await store.setTargets('unknown', null, null);
+    expect(megabytes()).toBeGreaterThan(100);
+    reader.exec('COMMIT');
+    await eventually(() => expect(megabytes()).toBeLessThan(64));
+    reader.close();
+    await store.close();
   });
 });

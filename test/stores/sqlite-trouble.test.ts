@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -107,6 +107,21 @@ describe('a file that temporarily cannot be written', () => {
       expect(await read()).toEqual(before);
     }
     expect(await store.commit([append(first.row, ['"2"'], { grown: true })])).toEqual(['taken']);
+    await store.close();
+  });
+
+  it('fails a commit without writes while the file takes none', async () => {
+    const { store, path, connection } = openWithConnection();
+    const log = (): number => statSync(`${path}-wal`).size;
+    const before = log();
+    expect(await store.commit([])).toEqual([]);
+    // It has written, so a full disk would refuse it.
+    expect(log()).toBeGreaterThan(before);
+    connection.exec('PRAGMA query_only = ON');
+    await expect(store.commit([])).rejects.toThrow('readonly');
+    expect(await store.unfinished(undefined, '', 10)).toEqual([]);
+    connection.exec('PRAGMA query_only = OFF');
+    expect(await store.commit([])).toEqual([]);
     await store.close();
   });
 

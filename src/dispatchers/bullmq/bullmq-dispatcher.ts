@@ -1,5 +1,6 @@
 import { type BackendFactory, type IQueueBackend, Queue, WaitingError } from 'bullmq';
 import type { Dispatcher, Execute, Lease, Released } from '../../core/dispatcher.ts';
+import { reasonOf } from '../../core/store-url.ts';
 import { within } from '../../core/timing.ts';
 import { type RunJob, RunWorker } from './run-worker.ts';
 
@@ -128,7 +129,11 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       if (!this.#done.has(job)) this.#reportRelease(job.id ?? '', onReleased);
     });
     this.#worker = worker;
-    await within(answerTimeout, worker.waitUntilReady());
+    await within(
+      answerTimeout,
+      worker.waitUntilReady(),
+      (cause) => new Error(`the queue beside the store cannot be opened: ${reasonOf(cause)}`, { cause }),
+    );
     worker.run().catch(this.#onError);
   }
 

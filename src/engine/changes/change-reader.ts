@@ -3,7 +3,7 @@ import type { RunFilter, RunRow, Store } from '../../core/store.ts';
 import { Delay } from '../../core/timing.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { isUnavailable } from '../store-access.ts';
-import { type ChangedRuns, changedSince, maxClockSkew } from './changed-since.ts';
+import { changedSince, maxClockSkew, type ReadByStatusTime } from './changed-since.ts';
 
 /** The row of a run whose status has changed, and when this node learned of it, in milliseconds. */
 export interface Change {
@@ -155,13 +155,18 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   async *#changedSince(after: number): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     const { store, filter, now, storeTimeout } = this.#options;
     const at = now();
-    // A run may end while its store fails. It is in the store up to `storeTimeout` later, with the time of its end.
+    // A run may change while its store fails. The change is in the store up to `storeTimeout` later, with its time.
     const since = new Date(Math.max(0, Math.min(after, at) - storeTimeout - maxClockSkew)).toISOString();
-    const pages: ChangedRuns = {
-      unfinished: async (...args) => (await this.#answer(() => store.unfinished(...args))) ?? [],
-      ended: async (...args) => (await this.#answer(() => store.ended(...args))) ?? [],
+    const { agent_name, session_id, owner } = filter;
+    const changed = {
+      ...(agent_name !== undefined && { agent_names: [agent_name] }),
+      ...(session_id !== undefined && { session_id }),
+      ...(owner !== undefined && { owner }),
+      since,
     };
-    for await (const rows of changedSince(pages, since, filter.session_id)) {
+    const read: ReadByStatusTime = async (...asked) =>
+      (await this.#answer(() => store.runsByStatusTime(...asked))) ?? [];
+    for await (const rows of changedSince(read, changed)) {
       if (rows === 'too many') return this.reset();
       yield* this.#statesOf(rows.filter((row) => concerns(filter, row, undefined)));
     }

@@ -8,6 +8,7 @@ import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
 import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
+import { checkpointOf } from '../log/checkpoint.ts';
 import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
@@ -266,6 +267,8 @@ export class ActiveRuns implements RunFinder {
   async release(execution: Execution, rests = false): Promise<void> {
     const { log, wakesAt } = execution;
     const now = new Date().toISOString();
+    const checkpoint = rests ? checkpointOf(log.row, execution.run) : undefined;
+    if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
     const { due } = log.row;
     if (rests) log.change({ rests_at: now, due: due !== null && due < (wakesAt ?? due) ? due : (wakesAt ?? due) });
     // It may have other work. Each node looks at what is due, also where the offer of the run is lost.

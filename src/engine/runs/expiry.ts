@@ -1,7 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
 import type { RunTtlByOwner } from '../limits.ts';
-import { type KnownRun, readRun } from '../log/stored-run.ts';
+import type { KnownRun } from '../log/checkpoint.ts';
+import { readRun } from '../log/stored-run.ts';
 import { endStoredRun } from './cancel.ts';
 import { EarlyRetention } from './early-retention.ts';
 import type { RunServices } from './run-services.ts';
@@ -49,9 +50,8 @@ async function sweepExpired({ store, executions: { limits } }: RunServices, goes
     ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
     ...(deliveryTtl > 0 && { deliveries: ago(deliveryTtl) }),
   };
-  for (let step = 0; step < maxSweepSteps && goesOn() && (await store.sweep(before)); step += 1) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  let steps = 0;
+  while (steps < maxSweepSteps && goesOn() && (await store.sweep(before))) steps += 1;
 }
 
 function expire({ active, executions: { limits } }: RunServices, execution: Execution, now: string): void {

@@ -137,7 +137,10 @@ export const commitFunctions = `
         INSERT INTO journal (run_id, body) VALUES (w.run_id, w.journal);
       END IF;
       IF w.resources IS NOT NULL THEN
-        INSERT INTO resources SELECT * FROM json_populate_recordset(NULL::resources, w.resources);
+        INSERT INTO resources SELECT * FROM json_populate_recordset(NULL::resources, w.resources)
+          -- Only the run's own resource is replaced. The body of any other one would be null, which is an error.
+          ON CONFLICT (resource_id) DO UPDATE
+            SET body = CASE WHEN resources.run_id = excluded.run_id THEN excluded.body END;
       END IF;
       IF w.deliveries IS NOT NULL THEN PERFORM add_deliveries(w.run_id, w.owner, w.deliveries); END IF;
     END LOOP;

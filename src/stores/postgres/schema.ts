@@ -1,4 +1,5 @@
-import { Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { type Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { withClient } from '../../postgres/connections.ts';
 import { commitFunctions } from './commit-functions.ts';
 import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
@@ -20,9 +21,7 @@ const upgrades: Readonly<Record<number, string>> = {
  */
 export async function createSchema(config: ClientConfig, schema: string): Promise<void> {
   // A connection without the time-outs of the store's.
-  const client = new Client(config);
-  await client.connect();
-  try {
+  await withClient(config, async (client) => {
     const { rows: encodings } = await client.query<{ server_encoding: string }>('SHOW server_encoding');
     const encoding = encodings[0]?.server_encoding;
     // Another encoding would refuse some characters, and with them whole commits.
@@ -40,10 +39,7 @@ export async function createSchema(config: ClientConfig, schema: string): Promis
     if (rows[0]?.version == null) await client.query('CREATE TABLE version (version integer NOT NULL)');
     await createTables(client, schema);
     await client.query('COMMIT');
-  } finally {
-    // Closing the connection rolls back a transaction that was not committed.
-    await client.end();
-  }
+  });
 }
 
 async function createTables(client: Client, schema: string): Promise<void> {

@@ -27,6 +27,7 @@ local function put_row(w, run, before)
   if w.input then
     if w.targets then redis.call('HSET', run, 'targets', w.targets) end
     redis.call('HSET', run, 'input', w.input, 'agent', w.agent, 'session', w.session)
+    redis.call('SADD', p .. 'agents', w.agent)
     if w.owner then
       redis.call('HSET', run, 'owner', w.owner)
       redis.call('ZADD', p .. 'owner:' .. w.owner, 0, id)
@@ -140,7 +141,7 @@ end
 local commit, number = p .. 'commit:' .. ARGV[1], tonumber(ARGV[2])
 local known = redis.call('GET', commit)
 if known then
-  local last, answer = string.match(known, '^(%d+) (%a+)$')
+  local last, answer = string.match(known, '^(%d+) (%a*)$')
   -- The commit was applied before, and its answer was lost.
   if tonumber(last) == number then return answer end
   -- A late copy: the store has sent the commit again since, and no longer awaits this answer.

@@ -16,10 +16,10 @@ export function smallestSet({ agent_name, session_id, owner, status, parked }: R
   return status === undefined ? 'runs' : `status:${status}`;
 }
 
-/** The sorted sets by the time of the status with all runs that match a filter without a session. */
-export const statusSets = (filter: StatusFilter): string[] =>
-  rangesOf(filter).map(([agent, status]) => {
-    const list = filter.owner === undefined ? 'at:' : `at-of:${filter.owner}:`;
+/** The sorted sets by the time of the status with all runs of some agents that match a filter without a session. */
+export const statusSets = ({ owner, statuses }: StatusFilter, agent_names: readonly string[]): string[] =>
+  rangesOf(agent_names, statuses).map(([agent, status]) => {
+    const list = owner === undefined ? 'at:' : `at-of:${owner}:`;
     return `${list}${agent}:${status}`;
   });
 

@@ -28,7 +28,7 @@ export class CommitQueue {
   /** @throws the server's error, where nothing was applied and the same commit may succeed later */
   commit(writes: readonly Write[]): Promise<Outcome[]> {
     if (this.#delay.closed) return Promise.reject(new Error('the store is closed'));
-    const commit = this.#last.then(() => (writes.length === 0 ? [] : this.#sendUntilAnswered(writes)));
+    const commit = this.#last.then(() => this.#sendUntilAnswered(writes));
     this.#last = commit.catch(() => {});
     return commit;
   }
@@ -68,6 +68,7 @@ export class CommitQueue {
 
   /** Finds the write for which the server rejected the commit, by sending each write as a commit of its own. */
   async #sendSeparately(writes: readonly Write[], error: unknown): Promise<Outcome[]> {
+    if (writes.length === 0) throw error;
     if (writes.length === 1) return [{ rejected: error }];
     const outcomes: Outcome[] = [];
     for (const write of writes) outcomes.push(...(await this.#sendUntilAnswered([write], true)));

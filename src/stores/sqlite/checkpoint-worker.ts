@@ -3,10 +3,18 @@ import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openDatabase } from './driver.ts';
 
-// The thread of `Checkpoints`. It makes one checkpoint for each message, and answers when that is done.
+// The thread of `Checkpoints`. It makes one checkpoint when it starts and one for each message, and answers when that is done.
 
 /** What the thread is told. */
 export type Request = 'checkpoint' | 'close';
+
+/** What the thread answers: the pages of the write-ahead log after the checkpoint, and how many of them are copied. */
+export interface Answer {
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+const nothing: Answer = { log: 0, checkpointed: 0 };
 
 // Where this thread shares a processor with the event loop, it has to let requests go first. With the same priority it
 // delays one request in ten, by some milliseconds. Only Linux has a priority for each thread; elsewhere this would be
@@ -24,7 +32,17 @@ const path = String(workerData);
 // ends so while its module is loaded.
 if (!existsSync(path)) throw new Error(`${path} is gone`);
 const db = openDatabase(path);
-const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+const checkpoint = db.prepare<[], Answer>('PRAGMA wal_checkpoint(PASSIVE)');
+
+function copy(): void {
+  let answer: Answer | undefined;
+  try {
+    answer = checkpoint.get();
+  } catch {
+    // As where the disk is full. The commits stay in the write-ahead log, and a later checkpoint copies them.
+  }
+  parentPort?.postMessage(answer ?? nothing);
+}
 
 parentPort?.on('message', (request: Request) => {
   if (request === 'close') {
@@ -32,11 +50,6 @@ parentPort?.on('message', (request: Request) => {
     // Ends the thread, also where a module that NODE_OPTIONS preloads has timers or sockets here.
     process.exit();
   }
-  try {
-    checkpoint.get();
-  } catch {
-    // As where the disk is full. The commits stay in the write-ahead log, and a later checkpoint copies them.
-  }
-  parentPort?.postMessage('done');
+  copy();
 });
-parentPort?.postMessage('ready');
+copy();

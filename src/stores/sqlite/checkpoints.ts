@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
-import type { Request } from './checkpoint-worker.ts';
+import type { Answer, Request } from './checkpoint-worker.ts';
 
 /** Commits after which the thread makes a checkpoint. A commit writes 2 to 50 pages. */
 const interval = 256;
@@ -12,6 +12,12 @@ const interval = 256;
  */
 const pagesWithoutThread = 1_000;
 const pagesWithThread = 16_000;
+const pageSize = 4_096;
+
+/** Bytes to which SQLite truncates the log when it begins the log anew. */
+export const logSizeLimit = pagesWithThread * pageSize;
+/** Milliseconds until the thread tries again to copy a log that has grown beyond that, because a program reads it. */
+const tryAgain = 1_000;
 
 type State = { readonly is: 'unused' | 'ended' } | { readonly is: 'busy' | 'idle'; readonly thread: Worker };
 
@@ -19,17 +25,24 @@ type State = { readonly is: 'unused' | 'ended' } | { readonly is: 'busy' | 'idle
  * Copies the write-ahead log into the file in another thread. A checkpoint waits for the disk twice, for 5 ms or more. In
  * a commit, as SQLite makes it, that blocks the event loop, and takes a quarter of the time of short runs.
  * The thread starts when there is enough to copy. Where it cannot start, SQLite makes its checkpoints as usual.
+ * While another program reads the file for long, SQLite cannot begin the log anew, and the log grows. When the reader has
+ * left, the thread copies the rest, and a commit begins the log anew: at once, also where nothing else is written.
  */
 export class Checkpoints {
   readonly #path: string;
   /** Sets the number of pages at which a commit makes a checkpoint. */
   readonly #setPages: (pages: number) => void;
+  /** Makes a commit. */
+  readonly #commit: () => void;
   readonly #state: BehaviorSubject<State>;
   #commits = 0;
+  /** While the log is larger than its limit. */
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(path: string, setPages: (pages: number) => void) {
+  constructor(path: string, setPages: (pages: number) => void, commit: () => void) {
     this.#path = path;
     this.#setPages = setPages;
+    this.#commit = commit;
     this.#state = new BehaviorSubject<State>({ is: path === ':memory:' ? 'ended' : 'unused' });
   }
 
@@ -58,6 +71,7 @@ export class Checkpoints {
     await this.whenIdle(() => {
       const { value: state } = this.#state;
       this.#state.next({ is: 'ended' });
+      clearTimeout(this.#timer);
       if (state.is !== 'idle') return undefined;
       state.thread.ref();
       state.thread.postMessage('close' satisfies Request);
@@ -71,7 +85,10 @@ export class Checkpoints {
       const thread = new Worker(url, { workerData: this.#path, execArgv: [], name: 'checkpoints' });
       this.#state.next({ is: 'busy', thread });
       thread.once('message', () => this.#setPages(pagesWithThread));
-      thread.on('message', () => this.#state.next({ is: 'idle', thread }));
+      thread.on('message', (answer: Answer) => {
+        this.#state.next({ is: 'idle', thread });
+        this.#shorten(answer);
+      });
       thread.on('error', () => this.#end());
       thread.on('exit', () => this.#end());
       // A program may end without closing the store. This has to follow the listener for messages, which refs the thread.
@@ -87,10 +104,22 @@ export class Checkpoints {
     thread.postMessage('checkpoint' satisfies Request);
   }
 
+  /** Begins a log anew that has grown beyond its limit, as soon as all of it is copied. */
+  #shorten({ log, checkpointed }: Answer): void {
+    clearTimeout(this.#timer);
+    if (this.#state.value.is === 'ended' || log <= pagesWithThread) return;
+    if (checkpointed === log) this.#commit();
+    this.#timer = setTimeout(() => {
+      const { value: state } = this.#state;
+      if (state.is === 'idle') this.#ask(state.thread);
+    }, tryAgain).unref();
+  }
+
   /** The thread is gone, or could not start. */
   #end(): void {
     if (this.#state.value.is === 'ended') return;
     this.#state.next({ is: 'ended' });
+    clearTimeout(this.#timer);
     this.#setPages(pagesWithoutThread);
   }
 }

@@ -20,7 +20,7 @@ import type {
   Write,
 } from '../../core/store.ts';
 import { unpackLines } from '../packed-lines.ts';
-import { Checkpoints } from './checkpoints.ts';
+import { Checkpoints, logSizeLimit } from './checkpoints.ts';
 import { CommitLog } from './commit-log.ts';
 import { FileDeliveries } from './deliveries.ts';
 import { createFile, type Database, isValueError, lockFile, openDatabase } from './driver.ts';
@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
     try {
       db = open(this.#path);
       db.exec(
-        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = ${pageCacheSize}`,
+        `PRAGMA busy_timeout = ${lockTimeout}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA cache_size = ${pageCacheSize}; PRAGMA journal_size_limit = ${logSizeLimit}`,
       );
       db.exec('BEGIN IMMEDIATE');
       prepareFile(db, this.#path);
@@ -99,7 +99,12 @@ export class SqliteStore implements Store {
         figures: this.#figures,
         numbers: this.#numbers,
       });
-      this.#checkpoints = new Checkpoints(this.#path, (pages) => this.#db.exec(`PRAGMA wal_autocheckpoint = ${pages}`));
+      this.#checkpoints = new Checkpoints(
+        this.#path,
+        (pages) => this.#db.exec(`PRAGMA wal_autocheckpoint = ${pages}`),
+        // A disk that is full refuses it; the next one may be taken.
+        () => void this.commit([]).catch(() => undefined),
+      );
       this.#recover();
     } catch (error) {
       if (db?.isTransaction) db.exec('ROLLBACK');
@@ -116,6 +121,8 @@ export class SqliteStore implements Store {
       let at: number | undefined;
       try {
         return this.#transaction(() => {
+          // The file has this already. SQLite writes the page all the same, which fails where the disk is full.
+          if (writes.length === 0) this.#sql.setOwner(this.#token);
           const outcomes = writes.map((write, index): Outcome => {
             at = index;
             return rejected.has(index) ? { rejected: rejected.get(index) } : this.#writes.apply(write);
@@ -182,10 +189,6 @@ export class SqliteStore implements Store {
     return this.#runs(({ unfinished, unfinishedOfSession }) =>
       session_id === undefined ? unfinished.all(after, limit) : unfinishedOfSession.all(session_id, after, limit),
     );
-  }
-
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#runs(() => this.#statusLists.ended(since, limit));
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {

@@ -85,6 +85,9 @@ function prepareWrites(db: Database, token: string) {
       `INSERT INTO resources (position, resource_id, session_id, run_id, content_type, body, session, listed)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
+    deleteUnlistedResource: command<[resource_id: string, run_id: string, session: number]>(
+      'DELETE FROM resources WHERE resource_id = ? AND run_id = ? AND session = ? AND listed = 0',
+    ),
     addFigures: command<[string, string, number, number, number, number]>(
       `INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (owner, agent_name) DO UPDATE SET completed = completed + excluded.completed,
