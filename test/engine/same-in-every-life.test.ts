@@ -67,6 +67,29 @@ describe('agents that are called side by side', () => {
     }
   });
 
+  it('may begin with the same words', async () => {
+    let life = 1;
+    const speaks = agentOf('speaks', async function* (input, context) {
+      const [word = '', first, later] = textOf(input).split(' ');
+      await turns(life === 1 ? Number(first) : Number(later));
+      yield 'I say ';
+      yield `${word}, `;
+      await context.step('think', () => turns(20));
+      yield 'and that is all. ';
+    });
+    const both = agentOf('both', (_, { call }) => merge(call('speaks', 'yes 1 10'), call('speaks', 'no 10 1')));
+    const agents = [both, speaks];
+    const first = await whole(agents);
+    life = 2;
+    for (let cut = 1; cut < first.store.commits.length; cut += 1) {
+      const ended = await again(agents, first.store, cut, undefined, { idleTimeout: 500, sweepInterval: 20 });
+      const said = ended === undefined ? '' : textsOf(ended.run).join('');
+      expect([...said.matchAll(/yes|no|all/g)].join(' '), `cut off after commit ${cut}`).toMatch(
+        /^(yes no|no yes) all all$/,
+      );
+    }
+  });
+
   it('get the values of their own steps', async () => {
     let life = 1;
     const worker = (name: string, first: number, later: number) =>
