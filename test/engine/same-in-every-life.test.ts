@@ -43,6 +43,53 @@ describe('agents that are called side by side', () => {
     expect(textsOf(run).join('')).toBe('alice: yes. bob: no. ');
   });
 
+  it('may be faster or slower in a later life, also those that a called agent calls', async () => {
+    let life = 1;
+    const speaker = (name: string, first: number, later: number) =>
+      agentOf(name, async function* (_, context) {
+        await turns(life === 1 ? first : later);
+        yield `${name} begins; `;
+        await context.step('think', () => turns(20));
+        yield `${name} ends; `;
+      });
+    const agents = [
+      agentOf('asks', (_, { call }) => call('team', 'go')),
+      agentOf('team', (_, { call }) => merge(call('a', 'x'), call('b', 'x'))),
+      speaker('a', 1, 10),
+      speaker('b', 10, 1),
+    ];
+    const first = await whole(agents);
+    life = 2;
+    for (let cut = 1; cut < first.store.commits.length; cut += 1) {
+      const ended = await again(agents, first.store, cut, undefined, { idleTimeout: 500, sweepInterval: 20 });
+      const said = ended === undefined ? '' : textsOf(ended.run).join('');
+      for (const name of ['a', 'b']) expect(said, `cut off after commit ${cut}`).toMatch(`${name} ends; `);
+    }
+  });
+
+  it('may begin with the same words', async () => {
+    let life = 1;
+    const speaks = agentOf('speaks', async function* (input, context) {
+      const [word = '', first, later] = textOf(input).split(' ');
+      await turns(life === 1 ? Number(first) : Number(later));
+      yield 'I say ';
+      yield `${word}, `;
+      await context.step('think', () => turns(20));
+      yield 'and that is all. ';
+    });
+    const both = agentOf('both', (_, { call }) => merge(call('speaks', 'yes 1 10'), call('speaks', 'no 10 1')));
+    const agents = [both, speaks];
+    const first = await whole(agents);
+    life = 2;
+    for (let cut = 1; cut < first.store.commits.length; cut += 1) {
+      const ended = await again(agents, first.store, cut, undefined, { idleTimeout: 500, sweepInterval: 20 });
+      const said = ended === undefined ? '' : textsOf(ended.run).join('');
+      expect([...said.matchAll(/yes|no|all/g)].join(' '), `cut off after commit ${cut}`).toMatch(
+        /^(yes no|no yes) all all$/,
+      );
+    }
+  });
+
   it('get the values of their own steps', async () => {
     let life = 1;
     const worker = (name: string, first: number, later: number) =>
@@ -69,6 +116,15 @@ describe('agents that are called side by side', () => {
 });
 
 describe('the work of a step', () => {
+  const plain = agentOf(
+    'plain',
+    async (_, context) => {
+      context.usage({ tokens: 7 });
+      await turns(5);
+      return 'done';
+    },
+    { durable: false },
+  );
   const helper = agentOf('helper', async function* (input, context) {
     yield `${textOf(input)} and ${await context.step('help', async () => 'help')}`;
   });
@@ -78,6 +134,10 @@ describe('the work of a step', () => {
       'takes steps',
       (_, { step }) =>
         step('outer', async () => `${await step('inner', async () => 1)} ${await step('inner', async () => 2)}`),
+    ],
+    [
+      'awaits an agent that is not durable',
+      (_, { step, call }) => step('outer', async () => textOf([await call('plain', 'hi')])),
     ],
     ['calls agents', (_, { step, call }) => step('outer', async () => textOf([await call('helper', 'hi')]))],
     [
@@ -133,7 +193,7 @@ describe('the work of a step', () => {
         context.await('Is that right?').pipe(map(({ message }) => ` ${textOf(message)}`)),
       ),
     );
-    const calls = { helper };
+    const calls = { helper, plain };
     const endOf = (run: Run) => ({ said: textsOf(run), tokens: run.usage?.tokens });
     const { faults, cuts, run } = await cutAll(agent, 'go', { answers: () => 'yes', calls, endOf, state: { n: 0 } });
     expect(faults).toEqual([]);

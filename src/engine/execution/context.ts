@@ -33,7 +33,7 @@ import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { OpenWork } from './open-work.ts';
-import type { InBranch, ReorderBuffer } from './reorder-buffer.ts';
+import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import type { Scope } from './scope.ts';
@@ -198,28 +198,20 @@ class ContextCalls {
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host } = this;
-    const { registry, steps, reorderBuffer } = host;
-    const branch = (called: (inBranch: InBranch) => Observable<AgentOutput>) => {
-      const begin = (inBranch: InBranch) => this.#framesHidden(() => called(inBranch));
-      return reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
-    };
+    const { registry, steps } = host;
     const what = `context.call of ${name}`;
-    const output = () => branch((inBranch) => this.#call(name, input, inBranch));
+    const output = () => this.#framesHidden(() => this.#call(name, input));
     // An agent that is not durable may answer otherwise when it is called again, so its answer is kept.
-    const answer = () => branch((inBranch) => this.#call(name, input, inBranch, steps));
+    const answer = () => this.#framesHidden(() => this.#call(name, input, steps));
     if (steps !== undefined && registry.find(name)?.options.durable !== true)
       return this.#lazy(what, output, { awaited: answer, collect: (one) => lastValueFrom(one) as Promise<Message> });
     return this.#lazy(what, output, { collect: (all) => lastValueFrom(collected(name, all, host.now)) });
   }
 
   /** The output of a call; with `steps` its answer, as one message that is the value of a step. */
-  #call(
-    name: string,
-    input: string | Message | readonly Message[],
-    inBranch: InBranch,
-    steps?: Steps,
-  ): Observable<AgentOutput> {
+  #call(name: string, input: string | Message | readonly Message[], steps?: Steps): Observable<AgentOutput> {
     const { host, runSignal: caller } = this;
+    const { reorderBuffer } = host;
     if (this.scope.calls.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
     const agent = host.registry.get(name);
     const messages = checkCall(this.agent_name, input, host.now());
@@ -242,16 +234,20 @@ class ContextCalls {
     const output: Observable<AgentOutput> =
       steps === undefined
         ? onceAllowed(host.whenWorkMayBegin(), said)
-        : steps.step(from, `call ${scope.calls.at(-1)}`, { work: () => collected(name, said, host.now) });
-    const record = (state: CallReport['state']): void =>
-      inBranch(() => host.record(callEvent({ path, agent: name, state, at: host.now() }), from.step !== undefined));
+        : steps.step(from, `call ${scope.called}`, { work: () => collected(name, said, host.now) });
+    const record = (state: CallReport['state']): void => {
+      const report = () =>
+        host.record(callEvent({ path, agent: name, state, at: host.now() }), from.step !== undefined);
+      if (reorderBuffer === undefined) report();
+      else reorderBuffer.inBranch(path, report);
+    };
     const end = (state: CallReport['state']): void => {
       host.work?.end(state !== 'cancelled');
       record(state);
     };
     record('began');
     host.work?.begin();
-    return output.pipe(
+    const followed = output.pipe(
       tap({
         complete: () => end('completed'),
         error: (error) => {
@@ -265,6 +261,7 @@ class ContextCalls {
         },
       }),
     );
+    return reorderBuffer === undefined ? followed : reorderBuffer.branch(path, followed);
   }
 
   #framesHidden<T>(begin: () => T): T {

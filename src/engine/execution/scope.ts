@@ -11,6 +11,8 @@ const within = ' > ';
 export class Scope {
   /** The calls that led here, as `panel/1 optimist/1`; empty for the run's own agent. */
   readonly calls: readonly string[];
+  /** The agent that is called and its number, as the scope of the caller counts it: `pay/1`; empty for the run's own agent. */
+  readonly called: string;
   /** Before the ids of its steps: empty for the run's own agent, `pay/1`, `book#0`, or `book#0 > pay/1`. */
   readonly #prefix: string;
   /** The id of the innermost step whose work this scope is in. */
@@ -25,10 +27,16 @@ export class Scope {
   private constructor(
     prefix: string,
     calls: readonly string[],
-    { step, agent, outer }: { step?: string | undefined; agent?: Scope; outer?: Scope | undefined } = {},
+    {
+      called = '',
+      step,
+      agent,
+      outer,
+    }: { called?: string; step?: string | undefined; agent?: Scope; outer?: Scope | undefined } = {},
   ) {
     this.#prefix = prefix;
     this.calls = calls;
+    this.called = called;
     this.step = step;
     this.#agent = agent;
     this.#outer = outer;
@@ -59,7 +67,7 @@ export class Scope {
     const shown = this.#agent === undefined ? own : `${agent}/${this.#prefix.replace(/[^\w#+/-]+/g, '_')}.${count}`;
     const prefix = this.#agent === undefined && this.#prefix !== '' ? `${this.#prefix} ${own}` : this.#within(own);
     const step = asStep ? this.#within(`call ${own}#0`) : this.step;
-    return new Scope(prefix, [...this.calls, shown], { step, outer: working?.getStore() });
+    return new Scope(prefix, [...this.calls, shown], { called: own, step, outer: working?.getStore() });
   }
 
   /**
