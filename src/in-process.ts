@@ -133,6 +133,10 @@ export class InProcess implements Rivulet {
     return this.#call(options, async () => JSON.parse(await this.#access.cancel(runIn(run_id))));
   }
 
+  retry(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#call(options, async () => JSON.parse(await this.#access.retry(runIn(run_id))));
+  }
+
   get(run_id: string, options?: CallOptions): Promise<RunDetails> {
     return this.#call(options, async () => JSON.parse(await this.#access.details(runIn(run_id))));
   }

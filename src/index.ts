@@ -47,7 +47,16 @@ export { citation, file, json, progress, sharedState, statePatch, textOf, trajec
 export type { Principal, Scope } from './core/principal.ts';
 export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';
-export { canBecome, fold, isFinal, isSettled, reduce, transcriptOf, transitions } from './core/run-state.ts';
+export {
+  canBecome,
+  fold,
+  isFinal,
+  isInterrupted,
+  isSettled,
+  reduce,
+  transcriptOf,
+  transitions,
+} from './core/run-state.ts';
 export type {
   AgentFigures,
   Batch,

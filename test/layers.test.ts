@@ -35,10 +35,12 @@ const rooms: Record<string, string[]> = {
     'core',
     'schema',
   ],
-  stores: ['core', 'schema'],
-  dispatchers: ['core', 'schema'],
+  // The one way to get a connection to PostgreSQL.
+  postgres: [],
+  stores: ['postgres', 'core', 'schema'],
+  dispatchers: ['postgres', 'core', 'schema'],
   // The counters of callers.
-  quotas: ['core', 'schema'],
+  quotas: ['postgres', 'core', 'schema'],
   // The port of traces, over OpenTelemetry.
   tracing: ['core', 'schema'],
   http: ['engine', 'engine/webhooks', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
@@ -83,6 +85,7 @@ const rooms: Record<string, string[]> = {
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+const textOf = (file: string): string => readFileSync(join(src, file), 'utf8');
 const roomOf = (file: string): string => {
   const [folder = '', name = '', ...deeper] = file.split('/');
   if (name === '') return '.';
@@ -91,7 +94,7 @@ const roomOf = (file: string): string => {
 };
 
 const imports = files.flatMap((file) =>
-  [...readFileSync(join(src, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(([, target = '']) => ({
+  [...textOf(file).matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(([, target = '']) => ({
     file,
     target: target.startsWith('.') ? relative(src, resolve(src, file, '..', target)) : target,
     ours: target.startsWith('.'),
@@ -134,6 +137,12 @@ describe('the rooms of src', () => {
       .filter(({ file, ours }) => !ours && ['schema', 'core'].includes(roomOf(file)))
       .filter(({ target }) => !pure.includes(target));
     expect(impure).toEqual([]);
+  });
+
+  it('connect to PostgreSQL in one way, which no lost connection of makes the process end', () => {
+    const own = /new (pg\.)?(Client|Pool)\(/;
+    const connecting = files.filter((file) => file.startsWith('postgres/') || /from 'pg'/.test(textOf(file)));
+    expect(connecting.filter((file) => own.test(textOf(file)))).toEqual(['postgres/connections.ts']);
   });
 
   it('keep everything but RxJS and an SSE parser out of the client, which browsers load', () => {

@@ -13,6 +13,9 @@ export const conversation = (input: readonly Message[], { session }: AgentContex
 /** Completes the open message: a library's next message becomes a message of its own. */
 export const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
 
+/** As `endOfMessage`, where a crash cut the open message off, and the next message says it anew. */
+export const interruptedMessage: AgentOutput = { role: 'agent', parts: [], finish_reason: 'interrupted' };
+
 /** Asks a model to continue an answer that a crash cut off. */
 export const goOn = 'You were cut off. Go on exactly where you stopped, and repeat nothing.';
 

@@ -39,7 +39,7 @@ export type Piece =
   | { readonly type: 'text'; readonly id: string; readonly text: string }
   | { readonly type: 'part'; readonly id: string; readonly part: MessagePart }
   | { readonly type: 'usage'; readonly id: string; readonly usage: Partial<RunUsage> }
-  | { readonly type: 'message-end' }
+  | { readonly type: 'message-end'; readonly interrupted?: true }
   | { readonly type: 'interrupts'; readonly interrupts: readonly Interrupt[] };
 
 interface Call {
@@ -50,7 +50,7 @@ interface Call {
 /**
  * Makes pieces of the messages that a graph streams: chunks, and whole messages. It knows the pieces of the run so far.
  * A model call that was cut off is made again by its node: text that is the same as before is left out, and an answer
- * that differs becomes a message of its own.
+ * that differs becomes a message of its own, after the interrupted one.
  */
 export class MessageReader {
   /** By message, the text that the readers have of it. */
@@ -161,7 +161,7 @@ export class MessageReader {
       } else {
         rest = this.#repeated + text;
         this.#texts.delete(id);
-        yield { type: 'message-end' };
+        yield { type: 'message-end', interrupted: true };
       }
       [this.#owed, this.#repeated] = ['', ''];
     }

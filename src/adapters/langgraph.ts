@@ -6,7 +6,7 @@ import { isObject } from '../core/json.ts';
 import { json } from '../core/parts.ts';
 import type { Message } from '../schema/message.ts';
 import { replyValue } from './approval.ts';
-import { contentsOf, conversation, endOfMessage, urlOf } from './conversation.ts';
+import { contentsOf, conversation, endOfMessage, interruptedMessage, urlOf } from './conversation.ts';
 import { type GraphMessage, type Interrupt, MessageReader, type Piece } from './langgraph-messages.ts';
 
 /** A compiled graph of LangGraph, as far as the adapter uses it. */
@@ -198,7 +198,7 @@ function outputsOf(piece: Piece): AgentOutput[] {
     case 'part':
       return [piece.part];
     case 'message-end':
-      return [endOfMessage];
+      return [piece.interrupted ? interruptedMessage : endOfMessage];
     default:
       return [];
   }

@@ -69,6 +69,9 @@ function program(): Command {
   addConnectionOptions(command.command('cancel <run-id>'))
     .description('Cancel a run')
     .action(action(async () => (await import('./commands/cancel.ts')).cancel));
+  addConnectionOptions(command.command('retry <run-id>'))
+    .description('Try a parked run again, with the agents that the server has now')
+    .action(action(async () => (await import('./commands/retry.ts')).retry));
   addConnectionOptions(command.command('erase'))
     .description('Erase all runs, sessions and messages of an owner')
     .option('--owner <owner>', 'an owner such as key:alice, with a token that has the scope admin; default: the caller')
@@ -86,6 +89,7 @@ function program(): Command {
     .option('--agent <name>', 'only runs of this agent')
     .addOption(new Option('--status <status>', 'only runs with this status').choices(Object.keys(transitions)))
     .option('--session <id>', 'only runs of this session')
+    .option('--parked', 'only parked runs, whose agents did not repeat what the runs have recorded')
     .option('--limit <n>', 'maximum number of runs', count, 20)
     .option('--watch', 'then print each run whose status changes, until Ctrl-C')
     .option('--json', 'print runs as lines of JSON')

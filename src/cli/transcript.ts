@@ -1,7 +1,7 @@
 import { reasonOf } from '../client/client-error.ts';
 import { answerText } from '../client/operators.ts';
 import { callOf } from '../core/parts.ts';
-import { isFinal } from '../core/run-state.ts';
+import { isFinal, isInterrupted } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
@@ -62,7 +62,8 @@ export class Transcript {
     }
     if ('run' in event) this.#run(event.run);
     else if ('part' in event) this.#part(event.part);
-    else if ('message' in event) this.#message(event.type === 'message.created', event.message);
+    else if (event.type === 'message.created') this.#begun(event.message);
+    else if (event.type === 'message.completed') this.#completed(event.message);
     else if ('generic' in event) {
       if (progressOf(event) === undefined && callOf(event.generic) === undefined)
         this.#note(oneLine(`event ${JSON.stringify(event.generic)}`));
@@ -87,16 +88,19 @@ export class Transcript {
     else if (isFinal(run.status)) this.#end(run);
   }
 
-  #message(isNew: boolean, { role, created_at, completed_at }: Message): void {
-    if (!isNew) {
-      this.#footnotes();
-      if (this.#called === undefined) return;
-      const time = typeof completed_at === 'string' ? Date.parse(completed_at) - Date.parse(created_at ?? '') : 0;
-      this.#note(oneLine(`✓ ${this.#called}${timeOf(time)}`));
-      this.#called = undefined;
-      this.#answer = this.#newAnswer();
-      return;
-    }
+  #completed(message: Message): void {
+    this.#footnotes();
+    const interrupted = isInterrupted(message);
+    if (interrupted) this.#note('Interrupted, and said again below.', 'yellow');
+    if (this.#called === undefined) return;
+    const { created_at, completed_at } = message;
+    const time = typeof completed_at === 'string' ? Date.parse(completed_at) - Date.parse(created_at ?? '') : 0;
+    if (!interrupted) this.#note(oneLine(`✓ ${this.#called}${timeOf(time)}`));
+    this.#called = undefined;
+    this.#answer = this.#newAnswer();
+  }
+
+  #begun({ role }: Message): void {
     this.#flush();
     this.#text = '';
     this.#called =

@@ -97,6 +97,10 @@ export class Client implements Rivulet {
     return this.#http.json('POST', `${pathOf('runs', run_id)}/cancel`, isRun, options);
   }
 
+  async retry(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#http.json('POST', `${pathOf('runs', run_id)}/retry`, isRun, options);
+  }
+
   async get(run_id: string, options?: CallOptions): Promise<RunDetails> {
     return this.#http.json('GET', pathOf('runs', run_id), isRunDetails, options);
   }

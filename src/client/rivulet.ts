@@ -75,6 +75,9 @@ export interface Rivulet {
   /** Ends a run; resolves to it as `cancelling`. */
   cancel(run_id: string, options?: CallOptions): Promise<Run>;
 
+  /** Tries a parked run again; resolves to it as it was. Readers of the run see how it continues. */
+  retry(run_id: string, options?: CallOptions): Promise<Run>;
+
   /** The run as it is now, with its input. */
   get(run_id: string, options?: CallOptions): Promise<RunDetails>;
 

@@ -55,6 +55,7 @@ export const isRun = object<Run>({
   run_id: isText,
   agent_name: isText,
   status: (value) => statuses.some((status) => status === value),
+  parked: optional(object({ reason: isText, at: isText })),
   created_at: isText,
   output: listOf(message),
   error: optional(isError),

@@ -60,12 +60,17 @@ export interface AwaitOptions {
    * tools shows the question.
    */
   readonly tool?: AwaitRequest['tool'];
+  /**
+   * Withdraws the question when it fires; what waits for the reply then fails with its reason. An `await` that lost a
+   * `Promise.race` goes on asking without it. RxJS' `race` unsubscribes from the loser, which withdraws it as well.
+   */
+  readonly signal?: AbortSignal;
 }
 
 export interface AgentSession {
   /** uuid */
   readonly id: string;
-  /** The messages of the session's completed runs, oldest first; read when subscribed to. */
+  /** The messages of the session's completed runs, without interrupted ones, oldest first; read when subscribed to. */
   readonly history: Observable<Message>;
   /** The state that a run of this session stored last, or undefined. */
   state<T>(): Promise<T | undefined>;
@@ -113,6 +118,11 @@ export interface AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
   /**
+   * The calls that led to this agent, such as `panel/1 optimist/1`; empty for the run's own agent. It is the same in every
+   * life of a durable run.
+   */
+  readonly path: string;
+  /**
    * Fires when the run ends, however it ends, and when it leaves this process. In a call it fires when the call ends. Its
    * reason is an `EndOfWork`.
    */
@@ -128,7 +138,9 @@ export interface AgentContext {
   /**
    * A named piece of work. In a durable run its values are journaled. When the run is re-entered, the values come from
    * the journal and the work is not done again. If the work was cut off, `again` gets the values so far and returns
-   * the rest; without `again` the work is done once more and has to emit the same values.
+   * the rest. Without `again` the work is done once more. The step goes on where it was if the work emits the same values.
+   * At the first difference the open message ends as interrupted, and all that the work emits now is passed on, in a new
+   * message. An agent that adds up a step's values itself needs `again`, or adds them up inside of the step.
    * Where it is awaited, it resolves to its last value, or undefined where it has none.
    */
   step<T>(
@@ -141,6 +153,14 @@ export interface AgentContext {
    * `finally`. Any other step is refused then. A durable run whose process dies meanwhile is re-entered to clean up.
    */
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T>;
+  /**
+   * Emits once and completes after so many milliseconds. A durable run keeps the time at which it wakes, over restarts and
+   * deploys, and sleeps outside of memory. The time does not count for `runTimeout` and `idleTimeout`.
+   * In a run that is not durable, it is a timer of its process.
+   */
+  sleep(milliseconds: number): Awaitable<void>;
+  /** As `sleep`, until a time: a Date or a date-time. One that is over ends the sleep at once. */
+  sleepUntil(time: Date | string): Awaitable<void>;
   /**
    * Resolves when all that the run has emitted and journaled is durable. A step that emits a value, waits, and then does
    * work that must not be repeated is told of that work in `again`, wherever it was cut off. It costs one commit.

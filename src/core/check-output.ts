@@ -86,7 +86,7 @@ export const checkAwait = (
     const received = receiveMessage(checks().asked(message), 'await.message', now);
     const wanted = schema === undefined ? own : copyOf(schema, 'await.schema');
     const asks = tool === undefined ? ownTool : copyOf(tool, 'await.tool');
-    const ends = endOf(expiresIn, expires_at, awaitTimeout);
+    const ends = endOf(expiresIn, expires_at, { now, awaitTimeout });
     return {
       ...rest,
       type: 'message',
@@ -109,7 +109,11 @@ export const checkCall = (agent: string, input: unknown, now: string): Message[]
     return messages.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   });
 
-function endOf(expiresIn: number | undefined, expires_at: unknown, awaitTimeout: number): string | undefined {
+function endOf(
+  expiresIn: number | undefined,
+  expires_at: unknown,
+  { now, awaitTimeout }: { now: string; awaitTimeout: number },
+): string | undefined {
   if (expiresIn === undefined && typeof expires_at === 'string') {
     const utc = utcOf(expires_at);
     if (utc === undefined) throw fail('validation_failed', 'await.expires_at', expectedTime(expires_at));
@@ -124,7 +128,7 @@ function endOf(expiresIn: number | undefined, expires_at: unknown, awaitTimeout:
     );
   }
   const time = expiresIn ?? awaitTimeout;
-  return time > 0 ? new Date(Date.now() + time).toISOString() : undefined;
+  return time > 0 ? new Date(Date.parse(now) + time).toISOString() : undefined;
 }
 
 function named<T>(kind: 'output_invalid' | 'await_invalid', agent: string, check: () => T): T {

@@ -1,6 +1,7 @@
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
+import { isInterrupted } from './run-state.ts';
 
 const allLineBreaks = /[\u2028\u2029\u0085]/g;
 /** Three searches by V8's own means: a pattern takes twice as long for a short text, and forty times for a long one. */
@@ -161,6 +162,13 @@ export const runEventOf = (line: string): string | undefined => runEvent.exec(li
 
 /** Whether a message ends with the line. It has the whole text once more, which takes long to parse. */
 export const endsMessage = (line: string): boolean => line.startsWith('{"type":"message.completed"');
+
+/** A field that only the line of an interrupted message has, or that of a part with such a field: texts escape quotes. */
+const interruptedField = '"finish_reason":"interrupted"';
+
+/** Whether an interrupted message ends with the line. Lines of other messages are not parsed. */
+export const endsInterrupted = (line: string): boolean =>
+  endsMessage(line) && line.includes(interruptedField) && isInterrupted(JSON.parse(line).message);
 
 /** The Run in the line of a run event, as JSON, without a second encoding. */
 export function runInside(line: string): string {

@@ -152,6 +152,11 @@ export const errorTable = {
       `The run awaits the reply to question ${wanted}, not to ${got === undefined ? 'an earlier one' : `question ${got}`}; read the run again.`,
   ),
   already_final: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is already ${status}.`),
+  not_parked: row(
+    409,
+    'invalid_input',
+    (id: string, status: string) => `Run ${id} is ${status} and not parked; only a parked run can be tried again.`,
+  ),
   content_type_refused: row(
     422,
     'invalid_input',
@@ -272,6 +277,12 @@ export const errorTable = {
     (agent: string) =>
       `Agent ${agent} asks within a call that a durable agent awaits, and is not durable: its answer is kept as a whole. Define it with { durable: true }.`,
   ),
+  step_cannot_ask: row(
+    500,
+    'server_error',
+    (agent: string, step: string) =>
+      `Agent ${agent} asks within the work of step ${step}, which is kept as a whole: the question would be asked anew after a crash. Ask outside of the step.`,
+  ),
   store_failed: row(
     500,
     'server_error',
@@ -292,6 +303,7 @@ export class RivuletError extends Error {
   readonly status: number;
   readonly code: ErrorCode;
   #details: Readonly<Record<string, unknown>> = {};
+  #frames: string | undefined;
 
   constructor(kind: ErrorName, message: string, options?: ErrorOptions) {
     super(message, options);
@@ -305,6 +317,21 @@ export class RivuletError extends Error {
   with(details: Readonly<Record<string, unknown>>): this {
     this.#details = details;
     return this;
+  }
+
+  /**
+   * For the agent of a durable run: the engine makes this error again in each execution, with other frames of its own. An
+   * agent that emits `stack` has to emit the same each time, so that `stack` becomes the name and the message.
+   */
+  withoutFrames(): this {
+    this.#frames ??= this.stack;
+    this.stack = `${this.name}: ${this.message}`;
+    return this;
+  }
+
+  /** The stack for the server's log, also where the agent does not see it. */
+  get frames(): string | undefined {
+    return this.#frames ?? this.stack;
   }
 
   /** The body as the wire has it. */
@@ -349,40 +376,58 @@ const isErrorCode = (code: string): code is ErrorCode =>
 
 /**
  * The `error` of a run whose agent threw a value, as plain JSON. It may be any value, so reading its fields may throw
- * as well; this function never throws. Only an AgentError keeps its code. It is recognised by its name, because the
- * agent may have loaded another copy of this file.
+ * as well; this function never throws. Only an AgentError keeps its code. It is recognised by its class, because a step's
+ * error has the name of the original, or by its name, because the agent may have loaded another copy of this file.
  */
 export function errorOf(thrown: unknown): ErrorBody {
   if (typeof thrown === 'string') return { code: 'server_error', message: cut(thrown, maxMessage) };
   const [kind, name, message, code] = ['kind', 'name', 'message', 'code'].map((key) => textIn(thrown, key));
   const text = cut(message || name || 'The agent threw a value that is not an Error.', maxMessage);
-  if (isOwn(thrown) && kind !== undefined && isErrorName(kind)) {
+  if (isA(RivuletError, thrown) && kind !== undefined && isErrorName(kind)) {
     return { code: errorTable[kind].code, message: text, data: { reason: kind } };
   }
-  if (name !== 'AgentError' || code === undefined) return { code: 'server_error', message: text };
+  const coded = name === 'AgentError' || isA(AgentError, thrown);
+  if (!coded || code === undefined) return { code: 'server_error', message: text };
   const data = objectOf(valueIn(thrown, 'data'));
   if (isErrorCode(code)) return { code, message: text, ...(data && { data }) };
   return { code: 'server_error', message: text, data: { ...data, code: cut(code, 200) } };
 }
 
-/** The error that an agent threw, from the result of `errorOf`; for the replay of a durable run. */
+/**
+ * The error that an agent threw, from the result of `errorOf`. It has no frames, because it was not thrown here: those of
+ * the engine would differ in each execution of a durable run.
+ */
 export function agentErrorOf({ code, message, data }: ErrorBody): AgentError {
   const { code: own, ...rest } = data ?? {};
-  if (code !== 'server_error' || typeof own !== 'string') return new AgentError(code, message, data);
-  return new AgentError(own, message, Object.keys(rest).length > 0 ? rest : undefined);
+  const error =
+    code === 'server_error' && typeof own === 'string'
+      ? new AgentError(own, message, Object.keys(rest).length > 0 ? rest : undefined)
+      : new AgentError(code, message, data);
+  error.stack = `${error.name}: ${message}`;
+  return error;
+}
+
+/** The stack of any value that was thrown, for the server's log and the journal. Never throws. */
+export const stackOf = (thrown: unknown): string | undefined =>
+  isA(RivuletError, thrown) ? thrown.frames : textIn(thrown, 'stack');
+
+/** Hides where the engine made an error that reaches the agent of a durable run; see `RivuletError.withoutFrames`. */
+export function hideFrames(thrown: unknown): void {
+  if (isA(RivuletError, thrown)) thrown.withoutFrames();
 }
 
 const isErrorName = (name: string): name is ErrorName => Object.hasOwn(errorTable, name);
 
-function isOwn(thrown: unknown): boolean {
+function isA<E extends Error>(type: new (...args: never[]) => E, thrown: unknown): thrown is E {
   try {
-    return thrown instanceof RivuletError;
+    return thrown instanceof type;
   } catch {
     return false;
   }
 }
 
-function valueIn(thrown: unknown, key: string): unknown {
+/** A field of any value, or undefined. Never throws. */
+export function valueIn(thrown: unknown, key: PropertyKey): unknown {
   try {
     return typeof thrown === 'object' && thrown !== null ? Reflect.get(thrown, key) : undefined;
   } catch {
@@ -390,7 +435,7 @@ function valueIn(thrown: unknown, key: string): unknown {
   }
 }
 
-function textIn(thrown: unknown, key: string): string | undefined {
+export function textIn(thrown: unknown, key: string): string | undefined {
   const value = valueIn(thrown, key);
   return typeof value === 'string' ? value : undefined;
 }

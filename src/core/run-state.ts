@@ -30,6 +30,13 @@ export function openMessage(run: Run): Message | undefined {
 }
 
 /**
+ * Whether a message broke off when its process died, and its work was done again: the messages after it say it anew. People
+ * see it. A model does not get it, because the same answer would be in its history twice.
+ */
+export const isInterrupted = ({ finish_reason }: Pick<Message, 'finish_reason'>): boolean =>
+  finish_reason === 'interrupted';
+
+/**
  * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run. A run event that is
  * not final carries no output: the Run keeps what it has.
  * The cost of a token does not grow with the run. `reduce` does the same without changing the Run.

@@ -33,8 +33,16 @@ export interface RunRow {
   readonly queued_at: string | null;
   /** When an await without a reply ends the run; null for never, and while the run does not await. */
   readonly due: string | null;
-  /** Since when an awaiting run is in the store alone, because its agent waits for nothing but a reply; null otherwise. */
+  /**
+   * Since when the run is in the store alone, and no process has to execute it: its agent waits for nothing but a reply, or
+   * the run is parked. Null otherwise.
+   */
   readonly rests_at: string | null;
+  /**
+   * Why a run is parked: its agent did not repeat what the run has recorded. Null otherwise. A parked run rests, whatever
+   * its status, until it is tried again.
+   */
+  readonly parked: string | null;
   /** What happens when the last client disconnects: `continue`, `cancel` or `grace=SECONDS`. */
   readonly on_disconnect: string;
   /** The id of the last event; 0 before the first. */
@@ -129,6 +137,7 @@ export interface Write {
   readonly journal?: readonly string[];
   /** The outcome is `key_used` if the same scope and key are stored already, and not older than `fresh`. */
   readonly key?: Key & { readonly fresh: string };
+  /** A resource of the run replaces the run's earlier one with its id. */
   readonly resources?: readonly Resource[];
   /** Added to the run's session; URLs that it already has are not added twice. */
   readonly history?: readonly string[];
@@ -180,11 +189,14 @@ export interface RunFilter {
   readonly session_id?: string;
   readonly status?: RunStatus;
   readonly owner?: string;
+  /** Only parked runs. */
+  readonly parked?: true;
 }
 
-/** The runs of some agents, for lists by the time of their status. */
+/** Some runs, for lists by the time of their status. */
 export interface StatusFilter {
-  readonly agent_names: readonly string[];
+  /** Default: all that have runs. */
+  readonly agent_names?: readonly string[] | undefined;
   readonly session_id?: string;
   readonly owner?: string;
   /** Default: all. */
@@ -273,8 +285,6 @@ export interface Store extends Outbox {
   countRuns(filter: StatusFilter): Promise<number>;
   /** Runs that are not final, oldest first; only those made after the run `after`, of one session or of all. */
   unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]>;
-  /** Runs that ended at or after a time, in the order of their ends. */
-  ended(since: string, limit: number): Promise<RunRow[]>;
   /** Runs whose `due` has passed. */
   due(now: string, limit: number): Promise<RunRow[]>;
   /** The number of runs of a session that are not final. */

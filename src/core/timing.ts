@@ -59,6 +59,30 @@ export class Delay {
 export const backoff = (failures: number, first = 50, most = 1_000): number =>
   Math.min(first * 2 ** (failures - 1), most);
 
+/** Milliseconds after which a turn of the event loop is long. */
+const longTurn = 5;
+
+/** When the first call of `giveWay` came in this turn of the event loop; undefined before. */
+let turnBegan: number | undefined;
+
+const endTurn = (): void => {
+  turnBegan = undefined;
+};
+
+/**
+ * Gives way to other work of the process: where a turn of the event loop is long, returns a promise that resolves in the
+ * next one. Otherwise returns undefined. Code that may run many times in one turn calls it each time. All such code
+ * shares the turn, so that several loops together are no longer than one.
+ */
+export function giveWay(): Promise<void> | undefined {
+  if (turnBegan === undefined) {
+    turnBegan = performance.now();
+    setImmediate(endTurn);
+    return undefined;
+  }
+  return performance.now() - turnBegan < longTurn ? undefined : new Promise((resolve) => setImmediate(resolve));
+}
+
 export interface RetryOptions {
   /** Whether another attempt may succeed after this error. Default: after any. */
   readonly again?: (error: unknown) => boolean;

@@ -1,10 +1,10 @@
 import { defer, map, type Observable, reduce } from 'rxjs';
 import type { Event } from '../schema/event.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
-import { joinPart, openMessage } from './run-state.ts';
+import { isInterrupted, joinPart, openMessage } from './run-state.ts';
 
 /** Takes an event. The caller folds it into the run at once, so that the next event follows from it. */
 export type Emit = (event: Event) => void;
@@ -14,8 +14,8 @@ export type ToEvents = (run: Run, output: AgentOutput | undefined, emit: Emit) =
 
 /**
  * Returns the function that turns an agent's output into events. Loose parts open a message and go into it; a whole
- * message completes the open one first, and one without parts does nothing else. The function throws RivuletError
- * `output_invalid` for a value that is not output.
+ * message completes the open one first, and one without parts does nothing else: where it is interrupted, so is the open
+ * one. The function throws RivuletError `output_invalid` for a value that is not output.
  */
 export function createToEvents(now: () => string): ToEvents {
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {
@@ -27,8 +27,9 @@ export function createToEvents(now: () => string): ToEvents {
   };
 
   const wholeMessage = (run: Run, message: Message, emit: Emit): void => {
-    closeMessage(run, emit, now);
-    if (message.parts.length === 0) return;
+    const isEmpty = message.parts.length === 0;
+    closeMessage(run, emit, now, isEmpty && isInterrupted(message) ? 'interrupted' : undefined);
+    if (isEmpty) return;
     emit({ type: 'message.created', message: { ...message, parts: [], completed_at: null } });
     for (const part of message.parts) emit({ type: 'message.part', part });
     emit({ type: 'message.completed', message });
@@ -45,25 +46,39 @@ export function createToEvents(now: () => string): ToEvents {
   };
 }
 
-/** Completes the open message, if there is one. */
-export function closeMessage(run: Run, emit: Emit, now: () => string): void {
+/** Completes the open message, if there is one. `finish_reason`: why it is not whole. */
+export function closeMessage(run: Run, emit: Emit, now: () => string, finish_reason?: FinishReason): void {
   const open = openMessage(run);
   if (open === undefined) return;
   const { role, ...rest } = open;
-  emit({ type: 'message.completed', message: { role, ...rest, completed_at: now() } });
+  const message = { role, ...rest, ...(finish_reason && { finish_reason }), completed_at: now() };
+  emit({ type: 'message.completed', message });
 }
 
-/** Collects an agent's output into one message, without generic events. */
+/** Collects an agent's output into one message, without generic events and interrupted messages. */
 export const collected = (agent: string, output: Observable<AgentOutput>, now: () => string): Observable<Message> =>
   defer(() => {
     const created_at = now();
+    /** The parts of the message that is open. */
+    let open: MessagePart[] = [];
+    /** Adds what an agent has emitted to the parts of the messages before the open one. */
     const add = (parts: MessagePart[], said: AgentOutput): MessagePart[] => {
-      if (typeof said === 'string') return joinPart(parts, { content_type: 'text/plain', content: said });
-      if (said === undefined || 'generic' in said) return parts;
-      return ('parts' in said ? said.parts : [said]).reduce(joinPart, parts);
+      if (typeof said === 'string') open = joinPart(open, { content_type: 'text/plain', content: said });
+      else if (said === undefined || 'generic' in said) return parts;
+      else if ('parts' in said) {
+        const before = said.parts.length === 0 && isInterrupted(said) ? [] : open;
+        open = [];
+        return [...before, ...(isInterrupted(said) ? [] : said.parts)].reduce(joinPart, parts);
+      } else open = joinPart(open, said);
+      return parts;
     };
     return output.pipe(
       reduce(add, []),
-      map((parts) => ({ role: `agent/${agent}`, parts, created_at, completed_at: now() })),
+      map((parts) => ({
+        role: `agent/${agent}`,
+        parts: open.reduce(joinPart, parts),
+        created_at,
+        completed_at: now(),
+      })),
     );
   });

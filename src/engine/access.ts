@@ -67,6 +67,11 @@ export class Access {
     return this.#within(run_id, () => this.#engine.cancel(run_id, question));
   }
 
+  /** @throws as `retryRun` */
+  retry(run_id: string): Promise<string> {
+    return this.#within(run_id, () => this.#engine.retry(run_id));
+  }
+
   /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */
   check(run_id: string): Promise<string> {
     return this.#agentOf(run_id);

@@ -10,6 +10,7 @@ import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import { RunChanges } from './changes/run-changes.ts';
 import { Sync } from './cluster/sync.ts';
 import { defaultLimits, type RunTtlByOwner } from './limits.ts';
+import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import { RunStream } from './log/run-stream.ts';
 import { summaryOf } from './log/stored-run.ts';
@@ -26,6 +27,7 @@ import { expireRuns, sweeper } from './runs/expiry.ts';
 import { type EngineLoad, measureLoad } from './runs/load.ts';
 import { ReaderNodes } from './runs/reader-nodes.ts';
 import { resumeRun } from './runs/resume.ts';
+import { retryRun } from './runs/retry.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { Sessions } from './sessions.ts';
 import { storeForRequests } from './store-access.ts';
@@ -64,6 +66,9 @@ export class Engine {
   readonly webhooks: Webhooks;
   readonly #writeCheck: WriteCheck;
   readonly #worker: boolean;
+  readonly #onFailure: (error: unknown) => void;
+  /** Resolves when all runs that were parked before the start are tried again. */
+  #retried: Promise<void> | undefined;
   readonly #runTtlByOwner: RunTtlByOwner;
   #stopping = false;
 
@@ -73,6 +78,7 @@ export class Engine {
     this.#store = storeForRequests(options.store, limits.requestTimeout);
     this.#writeCheck = new WriteCheck(options.store, limits.requestTimeout);
     this.#worker = options.worker ?? true;
+    this.#onFailure = onFailure;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
     this.#changes = new RunChanges(this.#store, {
       limits,
@@ -109,7 +115,7 @@ export class Engine {
       new PeriodicTask(limits.sweepInterval, () => this.#expireAndRetry(), onFailure),
       new PeriodicTask(
         dispatcher.shared ? limits.pollInterval : limits.sweepInterval,
-        () => this.#services.queue.checkAll(),
+        () => this.#services.queue.check(),
         onFailure,
       ),
       sweeps,
@@ -133,11 +139,13 @@ export class Engine {
   /** Starts to execute runs, first those that an earlier process left unfinished. May be called again after an error. */
   async execute(): Promise<void> {
     const { dispatcher, executions } = this.#services;
+    const started = executions.now();
     const { lease } = executions.limits;
     if (dispatcher.shared) await this.#startDispatcher();
     else await this.#executor.recover((row) => this.#connectedReaders.recover(row, lease));
     if (this.#stopping) return;
     for (const task of this.#tasks) task.start();
+    if (this.#worker) this.#retried = this.#executor.retryParked(started).catch(this.#onFailure);
     this.webhooks.start();
   }
 
@@ -187,6 +195,11 @@ export class Engine {
   /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun`, also for its errors. */
   cancel(run_id: string, question?: string): Promise<string> {
     return cancelRun(this.#services, run_id, question);
+  }
+
+  /** Tries a parked run again; returns it as JSON. See `retryRun` for its errors. */
+  retry(run_id: string): Promise<string> {
+    return retryRun(this.#services, run_id);
   }
 
   /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */
@@ -378,7 +391,7 @@ export class Engine {
   /** @throws RivuletError `resource_unknown` */
   async resource(resource_id: string): Promise<Resource> {
     const [resource] = await this.#store.resources([resource_id]);
-    if (resource === undefined) throw fail('resource_unknown', resource_id);
+    if (resource === undefined || isCheckpoint(resource)) throw fail('resource_unknown', resource_id);
     return resource;
   }
 
@@ -390,6 +403,7 @@ export class Engine {
     await Promise.all([...tasks, dispatcher.pause(), this.#connectedReaders.close()]);
     this.#executor.close();
     await active.stop();
+    await this.#retried;
     await this.webhooks.stop();
     await this.#changes.stop();
     await this.#sync.stop();

@@ -49,6 +49,8 @@ export interface EngineObserver {
   onTokens?(owner: string | null, tokens: number): void;
   /** An awaiting run has got its reply, after these seconds. */
   onReply?(agent_name: string, seconds: number): void;
+  /** A durable run was re-entered, and its agent has not repeated what the run had done. */
+  onParked?(run_id: string): void;
   /** An attempt to deliver a webhook has ended, these seconds after the change that it reports. */
   onDelivery?(outcome: DeliveryOutcome, seconds: number): void;
   /** A webhook was given up without an attempt, because its URL is switched off. */
@@ -83,6 +85,10 @@ export class Observers {
 
   onReply(agent_name: string, seconds: number): void {
     for (const one of this.#all) one.onReply?.(agent_name, seconds);
+  }
+
+  onParked(run_id: string): void {
+    for (const one of this.#all) one.onParked?.(run_id);
   }
 
   onDelivery(outcome: DeliveryOutcome, seconds: number): void {

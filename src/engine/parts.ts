@@ -5,6 +5,7 @@ import { errorOf } from '../core/errors.ts';
 import type { Outcome, Store, Write } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { Traces } from '../core/traces.ts';
+import type { Run } from '../schema/run.ts';
 import { EngineCounts } from './counts.ts';
 import type { Limits, RunTtlByOwner } from './limits.ts';
 import { GroupCommit } from './log/group-commit.ts';
@@ -60,7 +61,7 @@ export function servicesOf(
   { executor, onCommitted, checkWebhook }: Later,
 ): RunServices {
   const { registry, dispatcher, fetchResource, publicUrl, logFor, onFailure } = options;
-  const now = wireClock(options.clock ?? Date.now);
+  const now = wireClock(options.clock ?? (() => Date.now()));
   const agentStore = storeForAgents(options.store, limits.storeTimeout, () => !active.stopped);
   const sessions = new Sessions(agentStore, fetchResource, publicUrl, logFor);
   const observers = new Observers();
@@ -115,6 +116,7 @@ export function servicesOf(
       sessions,
       toEvents: createToEvents(now),
       onTokens: (owner, tokens) => observers.onTokens(owner, tokens),
+      onDiverged: parkedBy({ active, counts, observers, logFor }),
       limits,
       now,
       logFor,
@@ -134,3 +136,18 @@ export function servicesOf(
   };
   return services;
 }
+
+interface Parking extends Pick<RunServices, 'active' | 'counts' | 'observers'> {
+  readonly logFor: (run_id: string) => AgentLog;
+}
+
+const parkedBy =
+  ({ active, counts, observers, logFor }: Parking) =>
+  ({ run_id, agent_name }: Run, reason: string): void => {
+    counts.of(agent_name).diverged += 1;
+    logFor(run_id).warn(
+      `parked: ${reason} Start a server whose agent repeats it, or run "rivulet retry ${run_id}" there; "rivulet cancel" ends it.`,
+    );
+    void active.park(run_id, reason);
+    observers.onParked(run_id);
+  };

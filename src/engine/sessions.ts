@@ -5,7 +5,9 @@ import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
 import { sessionIdOf, sessionOwnerOf } from '../core/principal.ts';
+import { isInterrupted } from '../core/run-state.ts';
 import type { Extras, Resource, RunRow, Store } from '../core/store.ts';
+import { Delay, retry } from '../core/timing.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
@@ -26,6 +28,9 @@ const maxListedMessages = 10_000;
 /** Unreadable messages after which a run makes no more requests to other servers. */
 const maxUnreadable = 10;
 
+/** Attempts to read a message of another server that a run has read before; about four seconds. */
+const maxFetches = 8;
+
 /** A run and its session. */
 type RunKey = Pick<RunRow, 'session_id' | 'run_id'>;
 
@@ -34,6 +39,8 @@ export interface HistoryMark {
   readonly count: number;
   readonly last: string | null;
   readonly without: readonly string[];
+  /** Some URLs before the last one, newest first, in case that one is gone later: 1, 2, 4, 8 and so on before it. */
+  readonly before?: readonly string[];
 }
 
 export interface History {
@@ -41,13 +48,17 @@ export interface History {
   readonly mark: HistoryMark;
 }
 
-/** The URLs of a history to read. An unreadable one is an error if `strict`; otherwise it is added to `without`. */
+/**
+ * The URLs of a history to read. An unreadable one is an error if `strict`; otherwise it is added to `without`. `again`: a
+ * run that is re-entered has read them before.
+ */
 interface HistoryReading {
   readonly run_id: string;
   /** Of the session: resources of other owners are not read. */
   readonly owner: string | null;
   readonly urls: readonly string[];
   readonly strict: boolean;
+  readonly again: boolean;
   readonly without: Set<string>;
 }
 
@@ -132,24 +143,24 @@ export class Sessions {
   }
 
   /**
-   * The messages of a run's session: all of them, or those of an earlier `mark`, which works because histories only
-   * grow. An unreadable message is an error for the run whose request had its URL. All other runs leave it out, with a
-   * warning in the log.
+   * The messages of a run's session: all of them, or those of an earlier `mark`. An unreadable message is an error for the run
+   * whose request had its URL. All other runs leave it out, with a warning in the log, and so does a run that has read it
+   * before: its turn may be deleted meanwhile.
    * @throws RivuletError `resource_refused`
    */
   async historyAt(key: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
     const found = await this.#historyOf(key);
-    const count = mark?.count ?? found.urls.length;
+    const count = mark === undefined ? found.urls.length : extentOf(found.urls, mark);
     const last = found.urls[count - 1] ?? null;
-    if (mark !== undefined && mark.last !== last)
-      throw fail('resource_refused', mark.last ?? 'history', 'the history of the session was changed since');
-    const without = new Set(mark?.without);
-    const reading = { ...found, without, strict: found.strict || mark !== undefined };
+    const before: string[] = [];
+    for (let back = 1; back < count; back *= 2) before.push(...found.urls.slice(count - 1 - back, count - back));
+    const again = mark !== undefined;
+    const reading = { ...found, without: new Set(mark?.without), strict: found.strict && !again, again };
     const messages: Message[] = [];
     for (const urls of pagesOf(found.urls.slice(0, count))) {
       messages.push(...(await this.#messages({ ...reading, urls }, signal)));
     }
-    return { messages, mark: { count, last, without: [...without] } };
+    return { messages, mark: { count, last, before, without: [...reading.without] } };
   }
 
   /** The session's state, or undefined where none was stored. */
@@ -164,32 +175,57 @@ export class Sessions {
     const [descriptor] = await this.#store.resources([run_id]);
     const without = new Set<string>();
     const owner = sessionOwnerOf(session_id);
-    if (descriptor !== undefined) return { run_id, owner, urls: JSON.parse(descriptor.body), strict: true, without };
+    if (descriptor !== undefined)
+      return { run_id, owner, urls: JSON.parse(descriptor.body), strict: true, again: false, without };
     const session = await this.#store.session(session_id);
-    return { run_id, owner, urls: session?.history ?? [], strict: false, without };
+    return { run_id, owner, urls: session?.history ?? [], strict: false, again: false, without };
   }
 
-  /** Reads all messages of this store in one call; those of other servers are fetched one by one. */
-  async #messages({ run_id, owner, urls, strict, without }: HistoryReading, signal: AbortSignal): Promise<Message[]> {
+  /**
+   * Reads all messages of this store in one call; those of other servers are fetched one by one. Interrupted messages are
+   * left out here, for all agents: the session has them for people.
+   */
+  async #messages(
+    { run_id, owner, urls, strict, again, without }: HistoryReading,
+    signal: AbortSignal,
+  ): Promise<Message[]> {
     const own = urls.filter((url) => !isForeign(url));
     const found = await this.#bodies(own, owner);
     const bodies = new Map(own.map((url, index) => [url, found[index]]));
     const messages: Message[] = [];
     for (const url of urls) {
       if (without.has(url)) continue;
-      if (!strict && isForeign(url) && without.size >= maxUnreadable) {
+      if (!strict && !again && isForeign(url) && without.size >= maxUnreadable) {
         without.add(url);
         continue;
       }
       try {
-        messages.push(this.#message(url, isForeign(url) ? await this.#fetch(url, signal) : bodies.get(url)));
+        const fetch = (): Promise<string> => (again ? this.#fetchAgain(url, signal) : this.#fetch(url, signal));
+        messages.push(this.#message(url, isForeign(url) ? await fetch() : bodies.get(url)));
       } catch (error) {
         if (strict || !isRefused(error) || signal.aborted) throw error;
         without.add(url);
         this.#logFor(run_id).warn(`left out of the session's history: ${error.message}`);
       }
     }
-    return messages;
+    return messages.filter((message) => !isInterrupted(message));
+  }
+
+  /** A run has read the message before, so it waits for a server that is away for a moment. */
+  async #fetchAgain(url: string, signal: AbortSignal): Promise<string> {
+    let left = maxFetches;
+    const again = (error: unknown): boolean => {
+      left -= 1;
+      return left > 0 && isRefused(error) && !signal.aborted;
+    };
+    const delay = new Delay();
+    const stop = (): void => delay.close();
+    signal.addEventListener('abort', stop);
+    try {
+      return await retry(() => this.#fetch(url, signal), { again, delay });
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
   }
 
   /** Resources that a client's descriptor named may be another owner's: they are as good as removed. */
@@ -230,6 +266,15 @@ function parse(url: string, body: string | undefined): unknown {
   } catch {
     throw fail('resource_refused', url, 'it is not JSON');
   }
+}
+
+/** How many of the URLs an earlier reading had. Those of turns that were deleted since are gone. */
+function extentOf(urls: readonly string[], { count, last, before = [] }: HistoryMark): number {
+  for (const url of last === null ? [] : [last, ...before]) {
+    const at = urls.lastIndexOf(url, count - 1);
+    if (at >= 0) return at + 1;
+  }
+  return 0;
 }
 
 function* pagesOf(urls: readonly string[]): Generator<readonly string[]> {

@@ -1,6 +1,6 @@
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Outcome, Store, TargetsChanged, Write } from '../core/store.ts';
-import { within as inTime, retry } from '../core/timing.ts';
+import { giveWay, within as inTime, retry } from '../core/timing.ts';
 
 /**
  * A store for HTTP requests: a call that fails, or takes longer than `requestTimeout` milliseconds, rejects with
@@ -34,6 +34,10 @@ function whileInTime(milliseconds: number, isTransient: (error: unknown) => bool
   return (error: unknown): boolean => isTransient(error) && performance.now() <= until;
 }
 
+/**
+ * A store in this process answers in microtasks, so a loop over its answers would block the event loop until it ends. Each
+ * call gives way first, where the turn is long. So no such loop has to: between two calls, it handles one page.
+ */
 function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise<unknown>): Store {
   return new Proxy(store, {
     get(target, name) {
@@ -42,7 +46,9 @@ function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise
       const wrapped = name !== 'close' && name !== 'watch';
       return (...args: unknown[]): unknown => {
         const call = async (): Promise<unknown> => Reflect.apply(value, target, args);
-        return wrapped ? wrap(call) : call();
+        if (!wrapped) return call();
+        const nextTurn = giveWay();
+        return nextTurn === undefined ? wrap(call) : nextTurn.then(() => wrap(call));
       };
     },
   });

@@ -40,7 +40,7 @@ export const feedOf = (
 ): [filter: RunFilter, options: ChangesOptions] => [filterOf(query), { limit, after: after || undefined }];
 
 /** @throws RivuletError `agent_unknown` */
-function filterOf({ agent_name, session_id, status, owner }: RunsQuery): RunFilter {
+function filterOf({ agent_name, session_id, status, parked, owner }: RunsQuery): RunFilter {
   // An invalid name is an unknown agent, as in all calls. A store might refuse the name.
   if (agent_name !== undefined && nameProblem(agent_name) !== undefined) {
     throw fail('agent_unknown', agent_name.slice(0, 100));
@@ -49,6 +49,7 @@ function filterOf({ agent_name, session_id, status, owner }: RunsQuery): RunFilt
     ...(agent_name !== undefined && { agent_name }),
     ...(session_id !== undefined && { session_id: session_id.toLowerCase() }),
     ...(status !== undefined && { status }),
+    ...(parked && { parked }),
     ...(owner !== undefined && { owner }),
   };
 }

@@ -1,11 +1,11 @@
-import { Pool } from 'pg';
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
 import type { Quotas } from '../core/quotas.ts';
+import { openPool } from '../postgres/connections.ts';
 import { SharedCounters } from './shared-counters.ts';
 
 /** Counters in a table of the store's schema; rows are removed an hour after their window has ended. */
 export function postgresQuotas(url: string, schema: string, onError: (error: unknown) => void): Quotas {
-  const pool = new Pool({
+  const config = {
     connectionString: url,
     application_name: 'rivulet-quotas',
     max: 2,
@@ -13,8 +13,8 @@ export function postgresQuotas(url: string, schema: string, onError: (error: unk
     query_timeout: 1_000,
     // A crash may lose the last counts.
     options: '-c synchronous_commit=off',
-  });
-  pool.on('error', onError);
+  };
+  const pool = openPool(config, onError);
   return new SharedCounters(
     ({ name, points, window }, fallback, onUnusable) =>
       new RateLimiterPostgres(

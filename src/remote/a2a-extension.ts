@@ -13,6 +13,7 @@ export const extension = {
   citation: 'urn:rivulet:a2a:citation:1',
   step: 'urn:rivulet:a2a:step:1',
   error: 'urn:rivulet:a2a:error:1',
+  interrupted: 'urn:rivulet:a2a:interrupted:1',
 } as const;
 
 type Metadata = Readonly<Record<string, unknown>> | undefined;
@@ -26,6 +27,9 @@ export function cursorIn(metadata: Metadata): string | undefined {
   const value = metadata?.[extension.cursor];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
+
+/** Whether an artifact broke off, and those after it say it anew. */
+export const isInterrupted = (metadata: Metadata): boolean => metadata?.[extension.interrupted] === true;
 
 /** What a question has beside its message. */
 export function questionIn(metadata: Metadata): Partial<AwaitRequest> {

@@ -2,7 +2,7 @@ import type { Artifact, StreamResponse, Task, TaskStatus } from '@a2a-js/sdk';
 import { textOf } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
-import { cursorIn, errorIn, questionIn, stepIn } from './a2a-extension.ts';
+import { cursorIn, errorIn, isInterrupted, questionIn, stepIn } from './a2a-extension.ts';
 import { partsOf } from './a2a-parts.ts';
 import type { Piece } from './remote-run.ts';
 
@@ -69,7 +69,7 @@ export class TaskPieces {
         const isKnown = this.#had.has(artifact.artifactId);
         if (isKnown && !append) add({ type: 'replaced', of: artifact.artifactId });
         for (const part of partsOf(artifact.parts)) this.#part(artifact.artifactId, part, add);
-        if (lastChunk) add({ type: 'end-of-message' });
+        if (lastChunk) add(endOf(artifact));
         break;
       }
       default:
@@ -146,7 +146,8 @@ export class TaskPieces {
   }
 
   /** What the caller does not have of an artifact. */
-  #rest({ artifactId, parts }: Artifact, add: (piece: Piece) => void): void {
+  #rest(artifact: Artifact, add: (piece: Piece) => void): void {
+    const { artifactId, parts } = artifact;
     let { text, others } = this.#had.get(artifactId) ?? { text: 0, others: 0 };
     for (const part of partsOf(parts)) {
       if (!isText(part)) {
@@ -158,6 +159,7 @@ export class TaskPieces {
       text -= (part.content?.length ?? 0) - content.length;
       if (content !== '') this.#part(artifactId, { ...part, content }, add);
     }
+    if (isInterrupted(artifact.metadata) && this.#open === artifactId) add(endOf(artifact));
   }
 
   #part(of: string, part: MessagePart, add: (piece: Piece) => void): void {
@@ -206,6 +208,11 @@ export class TaskPieces {
     }
   }
 }
+
+const endOf = ({ metadata }: Artifact): Piece => ({
+  type: 'end-of-message',
+  ...(isInterrupted(metadata) && { interrupted: true }),
+});
 
 /** Begins the ids of what a status says, which is no artifact. */
 const ofStatus = 'status ';

@@ -3,6 +3,7 @@ import { type Client, ClientError, createClient } from '../client/client.ts';
 import type { AgentContext, AgentManifestInput } from '../core/agent.ts';
 import { AgentError } from '../core/errors.ts';
 import { callOf } from '../core/parts.ts';
+import { isInterrupted } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
 import { usageIn } from './check-piece.ts';
@@ -133,7 +134,7 @@ function piecesOf(event: Event, at: string): Observable<Piece> {
     case 'message.part':
       return of({ type: 'part', part: event.part, at });
     case 'message.completed':
-      return of({ type: 'end-of-message', at });
+      return of({ type: 'end-of-message', ...(isInterrupted(event.message) && { interrupted: true }), at });
     case 'generic':
       // Paths of calls are those of the remote run.
       return callOf(event.generic) === undefined ? of({ type: 'generic', event, at }) : EMPTY;

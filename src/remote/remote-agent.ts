@@ -6,7 +6,6 @@ import {
   type AgentManifestInput,
   type AgentOptions,
   type AgentOutput,
-  type AgentSession,
   defineAgent,
 } from '../core/agent.ts';
 import { agentErrorOf, errorOf } from '../core/errors.ts';
@@ -52,7 +51,7 @@ export async function remoteAgent(url: string, options: RemoteAgentOptions = {})
       new Observable((subscriber) => {
         const key = keyOf(url, input, context);
         const run = remote.run({ context, input, key, session: sessionOf(context) });
-        return new Call(run, context, `remote ${key.slice(-12)}`).output().subscribe(subscriber);
+        return new Call(run, context).output().subscribe(subscriber);
       }),
     agentOptions,
   );
@@ -72,40 +71,28 @@ async function openRemote(url: string, options: RemoteAgentOptions): Promise<Rem
   return acpAgent(connection, options.agent === undefined ? url.replace(inUrl, '/') : url, name);
 }
 
-/** By session object, of which a run has one in each of its executions: how often it has made each call. */
-const calls = new WeakMap<AgentSession, Map<string, number>>();
-
-/**
- * The key of a call: the same after a crash, when the run makes the same calls again. Calls of one agent with equal inputs
- * are counted. So the order of calls that run side by side does not matter.
- */
-function keyOf(url: string, input: readonly Message[], { run_id, agent_name, session }: AgentContext): string {
+/** The key of a call: the same after a crash, when the run makes the same calls again. */
+function keyOf(url: string, input: readonly Message[], { run_id, agent_name, path }: AgentContext): string {
   const said = input.map(({ role, parts }) => ({ role, parts }));
-  const call = createHash('sha256')
-    .update(JSON.stringify([run_id, url, agent_name, said]))
+  return createHash('sha256')
+    .update(JSON.stringify([run_id, url, agent_name, path, said]))
     .digest('hex');
-  const counts = calls.get(session) ?? new Map<string, number>();
-  calls.set(session, counts);
-  const count = counts.get(call) ?? 0;
-  counts.set(call, count + 1);
-  return `${call}-${count}`;
 }
 
 /** Completes the open message: the next message of the remote run becomes a message of its own. */
 const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
+/** As `endOfMessage`; the remote run says the open message anew. */
+const interrupted: AgentOutput = { role: 'agent', parts: [], finish_reason: 'interrupted' };
 
 /** One call of a remote agent. */
 class Call {
   readonly #run: RemoteRun;
   readonly #context: AgentContext;
-  /** Of its own for each call, because calls side by side may begin in another order in a replay. */
-  readonly #step: string;
   #ended = false;
 
-  constructor(run: RemoteRun, context: AgentContext, step: string) {
+  constructor(run: RemoteRun, context: AgentContext) {
     this.#run = run;
     this.#context = context;
-    this.#step = step;
   }
 
   output(): Observable<AgentOutput> {
@@ -136,7 +123,7 @@ class Call {
         }),
       );
     const pieces = context.step<Piece>(
-      this.#step,
+      'remote',
       () => guarded(begin),
       // Cut off after its last piece, there is nothing to follow.
       () => (question === undefined && !this.#ended ? guarded(() => this.#run.follow()) : EMPTY),
@@ -170,6 +157,7 @@ class Call {
       case 'part':
         return [isToken(piece.part) ? (piece.part.content ?? '') : piece.part];
       case 'end-of-message':
+        return [piece.interrupted ? interrupted : endOfMessage];
       case 'replaced':
         return [endOfMessage];
       case 'generic':

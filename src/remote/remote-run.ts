@@ -12,7 +12,7 @@ import type { AwaitRequest, RunUsage } from '../schema/run.ts';
 export type Piece = { readonly at?: string; readonly of?: string } & (
   | { readonly type: 'run'; readonly id: string; readonly session?: string }
   | { readonly type: 'part'; readonly part: MessagePart }
-  | { readonly type: 'end-of-message' }
+  | { readonly type: 'end-of-message'; readonly interrupted?: true }
   /** The artifact `of` begins anew. */
   | { readonly type: 'replaced' }
   | { readonly type: 'generic'; readonly event: GenericEvent }

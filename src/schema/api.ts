@@ -106,6 +106,7 @@ export const RunsQuery = Type.Object({
   agent_name: Type.Optional(Type.String({ maxLength: 255 })),
   session_id: Type.Optional(Uuid),
   status: Type.Optional(RunStatus),
+  parked: Type.Optional(Type.Literal(true, { description: 'only parked runs' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
   cursor: Type.Optional(Uuid),
   owner: Type.Optional(Owner),

@@ -68,6 +68,13 @@ export const Role = Type.String({
 });
 export type Role = Static<typeof Role>;
 
+/** Why a message is not whole. `interrupted`: its process died, and the work that said it was done again after that. */
+export const FinishReason = Type.Union([Type.Literal('interrupted')], {
+  $id: 'FinishReason',
+  description: 'why the message is not whole; absent where it is',
+});
+export type FinishReason = Static<typeof FinishReason>;
+
 /** A message as Rivulet stores and returns it. `completed_at` is null only in `message.created`. */
 export const Message = Type.Object(
   {
@@ -75,6 +82,7 @@ export const Message = Type.Object(
     parts: Type.Array(MessagePart),
     created_at: Type.Optional(DateTime),
     completed_at: Type.Optional(Type.Union([DateTime, Type.Null()])),
+    finish_reason: Type.Optional(FinishReason),
   },
   { $id: 'Message', description: 'a message of a run or a session', additionalProperties: true },
 );

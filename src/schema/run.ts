@@ -32,6 +32,11 @@ export const AwaitRequest = Type.Object(
     id: Type.Optional(Type.String({ description: 'the number of the question in its run; a resume may name it' })),
     schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the reply' })),
     expires_at: Type.Optional(DateTime),
+    path: Type.Optional(
+      Type.String({
+        description: 'the call whose agent asks, as in its generic event; absent for the agent of the run',
+      }),
+    ),
     tool: Type.Optional(
       Type.Object(
         { name: Type.String({ minLength: 1 }), input: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
@@ -98,6 +103,13 @@ export const RunUsage = Type.Object(
 );
 export type RunUsage = Static<typeof RunUsage>;
 
+/** Why a run waits to be tried again: its agent did not repeat what the run has recorded. */
+export const Parked = Type.Object(
+  { reason: Type.String({ description: 'what was expected, and what came instead' }), at: DateTime },
+  { $id: 'Parked', description: 'the run keeps all that it has, and goes on with POST /runs/{run_id}/retry' },
+);
+export type Parked = Static<typeof Parked>;
+
 /** One execution of an agent: the state that its event log folds into. */
 export const Run = Type.Object(
   {
@@ -105,6 +117,7 @@ export const Run = Type.Object(
     agent_name: AgentName,
     session_id: Type.Optional(Uuid),
     status: RunStatus,
+    parked: Type.Optional(Parked),
     await_request: Type.Optional(AwaitRequest),
     await_resume: Type.Optional(AwaitResume),
     questions: Type.Optional(

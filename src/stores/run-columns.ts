@@ -23,6 +23,7 @@ export const runColumns = [
   'last',
   'snapshot',
   'rests_at',
+  'parked',
 ] as const satisfies readonly (keyof RunRow)[];
 
 /** The columns that writes change after the run was created. */
@@ -38,6 +39,7 @@ export const mutableColumns = [
   'last',
   'snapshot',
   'rests_at',
+  'parked',
 ] as const satisfies readonly (keyof RunRow)[];
 
 /** All columns, as an SQL list. */

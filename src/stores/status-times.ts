@@ -17,7 +17,10 @@ export const newestStatuses = (rows: readonly RunRow[], after: StatusPosition | 
     .slice(0, limit);
 
 /** The ranges that a list without a session has: one for each agent and status. */
-export const rangesOf = ({ agent_names, statuses = runStatuses }: StatusFilter): [agent: string, status: RunStatus][] =>
+export const rangesOf = (
+  agent_names: readonly string[],
+  statuses: readonly RunStatus[] = runStatuses,
+): [agent: string, status: RunStatus][] =>
   agent_names.flatMap((agent) => statuses.map((status): [string, RunStatus] => [agent, status]));
 
 /** Whether a list has a run. */
@@ -25,7 +28,7 @@ export const matchesStatus = (
   row: RunRow,
   { agent_names, session_id, owner, statuses = runStatuses, since = '' }: StatusFilter,
 ): boolean =>
-  agent_names.includes(row.agent_name) &&
+  (agent_names === undefined || agent_names.includes(row.agent_name)) &&
   (session_id === undefined || row.session_id === session_id) &&
   (owner === undefined || row.owner === owner) &&
   statuses.includes(row.status) &&

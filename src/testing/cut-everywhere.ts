@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Input } from '../client/input.ts';
 import type { Agent } from '../core/agent.ts';
 import { fold } from '../core/run-state.ts';
-import type { Outcome, Store, Write } from '../core/store.ts';
+import type { Outcome, Write } from '../core/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { Run } from '../schema/run.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import { changedEffects, Effects } from './effects.ts';
 import { begin, cast, type Followed, follow, openSession, type Scene, startEngine } from './engine.ts';
+import { keepAlive } from './keep-alive.ts';
 
 /** A store that remembers its commits, so that a test can go back to any moment at which a process might have died. */
 export class RecordingStore extends MemoryStore {
@@ -17,16 +18,21 @@ export class RecordingStore extends MemoryStore {
 
   override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     this.commits.push(structuredClone([...writes]));
+    return this.#keep(writes);
+  }
+
+  async #keep(writes: readonly Write[]): Promise<Outcome[]> {
     const outcomes = await super.commit(writes);
     this.durable += 1;
     return outcomes;
   }
 
   /** What a disk would hold after the first `count` commits. */
-  async after(count: number): Promise<Store> {
-    const store = new MemoryStore();
+  async after(count: number): Promise<RecordingStore> {
+    const store = new RecordingStore();
     // The commits themselves, which no store changes. Copies of all for each cut would take quadratic time.
-    for (const writes of this.commits.slice(0, count)) await store.commit(writes);
+    store.commits.push(...this.commits.slice(0, count));
+    for (const writes of [...store.commits]) await store.#keep(writes);
     return store;
   }
 }
@@ -55,7 +61,7 @@ const saidIn = ({ output }: Run): unknown => output.map(({ role, parts }) => ({ 
 export async function cutEverywhere(agent: Agent, input: Input, options: CutOptions = {}): Promise<Cuts> {
   const { name } = agent.manifest;
   if (agent.options.durable !== true) throw new Error(`agent ${name} is not durable: define it with { durable: true }`);
-  const result = await cutAll(agent, input, options);
+  const result = await keepAlive(() => cutAll(agent, input, options));
   if (result.faults.length > 0) throw new Error(`agent ${name} ends otherwise:\n${result.faults.join('\n')}`);
   return result;
 }
@@ -89,13 +95,15 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
   return { run: first.run, cuts, faults };
 }
 
-function* differences(first: Followed, { run, events }: Followed, kept: number, endOf: (run: Run) => unknown) {
+/** How a later life of a run differs from its first one. `kept`: the events that the later life found in the store. */
+export function* differences(first: Followed, { run, events }: Followed, kept: number, endOf: (run: Run) => unknown) {
   const [end, expected] = [endOf(run), endOf(first.run)];
-  if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
+  if (run.parked !== undefined) yield run.parked.reason;
+  else if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
     yield `${run.status} ${JSON.stringify(run.error)}, not ${first.run.status} ${JSON.stringify(first.run.error)}`;
   else if (!isDeepStrictEqual(end, expected)) yield `${JSON.stringify(end)}, not ${JSON.stringify(expected)}`;
   if (!isDeepStrictEqual(events.slice(0, kept), first.events.slice(0, kept))) yield 'events were lost or changed';
-  if (!isDeepStrictEqual(folded(events), run)) yield 'the log does not fold into the run';
+  if (run.parked === undefined && !isDeepStrictEqual(folded(events), run)) yield 'the log does not fold into the run';
 }
 
 const folded = (events: readonly Event[]): Run | undefined =>

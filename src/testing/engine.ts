@@ -139,6 +139,8 @@ export async function follow(engine: Engine, run_id: string, answers: Answers = 
   const events: Event[] = [];
   const questions: AwaitRequest[] = [];
   const cursor = await engine.openCursor(run_id);
+  // Its agent does not repeat it, so that no event follows.
+  const unobserve = engine.observe({ onParked: (parked) => parked === run_id && cursor.close() });
   let failed: { readonly error: unknown } | undefined;
   // Nothing waits for a function: the run may end, or be cancelled, without its reply.
   const replyOf = async (answer: Exclude<Answers, readonly Reply[]>, asked: AwaitRequest): Promise<void> => {
@@ -166,6 +168,7 @@ export async function follow(engine: Engine, run_id: string, answers: Answers = 
     if (reply === undefined) break;
     await resume(engine, run_id, asked, reply);
   }
+  unobserve();
   if (failed !== undefined) throw failed.error;
   return { run: JSON.parse(await engine.run(run_id)), events, questions };
 }

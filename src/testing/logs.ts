@@ -23,18 +23,22 @@ declare global {
 
 /** Fields that differ from run to run. */
 const varying = new Set(['run_id', 'session_id', 'created_at', 'completed_at', 'finished_at', 'expires_at']);
+/** An event of kind `call` says when the call began or ended. */
+const isTimeOfCall = (object: object, key: string): boolean =>
+  key === 'at' && 'kind' in object && object.kind === 'call';
 /** Fields that the server adds to a reply, of which `received_at` tells that an object is one. */
 const ofReply = new Set(['received_at', 'channel', 'principal']);
 
 const comparable = (events: RecordedLog): unknown[] => JSON.parse(JSON.stringify(events, withoutVarying));
 
 function withoutVarying(this: object, key: string, value: unknown): unknown {
-  return varying.has(key) || ('received_at' in this && ofReply.has(key)) ? undefined : value;
+  const isOfReply = 'received_at' in this && ofReply.has(key);
+  return varying.has(key) || isTimeOfCall(this, key) || isOfReply ? undefined : value;
 }
 
 /**
  * A matcher for vitest and jest: `expect.extend({ toMatchLog })`, then `expect(events).toMatchLog(fixture)`. Ids and times
- * of runs, sessions and messages are ignored, and through which channel a reply came; all else has to be the same, event
+ * of runs, sessions, messages and calls are ignored, and through which channel a reply came; all else has to be the same, event
  * for event.
  */
 export function toMatchLog(received: RecordedLog, fixture: RecordedLog) {

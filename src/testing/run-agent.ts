@@ -15,6 +15,7 @@ import {
   startEngine,
   stateOf,
 } from './engine.ts';
+import { keepAlive } from './keep-alive.ts';
 
 export interface RunAgentOptions extends Scene, EngineTools {
   /** Cancels the run. */
@@ -36,7 +37,10 @@ export interface RanAgent extends Followed {
  * that fails is a result as well: `run.error` says why.
  * @throws RivuletError where no run can be made of the input, or a reply does not fit its question
  */
-export async function runAgent(agent: Agent, input: Input, options: RunAgentOptions = {}): Promise<RanAgent> {
+export const runAgent = (agent: Agent, input: Input, options: RunAgentOptions = {}): Promise<RanAgent> =>
+  keepAlive(() => runOnce(agent, input, options));
+
+async function runOnce(agent: Agent, input: Input, options: RunAgentOptions): Promise<RanAgent> {
   const { answers, history = [], limits, signal } = options;
   const store = new MemoryStore();
   const engine = await startEngine(cast(agent, options), store, limits, options);

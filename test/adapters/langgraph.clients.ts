@@ -359,6 +359,7 @@ describe('a durable agent of LangGraph', () => {
     });
     const { run } = await crash(durable(langGraphAgent(graph.compile({ checkpointer: new MemorySaver() }))), reached);
     expect(said(run)).toEqual([['The sky is'], ['The sea is blue.']]);
+    expect(run.output.map(({ finish_reason }) => finish_reason)).toEqual(['interrupted', undefined]);
   });
 
   it('emits what the checkpoints have and the journal has not', async () => {

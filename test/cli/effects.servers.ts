@@ -18,7 +18,7 @@ for (const [name, place] of Object.entries(places)) {
       async ({ expect }) => {
         const seed = Date.now() % 1_000_000;
         const size = place === sqlite ? { nodes: 1, fronts: 0 } : { nodes: 2, fronts: seed % 2 };
-        const plan = { store: place?.url ?? '', ...size, runs: 30, clients: 30, seed, maxQuiet: 30_000, acts };
+        const plan = { store: place?.url ?? '', ...size, runs: 30, clients: 30, seed, maxQuiet: 10_000, acts };
         const { faults, placed } = await soakEffects(plan);
         expect(faults.lines(), `seed ${seed}`).toEqual([]);
         expect(placed.length).toBeGreaterThanOrEqual(30);

@@ -62,7 +62,9 @@ it.concurrent('names the agent that was called last where it holds the loop late
   const url = await server.url();
   const { run_id } = await createRun(url, 'later', { mode: 'async' });
   const [line] = await held(server);
-  expect(line.msg).toContain(`something has held the event loop for 5 s; the last agent that was called is agent later, run ${run_id}`);
+  expect(line.msg).toContain(
+    `something has held the event loop for 5 s; the last agent that was called is agent later, run ${run_id}`,
+  );
   rmSync(join(folder, 'hold'));
   await eventually(async () => expect((await getJson(`${url}/runs/${run_id}`)).status).toBe('completed'));
   // Its handler of the signal is back: the first one stops the server, and does not end it.
@@ -107,7 +109,8 @@ it.concurrent('listens before it re-enters a run whose agent holds the event loo
     await server.url();
     const [line] = await held(server);
     expect(line).toMatchObject({ agent: 'durable', run_id });
-    if (attempt !== '') expect(server.out).toContain(`"run_id":"${run_id}","msg":"is re-entered: agent durable${attempt}"`);
+    if (attempt !== '')
+      expect(server.out).toContain(`"run_id":"${run_id}","msg":"is re-entered: agent durable${attempt}"`);
     await server.stop('SIGKILL');
   }
 });

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Event, Run } from '../../src/index.ts';
+import { rivulet } from '../support/command.ts';
+import { eventually } from '../support/eventually.ts';
 import { ask, type Framed, frames, parseFrames, textOf, types } from '../support/serve.ts';
 import { RestartedServer } from './restarted-server.ts';
 
@@ -62,7 +64,7 @@ describe.concurrent('a restarted server', () => {
     expect(server.lines('entered')).toHaveLength(4);
   });
 
-  it('fails a run whose replay emits other output, and names the event and both texts', async (t) => {
+  it('parks a run whose replay emits other output, names the event and both texts, and goes on with the right one', async (t) => {
     const server = new RestartedServer(
       t,
       'fickle',
@@ -76,15 +78,20 @@ describe.concurrent('a restarted server', () => {
     await server.emitted(run_id, 'sunny');
     await server.process.stop('SIGKILL');
     server.write('mood', 'rainy');
-    await server.start();
-    const run = await server.finished(run_id);
-    expect(run).toMatchObject({
-      status: 'failed',
-      error: { code: 'server_error', data: { reason: 'replay_diverged' } },
+    await server.start('--limit', 'idleTimeout=300', '--limit', 'sweepInterval=50');
+    const run = await eventually(async () => {
+      const read = await server.get<Run>(`/runs/${run_id}`);
+      expect(read.parked).toBeDefined();
+      return read;
     });
     // Created, in progress, the message, 'always. ', and then the mood.
-    expect(run.error?.message).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
+    expect(run.parked?.reason).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
     expect(textOf(run)).toBe('always. sunny');
+    expect((await rivulet(['runs', '--url', server.url])).out).toContain('parked');
+    server.write('mood', 'sunny');
+    server.write('go');
+    expect((await rivulet(['retry', run_id, '--url', server.url])).out).toContain('is tried again');
+    expect(await server.finished(run_id)).toMatchObject({ status: 'completed' });
   });
 
   it('lets a run that is not durable finish on SIGTERM, and refuses new runs meanwhile', async (t) => {

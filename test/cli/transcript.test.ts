@@ -151,6 +151,35 @@ describe('a run without a terminal', () => {
   });
 });
 
+describe('an interrupted message', () => {
+  const interrupted: Event = {
+    type: 'message.completed',
+    message: { role: 'agent/demo', parts: [], created_at: at(0), finish_reason: 'interrupted', completed_at: at(0) },
+  };
+  const again = [run('created'), created(), text('The cat'), interrupted, created(), text('The dog ran.'), completed()];
+
+  it('is followed by a note on a terminal', () => {
+    expect(show('rich', [...again, done]).screen()).toBe(
+      [
+        'The cat',
+        '',
+        'Interrupted, and said again below.',
+        '',
+        'The dog ran.',
+        '',
+        'Completed [3.2 s, 2 parts].',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('in a pipe is a text of its own, and the note is on stderr', () => {
+    const { out, err } = show('pipe', [...again, done]);
+    expect(out()).toBe('The cat\n\nThe dog ran.\n');
+    expect(err()).toContain('Interrupted, and said again below.');
+  });
+});
+
 it('a terminal without colours gets the text as it comes', () => {
   const { both } = show('plain', tour);
   expect(both()).not.toContain('\u001b[J');

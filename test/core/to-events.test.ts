@@ -1,9 +1,10 @@
 import fc from 'fast-check';
+import { firstValueFrom, from } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { AgentOutput } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
 import { fold } from '../../src/core/run-state.ts';
-import { closeMessage, createToEvents } from '../../src/core/to-events.ts';
+import { closeMessage, collected, createToEvents } from '../../src/core/to-events.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 
@@ -190,5 +191,22 @@ describe('what an agent emits', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+});
+
+describe('the awaited answer of an agent', () => {
+  const end = { role: 'agent', parts: [] };
+  const interrupted = { ...end, finish_reason: 'interrupted' as const };
+  const answer = async (...outputs: AgentOutput[]): Promise<unknown> =>
+    (await firstValueFrom(collected('a', from(outputs), now))).parts.map(({ content }) => content);
+
+  it('has the texts of all its messages as one', async () => {
+    const whole = { role: 'agent', parts: [{ content: 'Three.', content_type: 'text/plain' }] };
+    expect(await answer('One. ', end, 'Two. ', whole)).toEqual(['One. Two. Three.']);
+  });
+
+  it('has no message that was interrupted', async () => {
+    const cut = { ...interrupted, parts: [{ content: 'The fox' }] };
+    expect(await answer('Yes. ', end, 'The cat ', interrupted, cut, 'The dog ', 'ran.')).toEqual(['Yes. The dog ran.']);
   });
 });

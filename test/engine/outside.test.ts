@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { concatMap, defer, finalize, from, map, merge, race } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
+import type { RunRow } from '../../src/core/store.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutAll, cutEverywhere, RecordingStore } from '../../src/testing/cut-everywhere.ts';
@@ -187,6 +187,16 @@ it('is not pulled any more, as a generator, once its run has left', async () => 
   expect(pulled).toBe(before);
 });
 
+/** Counts the sweeps, each of which looks for runs that may leave memory. */
+class SweptStore extends MemoryStore {
+  sweeps = 0;
+
+  override async due(...query: Parameters<MemoryStore['due']>): Promise<RunRow[]> {
+    this.sweeps += 1;
+    return super.due(...query);
+  }
+}
+
 /** Work that goes on beside a question. Each says `done` when it is over. */
 const beside: [string, (context: AgentContext, pause: () => Promise<unknown>) => Promise<unknown>][] = [
   ['a step', ({ step }, pause) => Promise.resolve(step('slow', pause))],
@@ -225,7 +235,7 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
     let finish = (): void => {};
     const finished = new Promise<void>((resolve) => (finish = resolve));
     let done = false;
-    const store = new MemoryStore();
+    const store = new SweptStore();
     const engine = await startEngine(
       agents(
         () => finished,
@@ -237,8 +247,8 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
     const run_id = await begin(engine, 'works');
     await until(async () => (await store.run(run_id))?.status === 'awaiting');
     // Far longer than `passivateAfter`.
-    await sleep(30);
-    await waits();
+    const before = store.sweeps;
+    await until(() => store.sweeps >= before + 30);
     expect((await store.run(run_id))?.rests_at).toBeNull();
     finish();
     expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('done');

@@ -25,6 +25,7 @@ async function longRun(store: Store): Promise<RunRow> {
     title: '',
     queued_at: null,
     rests_at: null,
+    parked: null,
     due: null,
     snapshot: 1,
   } as const;

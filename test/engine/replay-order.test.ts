@@ -2,16 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { checkPlan } from '../support/replay-check.ts';
 
 describe('a durable run of any plan', () => {
-  it('ends the same, after whichever commit it is cut off', async () => {
-    const from = 1;
+  it('ends alike: answered at once, after it left memory, or cut off after a commit', async () => {
     const plans = 200;
-    let next = from;
+    let seed = 0;
     const faults: string[] = [];
     const work = async (): Promise<void> => {
-      while (next < from + plans && faults.length === 0) {
-        const seed = next;
-        next += 1;
-        faults.push(...(await checkPlan(seed)).faults);
+      while (seed < plans && faults.length === 0) {
+        seed += 1;
+        faults.push(...(await checkPlan(seed, 1)).faults);
       }
     };
     await Promise.all(Array.from({ length: 16 }, work));

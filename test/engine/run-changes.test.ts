@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
-import type { RunFilter, RunRow } from '../../src/core/store.ts';
+import type { RunFilter, RunRow, Store } from '../../src/core/store.ts';
 import type { ChangeEvent, ChangeReader } from '../../src/engine/changes/change-reader.ts';
 import { RunChanges } from '../../src/engine/changes/run-changes.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
 import type { RunStatus } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { openStore } from '../../src/stores/open.ts';
 import { append, fresh } from '../stores/writes.ts';
 import { Hold } from '../support/hold.ts';
 import { turn as settled } from '../support/turn.ts';
@@ -17,7 +18,7 @@ class CountingStore extends MemoryStore {
   available = true;
   /** What lists wait for. */
   hold: Hold | undefined;
-  /** Pages of unfinished runs until the store is away for a moment. */
+  /** Pages of changed runs until the store is away for a moment. */
   pagesUntilFailure = Number.POSITIVE_INFINITY;
 
   override async run(run_id: string): Promise<RunRow | undefined> {
@@ -25,13 +26,13 @@ class CountingStore extends MemoryStore {
     return super.run(run_id);
   }
 
-  override async unfinished(...asked: Parameters<MemoryStore['unfinished']>): Promise<RunRow[]> {
+  override async runsByStatusTime(...asked: Parameters<MemoryStore['runsByStatusTime']>): Promise<RunRow[]> {
     if (this.pagesUntilFailure === 0) {
       this.pagesUntilFailure = Number.POSITIVE_INFINITY;
       throw fail('store_unavailable');
     }
     this.pagesUntilFailure -= 1;
-    return super.unfinished(...asked);
+    return super.runsByStatusTime(...asked);
   }
 
   override async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
@@ -56,8 +57,8 @@ afterEach(() => {
   expect(failures).toEqual([]);
 });
 
-const changesOf = (shared = false): RunChanges =>
-  new RunChanges(store, {
+const changesOf = (shared = false, of: Store = store): RunChanges =>
+  new RunChanges(of, {
     limits: defaultLimits,
     shared,
     now: () => new Date().toISOString(),
@@ -65,11 +66,11 @@ const changesOf = (shared = false): RunChanges =>
   });
 
 /** Writes a run's next status, as another node would. */
-async function write(row: RunRow, status: RunStatus, ends = false): Promise<RunRow> {
+async function write(row: RunRow, status: RunStatus, ends = false, to: Store = store): Promise<RunRow> {
   const last = row.last + 1;
-  const finished_at = ends ? new Date().toISOString() : null;
-  const next = append({ ...row, status, snapshot: last, finished_at }, ['{}']);
-  expect(await store.commit([next])).toEqual(['taken']);
+  const status_at = new Date().toISOString();
+  const next = append({ ...row, status, status_at, snapshot: last, finished_at: ends ? status_at : null }, ['{}']);
+  expect(await to.commit([next])).toEqual(['taken']);
   return next.row;
 }
 const notification = ({ run_id, epoch, last }: RunRow, changed = true) => ({
@@ -302,6 +303,33 @@ describe('the changes of a shared store', () => {
     const about = all.events.filter(({ data }) => data.includes(untouched.run_id));
     expect(about.filter(({ position }) => position !== undefined)).toEqual([]);
     await changes.stop();
+  });
+
+  it.each([
+    ['memory:', 10_001],
+    ['sqlite::memory:', 1_001],
+  ])('are read alone in %s, beside %d runs that await', async (url, count) => {
+    const many = await openStore(url);
+    const long_ago = new Date(time - 3_600_000).toISOString();
+    const awaiting = { status: 'awaiting', status_at: long_ago, created_at: long_ago } as const;
+    await many.commit(Array.from({ length: count }, () => append(fresh(awaiting), ['{}'])));
+    await write(fresh(), 'in-progress', false, many);
+    const all = vi.spyOn(many, 'unfinished');
+    const found = vi.spyOn(many, 'runsByStatusTime');
+    const changes = changesOf(true, many);
+    const reading = new Reading(await changes.open({}, { limit: 20, after: time }));
+    await settled();
+    expect(reading.statuses).toEqual(['in-progress', 'ready']);
+    // Another node writes, and its notification is lost.
+    vi.setSystemTime(Date.now() + 60_000);
+    await write(fresh(), 'awaiting', false, many);
+    await vi.advanceTimersByTimeAsync(defaultLimits.pollInterval);
+    expect(reading.statuses).toEqual(['in-progress', 'ready', 'awaiting']);
+    expect(all).not.toHaveBeenCalled();
+    const pages = await Promise.all(found.mock.results.map(({ value }) => value));
+    expect(Math.max(...pages.map((rows) => rows.length))).toBeLessThan(3);
+    await changes.stop();
+    await many.close();
   });
 
   it('are read although one of the runs can never be read', async () => {

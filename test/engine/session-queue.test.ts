@@ -1,8 +1,10 @@
 import { NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, Write } from '../../src/core/store.ts';
+import { SessionQueue } from '../../src/engine/runs/session-queue.ts';
 import { createServer, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { append, end, fresh, type TestWrite } from '../stores/writes.ts';
 import { agent, echo, never, Tap } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
@@ -79,6 +81,78 @@ describe('the queue of a session', () => {
       costs.push(store.calls - before);
     }
     expect(costs.slice(1)).toEqual(Array(199).fill(costs[1]));
+  });
+
+  describe('where 1,000 sessions wait', () => {
+    /** A queue, and the run that each session waits for. */
+    async function waiting(): Promise<{
+      queue: SessionQueue;
+      store: CountingStore;
+      first: TestWrite[];
+      begun: string[];
+    }> {
+      const store = new CountingStore();
+      const begun: string[] = [];
+      const queue = new SessionQueue(store, {
+        limit: 0,
+        stopping: () => false,
+        offer: (run_id) => begun.push(run_id),
+        onRejected: () => undefined,
+        async commitOne(write, onTaken) {
+          const [outcome = 'fenced'] = await store.commit([write]);
+          if (outcome === 'taken') onTaken();
+          return outcome === 'key_used' || outcome === 'session_busy'
+            ? outcome
+            : outcome === 'taken'
+              ? outcome
+              : 'fenced';
+        },
+      });
+      const first: TestWrite[] = [];
+      for (let n = 0; n < 1_000; n += 1) {
+        const older = append(fresh({ session_id: `session-${n}` }), ['1']);
+        const queued = append(fresh({ session_id: `session-${n}`, queued_at: '2026-01-01T00:00:00.000Z' }), ['1']);
+        await store.commit([older, queued]);
+        await queue.add(`session-${n}`);
+        first.push(older);
+      }
+      return { queue, store, first, begun };
+    }
+
+    it('reads a part of them at each check, and in some checks all', async () => {
+      const { queue, store, first, begun } = await waiting();
+      await store.commit(first.map(({ row }) => end(row, 'completed')));
+      const costs: number[] = [];
+      while (begun.length < first.length) {
+        store.calls = 0;
+        await queue.check();
+        costs.push(store.calls);
+        expect(costs.length).toBeLessThan(20);
+      }
+      // To find that a run has ended, and to start the next one, takes four calls.
+      expect(Math.max(...costs)).toBeLessThanOrEqual(200 * 4);
+    });
+
+    it('reads all of them at the check after notifications were missed, and no more at the next one', async () => {
+      const { queue, store, first, begun } = await waiting();
+      await store.commit(first.map(({ row }) => end(row, 'completed')));
+      queue.onMissedNotifications();
+      await queue.check();
+      expect(begun).toHaveLength(1_000);
+      store.calls = 0;
+      await queue.check();
+      expect(store.calls).toBeLessThanOrEqual(200 * 4);
+    });
+
+    it('starts a run as soon as the one before it is final', async () => {
+      const { queue, store, first, begun } = await waiting();
+      const last = first.at(-1)?.row;
+      if (last === undefined) throw new Error('runs were made');
+      await store.commit([end(last, 'completed')]);
+      queue.onRunFinal(last.run_id);
+      while (begun.length === 0) await turn();
+      expect((await store.run(begun[0] ?? ''))?.session_id).toBe(last.session_id);
+    });
   });
 
   it('refuses runs beyond its limit with 429', async () => {

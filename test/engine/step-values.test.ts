@@ -73,7 +73,7 @@ describe('a value of a step', () => {
       ),
     );
     const first = await whole([agent]);
-    expect(text(first.run)).toMatch(/^AgentError: Step odd#0 emitted .*\|end$/);
+    expect(text(first.run)).toMatch(/^RivuletError: Step odd#0 emitted .*\|end$/);
     const second = await again([agent], first.store, first.store.commits.length - 1);
     expect(text(second?.run ?? first.run)).toBe(text(first.run));
   });

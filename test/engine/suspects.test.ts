@@ -1,4 +1,4 @@
-import { from, ignoreElements, map, merge, NEVER, of, Subject } from 'rxjs';
+import { from, ignoreElements, map, merge, NEVER, of, Subject, timer } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Agent } from '../../src/core/agent.ts';
 import type { Dispatcher, Lease } from '../../src/core/dispatcher.ts';
@@ -144,7 +144,7 @@ it('a run that only awaits may be re-entered any number of times', async () => {
 
 describe('runs that were in memory at two deaths, without progress', () => {
   /** Runs of two steps that were re-entered once, in a process that starts a second time; its clock stands still. */
-  async function suspects(count: number) {
+  async function suspects(count: number, limits: Partial<Limits> = {}) {
     const begun: string[] = [];
     const work = new Map<string, Subject<string>>();
     const agent = durable('works', (_, context) => {
@@ -165,7 +165,7 @@ describe('runs that were in memory at two deaths, without progress', () => {
     });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());
-    const lives = new Lives(() => [agent, asks], { sweepInterval: 1_000, idleTimeout: 0 });
+    const lives = new Lives(() => [agent, asks], { sweepInterval: 1_000, idleTimeout: 0, ...limits });
     await lives.start();
     const ids: string[] = [];
     for (let n = 0; n < count; n += 1) ids.push(await begin(lives.engine, 'works'));
@@ -183,7 +183,7 @@ describe('runs that were in memory at two deaths, without progress', () => {
     return { lives, ids, asking, begun, work, checks };
   }
 
-  it('are re-entered one by one, when the one before has made progress or has lived for some time', async () => {
+  it('are re-entered in batches that double, when those before have made progress or have lived for some time', async () => {
     const { lives, ids, asking, begun, work, checks } = await suspects(3);
     await checks(1);
     expect(begun).toEqual([]);
@@ -192,7 +192,7 @@ describe('runs that were in memory at two deaths, without progress', () => {
     await checks(4);
     expect(begun).toEqual(ids.slice(0, 1));
     await checks(1);
-    expect(begun).toEqual(ids.slice(0, 2));
+    expect(begun).toEqual(ids);
     work.get(ids[1] ?? '')?.next('progress');
     await turns(20);
     await checks(1);
@@ -202,6 +202,25 @@ describe('runs that were in memory at two deaths, without progress', () => {
     expect(begun).toEqual([...ids, asking]);
     // The first one has made no progress, and may still be what stops the process.
     expect(await Promise.all(ids.slice(0, 2).map((run_id) => lives.attemptsOf(run_id)))).toEqual([2, 0]);
+    await lives.engine.stop();
+  });
+
+  it('begin with one after each start, and are never alone where attempts have no limit', async () => {
+    const { lives, ids, asking, begun, checks } = await suspects(3, { attempts: 0 });
+    for (const { uptime, trial } of [
+      { uptime: 2, trial: 5 },
+      { uptime: 4, trial: 30 },
+      { uptime: 8, trial: 60 },
+    ]) {
+      await checks(uptime);
+      expect(begun).toEqual(ids.slice(0, 1));
+      await checks(trial);
+      expect(begun).toEqual(ids);
+      await checks(trial);
+      expect(begun).toEqual([...ids, asking]);
+      await lives.restart();
+      begun.splice(0);
+    }
     await lives.engine.stop();
   });
 
@@ -215,20 +234,20 @@ describe('runs that were in memory at two deaths, without progress', () => {
   });
 
   it('have no last attempt taken by the next one', async () => {
-    const { lives, ids, begun, checks } = await suspects(2);
+    const { lives, ids, asking, begun, checks } = await suspects(2);
     const [first = '', second = ''] = ids;
     await checks(2 + 5);
-    expect(begun).toEqual([first, second]);
-    // Both were in memory when the process died.
+    expect(begun).toEqual([first, second, asking]);
+    // All of them were in memory when the process died.
     await lives.restart();
     begun.splice(0);
-    // The run that asks has used one attempt less, so it comes first.
-    await checks(2 + 5);
-    expect(begun).toContain(first);
-    expect(begun).not.toContain(second);
+    await checks(4);
+    expect(begun).toEqual([first]);
     expect(await lives.attemptsOf(first)).toBe(3);
-    await checks(30);
-    expect(begun).toContain(second);
+    await checks(29);
+    expect(begun).toEqual([first]);
+    await checks(1);
+    expect(begun).toEqual([first, second]);
     expect(await Promise.all([lives.attemptsOf(first), lives.attemptsOf(second)])).toEqual([2, 3]);
     await lives.engine.stop();
   });
@@ -246,6 +265,46 @@ describe('runs that were in memory at two deaths, without progress', () => {
     await lives.engine.stop();
   });
 });
+
+it.each([
+  // The trials of 1, 2, 4 … runs take four checks each.
+  { position: 0, most: 50 },
+  { position: 64, most: 50 },
+  // It stops a batch of 32, and those of them that were entered before it have their next attempt alone.
+  { position: 47, most: 50 + 4 * 16 },
+])(
+  '64 runs beside one that kills its process at once, as number $position, complete within $most checks',
+  async (row) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const second = 1_000;
+    const slow = durable('slow', (_, context) => context.step('work', () => timer(3 * second).pipe(map(() => 'done'))));
+    const ready = new Hold();
+    const lives = new Lives((die) => [slow, killer(die, ready.come())], { sweepInterval: second });
+    await lives.start();
+    const ids: string[] = [];
+    for (let n = 0; n <= 64; n += 1) ids.push(await begin(lives.engine, n === row.position ? 'killer' : 'slow'));
+    const rows = () => Promise.all(ids.map((run_id) => lives.store.run(run_id)));
+    while (!(await rows()).every((run) => run?.status === 'in-progress')) await turn();
+    ready.letGo();
+    await turns(20);
+    let checks = 0;
+    while (lives.isDead || !(await rows()).every((run) => run?.finished_at !== null)) {
+      if (lives.isDead) await lives.restart();
+      else checks += 1;
+      if (!lives.isDead) await vi.advanceTimersByTimeAsync(second);
+      await turns(20);
+    }
+    const expected = ids.map((_, n) => (n === row.position ? 'failed' : 'completed'));
+    expect((await rows()).map((run) => run?.status)).toEqual(expected);
+    expect((await runOf(lives.engine, ids[row.position] ?? '')).error?.data).toMatchObject({
+      reason: 'recovery_exhausted',
+    });
+    expect(lives.deaths).toBe(4);
+    expect(checks).toBeLessThanOrEqual(row.most);
+    await lives.engine.stop();
+  },
+);
 
 describe('a node that has taken runs which may stop it', () => {
   const limits = { sweepInterval: 2, attempts: 3, idleTimeout: 0 };

@@ -3,8 +3,8 @@ import { Client } from 'pg';
 import { expect, it } from 'vitest';
 import { echo } from '../support/agents.ts';
 import { eventually } from '../support/eventually.ts';
-import { startPostgres, startRedis } from '../support/servers.ts';
 import { apiOnly, listen } from '../support/serve.ts';
+import { startPostgres, startRedis } from '../support/servers.ts';
 
 type Command = (command: string) => Promise<unknown>;
 
@@ -44,23 +44,26 @@ const refusals = [
   ],
 ] as const;
 
-it.concurrent.for(refusals)('an idle node is not ready while %s', async ([, kind, refuse, allow], { skip, onTestFinished }) => {
-  const { start, connect } = kinds[kind];
-  const server = (await start()) ?? skip(`there is no ${kind} to start`);
-  onTestFinished(() => server.stop());
-  const { command, close } = await connect(server.url);
-  onTestFinished(async () => void (await close()));
-  const { app, get } = await listen([echo], { ...apiOnly, store: server.url });
-  onTestFinished(() => app.close());
-  const readiness = async () => {
-    const response = await get('/ready');
-    return [response.status, (await response.json()).code ?? 'none'];
-  };
-  await eventually(async () => expect(await readiness()).toEqual([200, 'none']));
-  await command(refuse);
-  await eventually(async () => expect(await readiness()).toEqual([503, 'server_error']));
-  // It can be read meanwhile.
-  await eventually(async () => expect((await get('/runs')).status).toBe(200));
-  await command(allow);
-  await eventually(async () => expect(await readiness()).toEqual([200, 'none']));
-});
+it.concurrent.for(refusals)(
+  'an idle node is not ready while %s',
+  async ([, kind, refuse, allow], { skip, onTestFinished }) => {
+    const { start, connect } = kinds[kind];
+    const server = (await start()) ?? skip(`there is no ${kind} to start`);
+    onTestFinished(() => server.stop());
+    const { command, close } = await connect(server.url);
+    onTestFinished(async () => void (await close()));
+    const { app, get } = await listen([echo], { ...apiOnly, store: server.url });
+    onTestFinished(() => app.close());
+    const readiness = async () => {
+      const response = await get('/ready');
+      return [response.status, (await response.json()).code ?? 'none'];
+    };
+    await eventually(async () => expect(await readiness()).toEqual([200, 'none']));
+    await command(refuse);
+    await eventually(async () => expect(await readiness()).toEqual([503, 'server_error']));
+    // It can be read meanwhile.
+    await eventually(async () => expect((await get('/runs')).status).toBe(200));
+    await command(allow);
+    await eventually(async () => expect(await readiness()).toEqual([200, 'none']));
+  },
+);

@@ -43,8 +43,7 @@ async function test(name: string): Promise<boolean> {
   try {
     const clients = Number(options['at-once']);
     const shared = { store: place.url, nodes, fronts, runs, clients, seed };
-    // Longer than the runs of a process that is killed again and again wait for their turn: see `Suspects`.
-    const result = await soakEffects({ ...shared, maxQuiet: 30_000, report: print });
+    const result = await soakEffects({ ...shared, maxQuiet: 10_000, report: print });
     for (const line of effectFigures(result)) print(line);
     const { faults } = result;
     print(faults.count === 0 ? `${name}: every invariant holds.` : `${name}: BROKEN INVARIANTS, seed ${seed}:`);

@@ -25,13 +25,20 @@ const guide = agent('guide', (input) => `Got ${input[0]?.parts[0]?.content}`, {
   },
 });
 
+/** As a model in a step says something else after a crash. */
+const restarted = agent('restarted', () => [
+  'The cat ',
+  { role: 'agent', parts: [], finish_reason: 'interrupted' as const },
+  'The dog ran.',
+]);
+
 const copied = (page: Page): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
 const messages = (page: Page) => page.locator('.said').allInnerTexts();
 
 inPlayground('a message', () => {
   let served: Served;
   beforeAll(async () => {
-    served = await listen([echo, writer, guide]);
+    served = await listen([echo, writer, guide, restarted]);
   });
   afterAll(() => served.app.close());
 
@@ -59,6 +66,16 @@ inPlayground('a message', () => {
     const { page } = await visit(served.url, desktop);
     await page.goto(`${served.url}/#run=${run_id}`);
     await page.locator('.said', { hasText: 'From a script' }).waitFor();
+  });
+
+  it('that was interrupted says so, beside its author', async () => {
+    const { page } = await visit(served.url, desktop);
+    await say(page, 'restarted', 'Go');
+    await page.locator('.prose', { hasText: 'The dog ran.' }).waitFor();
+    const interrupted = page.locator('.message[data-interrupted]');
+    expect(await interrupted.locator('.prose').allInnerTexts()).toEqual(['The cat']);
+    await interrupted.getByText('Interrupted, and said again below').waitFor();
+    expect(await violationsInBoth(page)).toEqual([]);
   });
 
   it.each([

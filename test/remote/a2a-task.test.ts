@@ -126,6 +126,27 @@ it('has the questions, steps, citations and errors of a Rivulet server, and its 
   });
 });
 
+it('ends an artifact as interrupted where a snapshot says so, once', () => {
+  const task = new TaskPieces();
+  const begun = [snapshotOf([], 2), frameOf({ artifactId: 'a', part: text('The cat ') }, false)];
+  for (const frame of begun) task.of(frame);
+  const snapshot = snapshotOf(
+    [
+      { artifactId: 'a', part: text('The cat ') },
+      { artifactId: 'b', part: text('The dog') },
+    ],
+    2,
+  );
+  if (snapshot.payload?.$case !== 'task') throw new Error('expected a task');
+  const [cat] = snapshot.payload.value.artifacts;
+  if (cat !== undefined) cat.metadata = { [extension.interrupted]: true };
+  expect(task.of(snapshot)).toMatchObject([
+    { type: 'end-of-message', interrupted: true },
+    { type: 'part', of: 'b' },
+  ]);
+  expect(task.of(snapshot)).toEqual([]);
+});
+
 it('leaves out empty texts, and begins a message where an artifact begins anew', () => {
   const task = new TaskPieces();
   const types = [text('One'), text('')]

@@ -114,7 +114,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the queues of sessions are not polled for missed notifications',
     changes: [
-      { file: 'src/engine/engine.ts', find: '() => this.#services.queue.checkAll(),', replace: '() => undefined,' },
+      { file: 'src/engine/engine.ts', find: '() => this.#services.queue.check(),', replace: '() => undefined,' },
     ],
     noticed: ['no run is left open'],
   },

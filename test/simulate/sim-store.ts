@@ -90,7 +90,6 @@ export class StoreServer {
       countRuns: (filter) => ask(() => inner.countRuns(filter)),
       setTargets: (id, before, targets) => ask(() => inner.setTargets(id, before, targets)),
       unfinished: (session, after, limit) => ask(() => inner.unfinished(session, after, limit)),
-      ended: (since, limit) => ask(() => inner.ended(since, limit)),
       due: (now, limit) => ask(() => inner.due(now, limit)),
       count: (session) => ask(() => inner.count(session)),
       openRuns: (owner) => ask(() => inner.openRuns(owner)),

@@ -30,6 +30,25 @@ export function sessionsContract(store: () => Store): void {
     expect(await store().session(row.session_id)).toEqual({ session_id: row.session_id, history: [], state: null });
   });
 
+  it('replaces a resource of a run with the next one of its id, and deletes that with the run', async () => {
+    const { row } = append(fresh(), ['1']);
+    const { run_id, session_id } = row;
+    const first = { resource_id: `last-of-${run_id}`, session_id, run_id, content_type: 'a/b', body: '"first"' };
+    const next = { ...first, body: '"next"' };
+    const rested = append(row, [], { resources: [first] });
+    const restedAgain = append({ ...row, epoch: 2 }, [], { from: 1, resources: [next] });
+    await store().commit([append({ ...row, last: 0 }, ['1'])]);
+    expect(await store().commit([rested])).toEqual(['taken']);
+    expect(await store().resources([first.resource_id])).toEqual([first]);
+    expect(await store().commit([restedAgain])).toEqual(['taken']);
+    expect(await store().resources([first.resource_id])).toEqual([next]);
+    expect((await store().session(session_id))?.history).toEqual([]);
+    await store().commit([end(restedAgain.row, 'completed')]);
+    expect(await store().remove(run_id)).toBe(true);
+    await sweep();
+    expect(await kept([first.resource_id])).toEqual([]);
+  });
+
   describe('the state of a session', () => {
     it('keeps only the last of 200 states, in one commit or in many', async () => {
       const session_id = `states-${fresh().run_id}`;

@@ -44,6 +44,35 @@ export function statusTimesContract(store: () => Store): void {
       expect(await store().countRuns({ agent_names })).toBe(3);
     });
 
+    it('are listed with those of all other agents, since a time', async () => {
+      // Later than all runs of other tests.
+      const since = (second: number): StatusFilter => ({ since: `2033-01-01T00:00:${10 + second}.000Z` });
+      const statuses = ['failed', 'awaiting', 'completed', 'cancelled', 'created', 'in-progress'] as const;
+      const agent = `all-${newId()}`;
+      // Each second another agent, and after three another status.
+      const runs = Array.from({ length: 18 }, (_, n) => {
+        const status = statuses[Math.floor(n / 3)] ?? 'created';
+        const { since: status_at = '' } = since(n);
+        const finished_at = ['failed', 'completed', 'cancelled'].includes(status) ? status_at : null;
+        return append(fresh({ agent_name: `${agent}-${n % 3}`, status, status_at, finished_at }), ['1']);
+      });
+      await store().commit(runs.toReversed());
+      const newest = ids(...runs).toReversed();
+      expect(await list(since(0))).toEqual(newest);
+      expect(await list(since(13))).toEqual(newest.slice(0, 5));
+      expect(await list(since(0), runs[6]?.row, 4)).toEqual(newest.slice(12, 16));
+      expect(await list({ ...since(0), statuses: ['awaiting', 'created'] })).toEqual(
+        ids(...runs.slice(12, 15).toReversed(), ...runs.slice(3, 6).toReversed()),
+      );
+      expect(await store().countRuns(since(7))).toBe(11);
+      const [run] = runs;
+      if (run !== undefined) await store().remove(run.row.run_id);
+      expect(await list(since(0))).toEqual(newest.slice(0, 17));
+      // The lists of other tests are without a time.
+      for (const { row } of runs.slice(1)) if (row.finished_at === null) await store().commit([end(row, 'cancelled')]);
+      for (const { row } of runs) await store().remove(row.run_id);
+    });
+
     it('keep their place while only the log grows', async () => {
       const agent_name = `growing-${newId()}`;
       const agent_names = [agent_name];

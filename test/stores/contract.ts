@@ -287,43 +287,6 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await store.count(session_id)).toBe(5);
     });
 
-    it('finds the runs that ended since a time, in that order', async () => {
-      const at = (second: number): string => `2031-01-01T00:00:0${second}.000Z`;
-      const ended = (second: number) => append(fresh({ status: 'completed', finished_at: at(second) }), ['1']);
-      const [late, early, between] = [ended(5), ended(1), ended(3)];
-      const open = append(fresh(), ['1']);
-      await store.commit([late, open, early, between]);
-      const ids = async (since: string, limit: number) => (await store.ended(since, limit)).map(({ run_id }) => run_id);
-      expect(await store.ended(at(3), 10)).toEqual([between.row, late.row]);
-      expect(await ids(at(1), 2)).toEqual([early.row.run_id, between.row.run_id]);
-      expect(await ids(at(6), 10)).toEqual([]);
-      const cancelled = end(open.row, 'cancelled');
-      await store.commit([{ ...cancelled, row: { ...cancelled.row, status_at: at(4), finished_at: at(4) } }]);
-      expect(await ids(at(4), 10)).toEqual([open.row.run_id, late.row.run_id]);
-      expect(await store.remove(late.row.run_id)).toBe(true);
-      expect(await ids(at(1), 10)).toEqual([early, between, open].map(({ row }) => row.run_id));
-      for (const { row } of [early, between, open]) await store.remove(row.run_id);
-    });
-
-    it('finds the runs of all agents that ended, with each final status, in the order of their ends', async () => {
-      const at = (second: number): string => `2032-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
-      const statuses = ['failed', 'completed', 'cancelled'] as const;
-      // Each second another agent, and after six another status.
-      const ends = Array.from({ length: 18 }, (_, n) => {
-        const status = statuses[Math.floor(n / 6)];
-        return append(fresh({ agent_name: `agent-${n % 6}`, status, finished_at: at(n) }), ['1']);
-      });
-      await store.commit(ends.toReversed());
-      const ids = ends.map(({ row }) => row.run_id);
-      const since = async (second: number, limit: number) =>
-        (await store.ended(at(second), limit)).map(({ run_id }) => run_id);
-      for (const second of [0, 5, 11]) expect(await since(second, 7)).toEqual(ids.slice(second, second + 7));
-      expect(await since(0, 100)).toEqual(ids);
-      while (await store.sweep({ runs: at(13), keys: '' })) await Promise.resolve();
-      expect(await since(0, 100)).toEqual(ids.slice(13));
-      for (const id of ids.slice(13)) await store.remove(id);
-    });
-
     it('finds the runs that are due, and the unfinished runs of a session', async () => {
       const session_id = `due-${Date.now()}`;
       const soon = append(fresh({ session_id, due: '2026-01-01T00:00:05.000Z' }), ['1']);

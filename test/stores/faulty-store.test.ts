@@ -27,7 +27,6 @@ describe('a faulty store', () => {
       countRuns: (from) => from.countRuns({ agent_names: ['a'] }),
       setTargets: (from) => from.setTargets('a', null, null),
       unfinished: (from) => from.unfinished(session_id, '', 10),
-      ended: (from) => from.ended('', 10),
       due: (from) => from.due('', 10),
       count: (from) => from.count(session_id),
       openRuns: (from) => from.openRuns(),

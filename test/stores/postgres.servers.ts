@@ -53,6 +53,14 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(await again.run(made.row.run_id)).toEqual(resting.row);
   });
 
+  it('upgrades tables of version 5, whose functions replace no resource', async () => {
+    await open(url);
+    const other = await client();
+    await other.query(`DROP FUNCTION ${schema}.take; UPDATE ${schema}.version SET version = 5`);
+    const again = await open(url);
+    expect(await again.commit([append(fresh(), ['1'])])).toEqual(['taken']);
+  });
+
   it('continues with new connections when its own are killed', async () => {
     const store = await open(url, `application_name=killed-${schema}`);
     const first = append(fresh(), ['1']);

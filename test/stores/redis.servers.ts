@@ -49,11 +49,23 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     const redis = client();
     const names = (await redis.keys(`{${name}}:*`)).sort();
     expect(names).toEqual([
+      expect.stringMatching(/:agents$/),
       expect.stringMatching(/:commit:[\w-]+$/),
       expect.stringMatching(/:figures:echo$/),
       expect.stringMatching(/:version$/),
     ]);
-    expect(await redis.ttl(names[0] ?? '')).toBeGreaterThan(86_000);
+    expect(await redis.ttl(names[1] ?? '')).toBeGreaterThan(86_000);
+  });
+
+  it('lists the runs of all agents that an earlier build has written', async () => {
+    const store = await open(url);
+    const [one, other] = [append(fresh({ agent_name: 'one' }), ['1']), append(fresh({ agent_name: 'two-*' }), ['1'])];
+    await store.commit([one, other]);
+    await client().del(`{${name}}:agents`);
+    const again = await open(url);
+    const found = await again.runsByStatusTime({ since: one.row.status_at }, undefined, 1_000);
+    expect(found).toEqual(expect.arrayContaining([one.row, other.row]));
+    expect((await client().smembers(`{${name}}:agents`)).sort()).toEqual(['one', 'two-*']);
   });
 
   it('continues with a new connection when its own is killed', async () => {

@@ -35,6 +35,7 @@ const newRow = (run_id: string): RunRow => ({
   title: '',
   queued_at: null,
   rests_at: null,
+  parked: null,
   due: null,
   on_disconnect: 'continue',
   last: 0,
@@ -276,16 +277,18 @@ describe('a file', () => {
     await store.close();
   });
 
-  it('upgrades a file of version 10, which has no column for runs at rest', async () => {
+  it('upgrades a file of version 10, which has no columns for runs at rest and parked ones', async () => {
     const path = newPath();
     const store = new SqliteStore(path);
     await store.commit([grow(newRow('r'), ['1'])]);
     await store.close();
     const before = openDatabase(path);
-    before.exec('ALTER TABLE runs DROP COLUMN rests_at; PRAGMA user_version = 10');
+    before.exec(
+      'ALTER TABLE runs DROP COLUMN rests_at; DROP INDEX IF EXISTS runs_parked; ALTER TABLE runs DROP COLUMN parked; PRAGMA user_version = 10',
+    );
     before.close();
     const again = new SqliteStore(path);
-    expect(await again.run('r')).toMatchObject({ last: 1, rests_at: null });
+    expect(await again.run('r')).toMatchObject({ last: 1, rests_at: null, parked: null });
     await again.close();
     await new SqliteStore(path).close();
   });

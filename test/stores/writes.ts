@@ -23,6 +23,7 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
     title: '',
     queued_at: null,
     rests_at: null,
+    parked: null,
     due: null,
     on_disconnect: 'continue',
     last: 0,

@@ -37,9 +37,12 @@ export async function eventsOf(engine: Engine, run_id: string): Promise<Event[]>
   return events;
 }
 
-/** Waits until the run is final; `answer` replies to its questions. */
+/** Waits until the run is final, or parked; `answer` replies to its questions. */
 export async function toTheEnd(engine: Engine, run_id: string, answer?: (question: string) => string): Promise<Ended> {
-  for await (const { lines } of await engine.openCursor(run_id)) {
+  const cursor = await engine.openCursor(run_id);
+  const unobserve = engine.observe({ onParked: () => cursor.close() });
+  if ((await runOf(engine, run_id)).parked !== undefined) cursor.close();
+  for await (const { lines } of cursor) {
     const turned = lines.map((line): Event => JSON.parse(line)).filter((event) => 'run' in event);
     const asked = turned.at(-1)?.run.await_request;
     if (asked === undefined || answer === undefined) continue;
@@ -48,6 +51,7 @@ export async function toTheEnd(engine: Engine, run_id: string, answer?: (questio
     // A run that was cut off may have got this reply before.
     engine.resume(run_id, reply).catch(() => undefined);
   }
+  unobserve();
   return { run: await runOf(engine, run_id), events: await eventsOf(engine, run_id) };
 }
 

@@ -37,7 +37,7 @@ const part: fc.Arbitrary<MessagePart> = fc.oneof(
 );
 
 type Act =
-  | { readonly do: 'message'; readonly parts: readonly MessagePart[]; readonly open?: boolean }
+  | { readonly do: 'message'; readonly parts: readonly MessagePart[]; readonly interrupted: boolean }
   | { readonly do: 'generic'; readonly kind: string }
   | {
       readonly do: 'ask';
@@ -48,7 +48,14 @@ type Act =
     };
 
 const act: fc.Arbitrary<Act> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('message' as const), parts: fc.array(part, { maxLength: 5 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('message' as const),
+      parts: fc.array(part, { maxLength: 5 }),
+      interrupted: fc.boolean(),
+    }),
+  },
   fc.record({ do: fc.constant('generic' as const), kind: fc.constantFrom('progress', 'state', 'own') }),
   fc.record({
     do: fc.constant('ask' as const),
@@ -88,15 +95,17 @@ export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
     const { questions: _, await_request: __, await_resume: ___, ...rest } = run;
     emit({ type: `run.${type}`, run: { ...rest, ...more, status: type, output: [] } });
   };
-  const complete = (): void => {
+  const complete = (interrupted = false): void => {
     const said = run.output.at(-1);
-    if (said !== undefined) emit({ type: 'message.completed', message: { ...said, completed_at: at } });
+    if (said === undefined) return;
+    const reason = interrupted && { finish_reason: 'interrupted' as const };
+    emit({ type: 'message.completed', message: { ...said, ...reason, completed_at: at } });
   };
-  const say = (parts: readonly MessagePart[], isOpen = false): void => {
+  const say = (parts: readonly MessagePart[], isOpen = false, interrupted = false): void => {
     const message: Message = { role: 'agent/any', parts: [], created_at: at };
     emit({ type: 'message.created', message: { ...message, completed_at: null } });
     for (const one of parts) emit({ type: 'message.part', part: one });
-    if (!isOpen) complete();
+    if (!isOpen) complete(interrupted);
   };
   let asked = 0;
   const ask = (question: string, schema: boolean, tool: boolean): void => {
@@ -120,7 +129,7 @@ export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
   status('created');
   status('in-progress');
   for (const one of acts) {
-    if (one.do === 'message') say(one.parts);
+    if (one.do === 'message') say(one.parts, false, one.interrupted);
     else if (one.do === 'generic') emit({ type: 'generic', generic: { kind: one.kind, value: { a: 1 } } });
     else {
       ask(one.question, one.schema, one.tool);

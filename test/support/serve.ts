@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, onTestFinished } from 'vitest';
 import { type Agent, createServer, type Event, type Run, type ServerOptions } from '../../src/index.ts';
+import { turn } from './turn.ts';
 
 export interface Served {
   readonly app: FastifyInstance;
@@ -103,6 +104,15 @@ export { textOf } from './run-output.ts';
 export async function eventsOf(served: Served, run_id: string): Promise<Event[]> {
   const { events } = await (await served.get(`/runs/${run_id}/events`)).json();
   return events;
+}
+
+/** The run, once it is parked. */
+export async function parkedIn(served: Served, run_id: string): Promise<Run> {
+  for (;;) {
+    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
+    if (run.parked !== undefined) return run;
+    await turn();
+  }
 }
 
 /** Follows a run to its end and returns it. */

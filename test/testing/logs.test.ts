@@ -28,6 +28,16 @@ describe('toMatchLog', () => {
     expect(events).not.toMatchLog(events.slice(1));
   });
 
+  it('ignores when a call of another agent began and ended, and no other field with this name', async () => {
+    const caller = agent('caller', (_, context) => context.call('other', 'x'));
+    const run = (time: number) => runAgent(caller, 'go', { calls: { other: 'called' }, clock: () => time });
+    const [{ events }, again] = [await run(0), await run(1_000)];
+    expect(JSON.stringify(events)).toContain('"kind":"call"');
+    expect(toMatchLog(events, again.events).pass).toBe(true);
+    const generic = (at: string) => [{ type: 'generic', generic: { kind: 'alarm', at } }];
+    expect(toMatchLog(generic('a'), generic('b')).pass).toBe(false);
+  });
+
   it('ignores through which channel a reply came, and nothing else that has this name', async () => {
     const { events } = await runAgent(askOnce, 'go', { answers: ['yes'] });
     const text = JSON.stringify(events);

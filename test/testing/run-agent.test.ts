@@ -1,7 +1,7 @@
 import { type AgentContext, AgentError, defineAgent, textOf } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { concat, from, map, NEVER, of, race, timer } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { agent, echo } from '../support/agents.ts';
 import { oneMessage } from '../support/run-output.ts';
 
@@ -161,6 +161,34 @@ describe('runAgent', () => {
     const { run, events } = await runAgent(echo, 'a', { clock: () => Date.UTC(2020, 0, 1) });
     expect([run.created_at, run.finished_at]).toEqual(['2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z']);
     expect(JSON.stringify(events)).not.toContain(`"20${new Date().getFullYear() - 2000}-`);
+  });
+
+  it('lets a question expire by its clock, and takes a reply before that time', async () => {
+    let now = Date.UTC(2020, 0, 1);
+    const clock = () => now;
+    const asks = agent('asks', async (_, context) => textOf((await context.await('?', { expiresIn: 60_000 })).message));
+    const { questions, text } = await runAgent(asks, 'go', { clock, answers: ['yes'] });
+    expect([questions[0]?.expires_at, text]).toEqual(['2020-01-01T00:01:00.000Z', 'yes']);
+    const answers = () => {
+      now += 60_000;
+      return undefined;
+    };
+    const { run } = await runAgent(asks, 'go', { clock, answers, limits: { sweepInterval: 1 } });
+    expect(run.error?.data?.reason).toBe('await_timeout');
+  });
+
+  it('follows a clock that the test fakes, also during the run', async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    const asks = agent('asks', async (_, context) => {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2020, 0, 1) });
+      return textOf((await context.await('?', { expiresIn: 60_000 })).message);
+    });
+    const { questions, run } = await runAgent(asks, 'go', { answers: ['yes'] });
+    expect(questions[0]).toMatchObject({
+      message: { created_at: '2020-01-01T00:00:00.000Z' },
+      expires_at: '2020-01-01T00:01:00.000Z',
+    });
+    expect([run.status, run.finished_at]).toEqual(['completed', '2020-01-01T00:00:00.000Z']);
   });
 
   it('runs durable agents as well', async () => {

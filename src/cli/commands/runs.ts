@@ -14,6 +14,7 @@ export interface RunsOptions extends Connection {
   readonly agent?: string;
   readonly status?: RunStatus;
   readonly session?: string;
+  readonly parked?: true;
   readonly limit: number;
   readonly watch?: boolean;
   readonly json?: boolean;
@@ -23,12 +24,13 @@ export async function runs({
   agent,
   status,
   session,
+  parked,
   limit,
   json,
   watch,
   ...connection
 }: RunsOptions): Promise<number> {
-  const filter = { agent_name: agent, status, session_id: session };
+  const filter = { agent_name: agent, status, session_id: session, parked };
   if (watch) return watchRuns({ ...filter, limit: Math.min(limit, 100) }, connection, json);
   const client = connect(connection);
   // Prints page by page: the first rows appear at once, and a long list is never in memory as a whole.
@@ -100,12 +102,17 @@ function printRuns(page: readonly RunSummary[], isFirst: boolean): void {
 }
 
 function rowOf(run: RunSummary, now: number): Row {
-  const { run_id, agent_name, status, created_at, finished_at, error, await_request, title } = run;
+  const { run_id, agent_name, status, created_at, finished_at, parked, error, await_request, title } = run;
   const time = finished_at === undefined ? undefined : Date.parse(finished_at) - Date.parse(created_at);
-  const outcome = error?.message ?? (await_request && textOf(await_request.message));
+  const outcome = parked?.reason ?? error?.message ?? (await_request && textOf(await_request.message));
   return {
     id: run_id,
-    cells: [agent_name, status, formatAge(created_at, now), time === undefined ? '-' : formatDuration(time)],
+    cells: [
+      agent_name,
+      parked === undefined ? status : 'parked',
+      formatAge(created_at, now),
+      time === undefined ? '-' : formatDuration(time),
+    ],
     about: [title && oneLine(title, 40), outcome].filter(Boolean).join(': '),
   };
 }

@@ -1,5 +1,6 @@
 import { type BackendFactory, type IQueueBackend, Queue, WaitingError } from 'bullmq';
 import type { Dispatcher, Execute, Lease, Released } from '../../core/dispatcher.ts';
+import { reasonOf } from '../../core/store-url.ts';
 import { within } from '../../core/timing.ts';
 import { type RunJob, RunWorker } from './run-worker.ts';
 
@@ -129,7 +130,11 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
     });
     this.#worker = worker;
     try {
-      await within(answerTimeout, worker.waitUntilReady());
+      await within(
+        answerTimeout,
+        worker.waitUntilReady(),
+        (cause) => new Error(`the queue beside the store cannot be opened: ${reasonOf(cause)}`, { cause }),
+      );
     } catch (error) {
       // The caller may start another one.
       await within(closeTimeout, worker.close(true)).catch(this.#onError);

@@ -7,7 +7,8 @@ import {
   type PostgresQueueBackend,
   runMigrations,
 } from 'bullmq';
-import { Client, escapeIdentifier } from 'pg';
+import { type ClientConfig, escapeIdentifier } from 'pg';
+import { PostgresClient, withClient } from '../../postgres/connections.ts';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
 
 /** Connections to take, renew and end jobs. Two more wait for jobs and offer runs. */
@@ -31,6 +32,7 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
   await migrate({ ...common, connectionTimeoutMillis: 3_000 }, schema);
   const pool = {
     ...common,
+    Client: PostgresClient,
     schema,
     connectionTimeoutMillis: 3_000,
     statement_timeout: 10_000,
@@ -50,14 +52,18 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
  * whose clock is behind would lose its runs to the others. After a check by a node whose clock is ahead, no node would
  * check again until that time. So all of them use the clock of the server, as they do in Redis.
  */
-const createBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...options) =>
-  new Proxy(createPostgresBackend(...options), {
+const createBackend: BackendFactory<PostgresQueueBackend, PostgresConnectionOptions> = (...options) => {
+  const backend = createPostgresBackend(...options);
+  // BullMQ makes the client with which it waits for jobs with this module, and not as its pool makes clients.
+  Reflect.set(Reflect.get(backend, 'connection'), 'pgModule', { Client: PostgresClient });
+  return new Proxy(backend, {
     get(target, name, receiver) {
       const value: unknown = Reflect.get(target, name, receiver);
       if (name !== 'query' || typeof value !== 'function') return value;
       return (text: string, values: unknown): unknown => Reflect.apply(value, receiver, [inServerTime(text), values]);
     },
   });
+};
 
 /** The parameter of a command that is the time now: each command of BullMQ describes its parameters in a comment. */
 const nowParameter = /\$\d+(?= now_ms\b)/;
@@ -77,10 +83,8 @@ export function queueSchema(schema: string): string {
 }
 
 /** Creates the tables. Several processes may call it at once: one creates them, the others wait and find them. */
-async function migrate(config: ConstructorParameters<typeof Client>[0], schema: string): Promise<void> {
-  const client = new Client(config);
-  await client.connect();
-  try {
+async function migrate(config: ClientConfig, schema: string): Promise<void> {
+  await withClient(config, async (client) => {
     // Checked first: the migration needs the permission to create schemas even where there is nothing to create.
     const table = `${escapeIdentifier(schema)}.migration`;
     const { rows } = await client.query<{ name: string | null }>('SELECT to_regclass($1) AS name', [table]);
@@ -89,7 +93,5 @@ async function migrate(config: ConstructorParameters<typeof Client>[0], schema: 
       if (Number(found[0]?.version) >= LATEST_SCHEMA_VERSION) return;
     }
     await runMigrations(client, schema);
-  } finally {
-    await client.end();
-  }
+  });
 }

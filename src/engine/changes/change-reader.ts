@@ -3,7 +3,7 @@ import type { RunFilter, RunRow, Store } from '../../core/store.ts';
 import { Delay } from '../../core/timing.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { isUnavailable } from '../store-access.ts';
-import { type ChangedRuns, changedSince, maxClockSkew } from './changed-since.ts';
+import { changedSince, maxClockSkew, type ReadByStatusTime } from './changed-since.ts';
 
 /** The row of a run whose status has changed, and when this node learned of it, in milliseconds. */
 export interface Change {
@@ -85,8 +85,8 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     }
   }
 
-  /** A run has changed. `before` is its status before, if that is known. */
-  offer(change: Change, before: RunStatus | undefined): void {
+  /** A run has changed. `before` is its row before, if that is known. */
+  offer(change: Change, before: RunRow | undefined): void {
     const { row } = change;
     if (!concerns(this.#options.filter, row, before)) return;
     // At the end: positions increase.
@@ -155,13 +155,18 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   async *#changedSince(after: number): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     const { store, filter, now, storeTimeout } = this.#options;
     const at = now();
-    // A run may end while its store fails. It is in the store up to `storeTimeout` later, with the time of its end.
+    // A run may change while its store fails. The change is in the store up to `storeTimeout` later, with its time.
     const since = new Date(Math.max(0, Math.min(after, at) - storeTimeout - maxClockSkew)).toISOString();
-    const pages: ChangedRuns = {
-      unfinished: async (...args) => (await this.#answer(() => store.unfinished(...args))) ?? [],
-      ended: async (...args) => (await this.#answer(() => store.ended(...args))) ?? [],
+    const { agent_name, session_id, owner } = filter;
+    const changed = {
+      ...(agent_name !== undefined && { agent_names: [agent_name] }),
+      ...(session_id !== undefined && { session_id }),
+      ...(owner !== undefined && { owner }),
+      since,
     };
-    for await (const rows of changedSince(pages, since, filter.session_id)) {
+    const read: ReadByStatusTime = async (...asked) =>
+      (await this.#answer(() => store.runsByStatusTime(...asked))) ?? [];
+    for await (const rows of changedSince(read, changed)) {
       if (rows === 'too many') return this.reset();
       yield* this.#statesOf(rows.filter((row) => concerns(filter, row, undefined)));
     }
@@ -245,16 +250,19 @@ export const isNewer = (version: Version, known: Version | undefined): boolean =
   known === undefined || version.epoch > known.epoch || version.last > known.last;
 
 /**
- * Whether a reader has to know of a run's new status: the run matches the filter, or has matched it before. Without the
- * status before, it has matched if it may have.
+ * Whether a reader has to know of a run's new state: the run matches the filter, or has matched it before. Without the
+ * row before, it has matched if it may have.
  */
-function concerns(filter: RunFilter, row: RunRow, before: RunStatus | undefined): boolean {
-  const { agent_name, session_id, status, owner } = filter;
+function concerns(filter: RunFilter, row: RunRow, before: RunRow | undefined): boolean {
+  const { agent_name, session_id, status, parked, owner } = filter;
   if (owner !== undefined && owner !== row.owner) return false;
   if (agent_name !== undefined && agent_name !== row.agent_name) return false;
   if (session_id !== undefined && session_id !== row.session_id) return false;
+  // Without its row before, a durable run may have been parked.
+  if (parked && row.parked === null && (before === undefined ? row.tier !== 'durable' : before.parked === null))
+    return false;
   if (status === undefined || status === row.status) return true;
-  return before === undefined ? mayHaveBeen(status, row) : before === status;
+  return before === undefined ? mayHaveBeen(status, row) : before.status === status;
 }
 
 /** Whether a run may have had a status before. No status follows a final one, and a log begins with two run events. */

@@ -1,7 +1,7 @@
-import type { RunRow, Store } from '../../core/store.ts';
+import type { RunRow, StatusFilter, StatusPosition, Store } from '../../core/store.ts';
 
-/** What the search reads. */
-export type ChangedRuns = Pick<Store, 'unfinished' | 'ended'>;
+/** Reads a page of runs by the time of their status: see `Store`. */
+export type ReadByStatusTime = Store['runsByStatusTime'];
 
 /** Milliseconds by which the clocks of two nodes may differ. */
 export const maxClockSkew = 10_000;
@@ -11,54 +11,19 @@ const page = 500;
 const maxRuns = 10_000;
 
 /**
- * The runs whose status may have changed since a time, in pages: those that are not final, of one session or of all,
- * then those that ended since, of all sessions. A run that ends meanwhile is in the second list. The last page is
- * `too many` where there are more.
+ * The runs that match a filter and have got their status at or after a time, in pages, the newest first. A run that
+ * changes meanwhile may be missing, as it moves to a page before. The last page is `too many` where there are more.
  */
 export async function* changedSince(
-  store: ChangedRuns,
-  since: string,
-  session_id?: string,
+  read: ReadByStatusTime,
+  filter: StatusFilter,
 ): AsyncGenerator<readonly RunRow[] | 'too many', void, undefined> {
-  let left = maxRuns;
-  for (const list of [unfinished(store, session_id), endedSince(store, since)]) {
-    for await (const rows of list) {
-      yield rows;
-      left -= rows.length;
-      if (rows !== 'too many' && left > 0) continue;
-      if (rows !== 'too many') yield 'too many';
-      return;
-    }
+  let after: StatusPosition | undefined;
+  for (let left = maxRuns; left > 0; left -= page) {
+    const rows = await read(filter, after, page);
+    if (rows.length > 0) yield rows;
+    after = rows.at(-1);
+    if (rows.length < page) return;
   }
-}
-
-async function* unfinished(
-  store: ChangedRuns,
-  session_id?: string,
-): AsyncGenerator<readonly RunRow[], void, undefined> {
-  for (let after = ''; ; ) {
-    const rows = await store.unfinished(session_id, after, page);
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows;
-    after = last.run_id;
-  }
-}
-
-async function* endedSince(
-  store: ChangedRuns,
-  since: string,
-): AsyncGenerator<readonly RunRow[] | 'too many', void, undefined> {
-  /** The runs that ended at `since`, with which the next page begins. */
-  let seen = new Set<string>();
-  for (let from = since; ; ) {
-    const rows = await store.ended(from, page);
-    const fresh = rows.filter(({ run_id }) => !seen.has(run_id));
-    const end = fresh.at(-1)?.finished_at ?? undefined;
-    // A page of runs that ended in one millisecond hides the runs behind it.
-    if (end === undefined) return rows.length < page ? undefined : yield 'too many';
-    yield fresh;
-    from = end;
-    seen = new Set(rows.filter(({ finished_at }) => finished_at === end).map(({ run_id }) => run_id));
-  }
+  yield 'too many';
 }

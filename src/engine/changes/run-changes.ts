@@ -152,9 +152,9 @@ export class RunChanges {
     const before = this.#known?.get(row.run_id);
     if (!isNewer(row, before)) return;
     this.#known?.set(row.run_id, row);
-    if (before?.status === row.status && before.snapshot === row.snapshot) return;
+    if (before?.status === row.status && before.snapshot === row.snapshot && before.parked === row.parked) return;
     const change = { row, at: this.#now() };
-    for (const reader of this.#readers.all()) reader.offer(change, before?.status);
+    for (const reader of this.#readers.all()) reader.offer(change, before);
   }
 
   async #readUnread(): Promise<void> {
@@ -176,31 +176,25 @@ export class RunChanges {
     }
   }
 
-  /** Reads all runs that may have changed since the last comparison. Its cost is limited by `changedSince`. */
+  /** Reads the runs that have changed since the last comparison. Its cost is limited by `changedSince`. */
   async #compare(): Promise<void> {
     const began = this.#now();
-    const since = new Date(this.#comparedAt - maxClockSkew).toISOString();
     const missed = this.#missedNotifications;
     this.#missedNotifications = false;
+    // What interrupts notifications may have delayed commits as well: a change is stored with its time, but later.
+    const overlap = maxClockSkew + (missed ? this.#options.limits.storeTimeout : 0);
+    const since = new Date(this.#comparedAt - overlap).toISOString();
     try {
-      for await (const rows of changedSince(this.#store, since)) {
-        const known = this.#known;
-        if (known === undefined) return;
+      for await (const rows of changedSince((...asked) => this.#store.runsByStatusTime(...asked), { since })) {
+        if (this.#known === undefined) return;
         if (rows === 'too many') for (const reader of this.#readers.all()) reader.reset();
-        else for (const row of rows) this.#compareRow(known, row, since);
+        else for (const row of rows) this.#learn(row);
       }
     } catch (error) {
       this.#missedNotifications ||= missed;
       throw error;
     }
     this.#comparedAt = began;
-  }
-
-  #compareRow(known: LRUCache<string, RunRow>, row: RunRow, since: string): void {
-    // An old run that is not final and was not known: it has changed before there were readers, if at all.
-    const isOld = row.finished_at === null && row.created_at < since;
-    if (isOld && !known.has(row.run_id)) known.set(row.run_id, row);
-    else this.#learn(row);
   }
 
   #textOf(row: RunRow): Promise<string> {

@@ -63,7 +63,10 @@ export class Sync {
   #onNotifications(notifications: readonly RunNotification[] | undefined): void {
     const { store, active, queue } = this.#services;
     this.#changes.onNotifications(notifications);
-    if (notifications === undefined) active.notifyAll();
+    if (notifications === undefined) {
+      active.notifyAll();
+      queue.onMissedNotifications();
+    }
     for (const notification of notifications ?? []) {
       const { run_id, final, forwarded } = notification;
       active.onWritten(notification);

@@ -1,17 +1,23 @@
 import {
+  concat,
   concatMap,
+  defer,
+  endWith,
+  finalize,
   firstValueFrom,
   from,
+  ignoreElements,
   lastValueFrom,
   map,
   NEVER,
   Observable,
   type ObservableInput,
+  of,
   tap,
 } from 'rxjs';
 import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
-import { errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail, hideFrames } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
 import { joinPairs } from '../../core/pair-joiner.ts';
@@ -27,9 +33,11 @@ import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { OpenWork } from './open-work.ts';
-import type { InBranch, ReorderBuffer } from './reorder-buffer.ts';
+import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
+import type { Scope } from './scope.ts';
+import { sleepUntil } from './sleep.ts';
 import { inSpan } from './spans.ts';
 import type { Steps } from './steps.ts';
 
@@ -54,17 +62,18 @@ export interface ContextHost {
   readonly mayCleanUp: () => boolean;
   readonly now: () => string;
   readonly request: AgentRequest;
-  /** Returns the same object each time. */
-  session(): AgentSession;
+  /** `scope` is the agent's. */
+  session(scope: Scope): AgentSession;
   /** Returns the same object each time. */
   principal(): Principal | undefined;
   /** Undefined where the agent may not ask: see `unjournaled`. */
   readonly ask: ((request: AwaitRequest) => Observable<AwaitResume>) | undefined;
   /** For an agent that is not durable and whose answer is awaited: only that answer is journaled. Returns the same each time. */
   unjournaled(): ContextHost;
-  /** Records an event of the run beside the agent's output. */
-  record(event: GenericEvent): void;
-  use(used: RunUsage): void;
+  /** Records an event of the run beside the agent's output. `inWork`: it comes from the work of a step. */
+  record(event: GenericEvent, inWork: boolean): void;
+  /** `step`: whose work has used it. */
+  use(used: RunUsage, step: string | undefined): void;
   committed(): Promise<void>;
 }
 
@@ -75,30 +84,27 @@ class ContextCalls {
   readonly host: ContextHost;
   readonly agent_name: string;
   readonly runSignal: RunSignal;
-  /** The calls that led to this agent, as `panel/1 optimist/1`; empty for the run's own agent. */
-  readonly path: readonly string[];
+  readonly scope: Scope;
   readonly span: AgentSpan | undefined;
   #log: AgentLog | undefined;
-  /** By agent, how often this one has called it. */
-  #called: Record<string, number> | undefined;
+  #session: AgentSession | undefined;
 
-  constructor(
-    host: ContextHost,
-    agent_name: string,
-    runSignal: RunSignal,
-    span: AgentSpan | undefined,
-    path: readonly string[],
-  ) {
+  constructor(host: ContextHost, agent_name: string, runSignal: RunSignal, span: AgentSpan | undefined, scope: Scope) {
     this.host = host;
     this.agent_name = agent_name;
     this.runSignal = runSignal;
     this.span = span;
-    this.path = path;
+    this.scope = scope;
   }
 
   get log(): AgentLog {
     this.#log ??= this.host.logFor(this.host.run_id);
     return this.#log;
+  }
+
+  get session(): AgentSession {
+    this.#session ??= this.host.session(this.scope);
+    return this.#session;
   }
 
   await(request: string | Message | AwaitRequest, options: AwaitOptions = {}): Awaitable<AwaitResume> {
@@ -108,9 +114,15 @@ class ContextCalls {
       const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
       if (asked.schema !== undefined) checkReplySchema(agent_name, asked.schema);
       if (host.ask === undefined) throw fail('call_cannot_ask', agent_name);
-      return host.ask(asked);
+      const { step, calls } = this.scope.now;
+      if (step !== undefined) throw fail('step_cannot_ask', agent_name, step);
+      const { path: _, ...question } = asked;
+      const reply = host.ask(calls.length === 0 ? question : { ...question, path: calls.join(' ') });
+      return options.signal === undefined ? reply : untilAborted(reply, options.signal);
     };
-    return this.#lazy('context.await', begin, { collect: (replies) => firstValueFrom(replies) });
+    return this.#lazy('context.await', () => this.#framesHidden(begin), {
+      collect: (replies) => firstValueFrom(replies),
+    });
   }
 
   step<T>(
@@ -138,7 +150,7 @@ class ContextCalls {
     const begin = (): Observable<T> =>
       steps === undefined
         ? spanned(work)
-        : steps.step(name, {
+        : steps.step(this.scope.now, name, {
             work: () => spanned(work),
             again: again && ((before) => spanned(() => again(before))),
           });
@@ -147,30 +159,60 @@ class ContextCalls {
     return this.#lazy(`Step ${name}`, begin, { collect: last, ...(mayCleanUp && { mayCleanUp }) });
   }
 
+  sleep(milliseconds: number): Awaitable<void> {
+    return this.#sleep('context.sleep', () => Date.parse(this.host.now()) + milliseconds);
+  }
+
+  sleepUntil(time: Date | string): Awaitable<void> {
+    return this.#sleep('context.sleepUntil', () => new Date(time).getTime());
+  }
+
+  #sleep(what: string, timeOf: () => number): Awaitable<void> {
+    const { steps, work, now } = this.host;
+    const sleep = (until: string): Observable<never> => {
+      const time = Date.parse(until);
+      const wake = work?.sleep(time);
+      return sleepUntil(time, () => Date.parse(now())).pipe(finalize(() => wake?.()));
+    };
+    const begin = (): Observable<void> => {
+      const fallAsleep = (): Observable<string> => {
+        const until = endOfSleep(what, timeOf());
+        return concat(
+          of(until),
+          defer(() => sleep(until)),
+        );
+      };
+      const slept =
+        steps === undefined
+          ? defer(fallAsleep)
+          : steps.step(this.scope.now, what, {
+              work: fallAsleep,
+              again: ([until = '']) => defer(() => sleep(until)),
+              sleeps: true,
+            });
+      return slept.pipe(ignoreElements(), endWith(undefined));
+    };
+    return this.#lazy(what, begin, { collect: (slept) => lastValueFrom(slept) });
+  }
+
   // The called agent's output joins the caller's run. Unsubscribing cancels the call.
   call(name: string, input: string | Message | readonly Message[]): Awaitable<AgentOutput, Message> {
     const { host } = this;
-    const { registry, steps, reorderBuffer } = host;
-    const branch = (begin: (inBranch: InBranch) => Observable<AgentOutput>) =>
-      reorderBuffer === undefined ? begin((work) => work()) : reorderBuffer.branch(begin);
+    const { registry, steps } = host;
     const what = `context.call of ${name}`;
-    const output = () => branch((inBranch) => this.#call(name, input, inBranch));
+    const output = () => this.#framesHidden(() => this.#call(name, input));
     // An agent that is not durable may answer otherwise when it is called again, so its answer is kept.
-    const answer = () => branch((inBranch) => this.#call(name, input, inBranch, steps));
+    const answer = () => this.#framesHidden(() => this.#call(name, input, steps));
     if (steps !== undefined && registry.find(name)?.options.durable !== true)
       return this.#lazy(what, output, { awaited: answer, collect: (one) => lastValueFrom(one) as Promise<Message> });
     return this.#lazy(what, output, { collect: (all) => lastValueFrom(collected(name, all, host.now)) });
   }
 
   /** The output of a call; with `steps` its answer, as one message that is the value of a step. */
-  #call(
-    name: string,
-    input: string | Message | readonly Message[],
-    inBranch: InBranch,
-    steps?: Steps,
-  ): Observable<AgentOutput> {
+  #call(name: string, input: string | Message | readonly Message[], steps?: Steps): Observable<AgentOutput> {
     const { host, runSignal: caller } = this;
-    if (this.path.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
+    const { reorderBuffer } = host;
+    if (this.scope.calls.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
     const agent = host.registry.get(name);
     const messages = checkCall(this.agent_name, input, host.now());
     checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
@@ -179,10 +221,11 @@ class ContextCalls {
     const cascade = (): void => close('its caller is over');
     const parent = caller.signal;
     parent.addEventListener('abort', cascade);
-    const path = this.#pathOf(name);
-    const callPath = path.join(' ');
+    const from = this.scope.now;
+    const scope = from.call(name, steps !== undefined);
+    const path = scope.calls.join(' ');
     const span = this.span?.call(agent.manifest);
-    const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, path);
+    const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, scope);
     const said = inSpan(
       () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
       span,
@@ -191,19 +234,26 @@ class ContextCalls {
     const output: Observable<AgentOutput> =
       steps === undefined
         ? onceAllowed(host.whenWorkMayBegin(), said)
-        : steps.step(`call ${callPath}`, { work: () => collected(name, said, host.now) });
-    const record = (state: CallReport['state']): void =>
-      inBranch(() => host.record(callEvent({ path: callPath, agent: name, state, at: host.now() })));
+        : steps.step(from, `call ${scope.called}`, { work: () => collected(name, said, host.now) });
+    const record = (state: CallReport['state']): void => {
+      const report = () =>
+        host.record(callEvent({ path, agent: name, state, at: host.now() }), from.step !== undefined);
+      if (reorderBuffer === undefined) report();
+      else reorderBuffer.inBranch(path, report);
+    };
     const end = (state: CallReport['state']): void => {
       host.work?.end(state !== 'cancelled');
       record(state);
     };
     record('began');
     host.work?.begin();
-    return output.pipe(
+    const followed = output.pipe(
       tap({
         complete: () => end('completed'),
-        error: () => end('failed'),
+        error: (error) => {
+          this.#hideFrames(error);
+          end('failed');
+        },
         unsubscribe: () => end('cancelled'),
         finalize: () => {
           parent.removeEventListener('abort', cascade);
@@ -211,14 +261,21 @@ class ContextCalls {
         },
       }),
     );
+    return reorderBuffer === undefined ? followed : reorderBuffer.branch(path, followed);
   }
 
-  // Counted for each agent, because calls side by side may begin in another order in a replay.
-  #pathOf(name: string): readonly string[] {
-    this.#called ??= {};
-    const count = (this.#called[name] ?? 0) + 1;
-    this.#called[name] = count;
-    return [...this.path, `${name}/${count}`];
+  #framesHidden<T>(begin: () => T): T {
+    try {
+      return begin();
+    } catch (error) {
+      this.#hideFrames(error);
+      throw error;
+    }
+  }
+
+  /** An agent that has one execution may see where the engine made an error. */
+  #hideFrames(error: unknown): void {
+    if (this.host.steps !== undefined) hideFrames(error);
   }
 
   usage(used: Partial<RunUsage>): void {
@@ -230,7 +287,7 @@ class ContextCalls {
     // After the end it has no effect and is no error: an agent may call it while it cleans up.
     if (this.runSignal.closing !== undefined) return;
     const { input_tokens, output_tokens, tokens = (input_tokens ?? 0) + (output_tokens ?? 0) } = used;
-    this.host.use({ ...used, tokens });
+    this.host.use({ ...used, tokens }, this.scope.now.step);
   }
 
   trace(): Record<string, string> {
@@ -277,9 +334,18 @@ interface AwaitedAs<T, R> {
   readonly mayCleanUp?: () => boolean;
 }
 
+/** @throws RangeError that names what was given */
+function endOfSleep(what: string, time: number): string {
+  if (Math.abs(time) <= lastTime) return new Date(time).toISOString();
+  throw new RangeError(`${what}: expected a time before the year 10000, or milliseconds until then; got ${time}`);
+}
+
+const lastTime = Date.UTC(9999, 11, 31);
+
 const callEvent = (call: CallReport): GenericEvent => ({ type: 'generic', generic: { kind: 'call', ...call } });
 
-const notOpen = (what: string, { reason }: Closing): Error => reported(fail('run_not_open', what, reason), ignored);
+const notOpen = (what: string, { reason }: Closing): Error =>
+  reported(fail('run_not_open', what, reason).withoutFrames(), ignored);
 
 /** Unsubscribes when the run or the call is over, and fails: a promise has no subscriber that could do so. */
 const whileOpen = <T>(begin: () => Observable<T>, what: string, runSignal: RunSignal): Observable<T> =>
@@ -289,6 +355,15 @@ const whileOpen = <T>(begin: () => Observable<T>, what: string, runSignal: RunSi
     };
     subscriber.add(runSignal.onAbort(end));
     begin().subscribe(subscriber);
+  });
+
+const untilAborted = <T>(source: Observable<T>, signal: AbortSignal): Observable<T> =>
+  new Observable((subscriber) => {
+    const end = (): void => subscriber.error(signal.reason);
+    if (signal.aborted) return end();
+    signal.addEventListener('abort', end);
+    subscriber.add(() => signal.removeEventListener('abort', end));
+    source.subscribe(subscriber);
   });
 
 const onceAllowed = <T>(allowed: Promise<void> | undefined, source: Observable<T>): Observable<T> =>
@@ -307,7 +382,7 @@ const getters: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls
   session: {
     enumerable: true,
     get() {
-      return this[calls].host.session();
+      return this[calls].session;
     },
   },
   principal: {
@@ -332,6 +407,7 @@ const lazy = Object.entries(getters);
 class Context implements AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
+  readonly path: string;
   declare readonly signal: AbortSignal;
   declare readonly session: AgentSession;
   declare readonly principal: Principal | undefined;
@@ -341,6 +417,8 @@ class Context implements AgentContext {
   readonly step: AgentContext['step'];
   readonly cleanup: AgentContext['cleanup'];
   readonly committed: AgentContext['committed'];
+  readonly sleep: AgentContext['sleep'];
+  readonly sleepUntil: AgentContext['sleepUntil'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
   readonly trace: AgentContext['trace'];
@@ -349,11 +427,14 @@ class Context implements AgentContext {
   constructor(own: ContextCalls) {
     this.run_id = own.host.run_id;
     this.agent_name = own.agent_name;
+    this.path = own.scope.calls.join(' ');
     this.request = own.host.request;
     this.await = own.await.bind(own);
     this.step = own.step.bind(own);
     this.cleanup = own.cleanup.bind(own);
     this.committed = own.host.committed;
+    this.sleep = own.sleep.bind(own);
+    this.sleepUntil = own.sleepUntil.bind(own);
     this.call = own.call.bind(own);
     this.usage = own.usage.bind(own);
     this.trace = own.trace.bind(own);
@@ -368,5 +449,5 @@ export const createContext = (
   agent_name: string,
   runSignal: RunSignal,
   span: AgentSpan | undefined,
-  path: readonly string[] = [],
-): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, span, path));
+  scope: Scope,
+): AgentContext => new Context(new ContextCalls(host, agent_name, runSignal, span, scope));

@@ -8,7 +8,7 @@ import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
 import { isFinal, transcriptOf } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import type { Event } from '../../schema/event.ts';
+import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import { inAgent } from '../agent-watch.ts';
 import type { Limits } from '../limits.ts';
@@ -28,6 +28,7 @@ import { ReorderBuffer } from './reorder-buffer.ts';
 import { type Recording, Replay } from './replay.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import { RunTrace } from './run-trace.ts';
+import { Scope } from './scope.ts';
 import type { Steps } from './steps.ts';
 import { RunTimes } from './times.ts';
 import { RunTokens } from './tokens.ts';
@@ -38,9 +39,6 @@ import { RunTokens } from './tokens.ts';
  * back to the store. `abandoned`: cannot write, because the store failed or the execution is fenced.
  */
 type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
-
-/** Outputs that a replay may buffer; more of them show that the agent has diverged. */
-const maxReordered = 1_000;
 
 /**
  * One live run. It subscribes to its agent once. Of all the ways to end (completion, error, cancel, time-out, the
@@ -80,7 +78,11 @@ export class Execution implements Observer<AgentOutput> {
     // A run that is not durable has only one execution: its log has no more than the first event.
     const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
     this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
-    this.#tokens = new RunTokens(this.#recorder, shared.onTokens);
+    this.#tokens = new RunTokens(this.#recorder, {
+      most: shared.limits.tokens,
+      onUsed: shared.onTokens,
+      fail: this.#fail,
+    });
     this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
@@ -90,6 +92,8 @@ export class Execution implements Observer<AgentOutput> {
       outside: this.#inTrace,
       fail: this.#fail,
       onQuietReplay: () => this.#onQuietReplay(),
+      onUsage: this.#tokens.add,
+      onAsleep: (asleep) => this.#times.onAsleep(asleep),
       onLive: () => this.#trace?.onStatus(this.run.status),
       onCancelled: () => {
         this.#recorder.repeatCancel();
@@ -117,11 +121,18 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.replay !== undefined;
   }
 
-  /** Whether the run only waits for a reply, as far as that can be seen, so that it can leave memory. */
-  get onlyAwaits(): boolean {
-    if (this.run.status !== 'awaiting' || this.replaying || this.#feed === undefined) return false;
-    this.#feed.work.quiet();
-    return this.#feed.work.onlyQuestions;
+  /** Whether the run only waits for a reply, or sleeps, as far as that can be seen, so that it can leave memory. */
+  get rests(): boolean {
+    if (this.#feed === undefined || this.replaying || this.#state !== 'open') return false;
+    const { work } = this.#feed;
+    work.quiet();
+    return work.onlyQuestions && (this.run.status === 'awaiting' || work.asleep);
+  }
+
+  /** When the agent of a durable run wakes that sleeps: a date-time. */
+  get wakesAt(): string | undefined {
+    const at = this.#feed?.work.wakesAt;
+    return at === undefined ? undefined : new Date(at).toISOString();
   }
 
   /** Parts that this execution has added to the log. */
@@ -155,10 +166,9 @@ export class Execution implements Observer<AgentOutput> {
 
   /** The error of a replay that is stuck. */
   #replayError(limits: Limits): ErrorBody | undefined {
-    const buffered = (this.#reorderBuffer?.size ?? 0) > 0;
     // A cancelled run waits no longer for its agent than it does when it is live.
     const most = this.#isCancelled ? { ...limits, idleTimeout: limits.cancelGrace } : limits;
-    return this.#times.isStuck(most, buffered) ? this.#diverged('nothing').toJSON() : undefined;
+    return this.#times.isStuck(most) ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
@@ -185,7 +195,8 @@ export class Execution implements Observer<AgentOutput> {
       reorderBuffer: this.#reorderBuffer,
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
-      record: (event) => this.#record(event),
+      interrupt: () => this.#interrupt(),
+      record: (event, inWork) => this.#recordBeside(event, inWork),
       mayCleanUp: () => this.#state === 'cancelling',
       request: requestOf(this.#input),
       use: this.#tokens.add,
@@ -194,7 +205,7 @@ export class Execution implements Observer<AgentOutput> {
     const subscriber = this.#subscriber;
     try {
       // A copy: a replay, the history and other readers get the input as the client sent it.
-      const context = createContext(host, agent_name, this.#runSignal, this.#trace?.span);
+      const context = createContext(host, agent_name, this.#runSignal, this.#trace?.span, Scope.ofRun());
       const output = this.#agent.run(messagesOf(this.#input).map(copyMessage), context);
       outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
@@ -216,6 +227,19 @@ export class Execution implements Observer<AgentOutput> {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** Records an event beside the agent's output. A replay does not repeat those of the work of a step. */
+  #recordBeside(event: GenericEvent, inWork: boolean): void {
+    if (this.#state !== 'open' || this.#recorder.sealed) return;
+    if (inWork) this.#feed?.journalBeside();
+    this.#record(event);
+  }
+
+  /** Ends the message that is open. What follows begins a new one. */
+  #interrupt(): void {
+    if (this.#state !== 'open' || this.#recorder.sealed) return;
+    for (const event of this.#recorder.closing('interrupted')) this.#emit(event);
   }
 
   error(error: unknown): void {
@@ -378,7 +402,9 @@ export class Execution implements Observer<AgentOutput> {
   #replayOutput(buffer: ReorderBuffer, output: AgentOutput): void {
     buffer.offer(output);
     this.#feed?.agentActed();
-    if (buffer.size > maxReordered) throw this.#diverged('nothing');
+    // As many as the run may emit at all. More of them show that the agent has diverged.
+    const { events, chars } = this.#services.limits;
+    if ((events > 0 && buffer.size > events) || (chars > 0 && buffer.chars > chars)) throw this.#diverged('nothing');
   }
 
   /** The agent is quiet during a replay. Without another branch, nothing could emit the event that the log has next. */
@@ -403,6 +429,15 @@ export class Execution implements Observer<AgentOutput> {
     return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
   }
 
+  /** How an error shows that the agent has diverged: it comes before the recording, which has none, is repeated. */
+  #divergence(error: ErrorBody, thrown: unknown): string | undefined {
+    const replay = this.#recorder.replay;
+    if (error.data?.reason === 'replay_diverged') return replay && error.message;
+    // What nothing has thrown is a time-out of the run.
+    if (thrown === undefined || replay?.live !== false) return undefined;
+    return replay.diverged(`the error "${error.message}"`).message;
+  }
+
   #log(): AgentLog {
     return this.#services.logFor(this.run.run_id);
   }
@@ -424,6 +459,8 @@ export class Execution implements Observer<AgentOutput> {
   #end(error: ErrorBody, thrown?: unknown): void {
     if (this.#state !== 'open') return;
     if (this.#isCancelled) return void this.#cancelled();
+    const divergence = this.#divergence(error, thrown);
+    if (divergence !== undefined) return void this.#services.onDiverged(this.run, divergence);
     this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
   }
@@ -461,7 +498,7 @@ export class Execution implements Observer<AgentOutput> {
   #refuse({ reason }: Closing): void {
     if (this.#awaits === undefined && this.#steps === undefined) return;
     // Only where something waits: making an Error is expensive.
-    const refused = reported(fail('run_not_open', 'What the agent waits for', reason), ignored);
+    const refused = reported(fail('run_not_open', 'What the agent waits for', reason).withoutFrames(), ignored);
     this.#awaits?.refuse(refused, this.#onTeardownError);
     this.#steps?.end(refused, this.#onTeardownError);
   }

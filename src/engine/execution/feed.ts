@@ -1,4 +1,6 @@
-import type { AwaitResume } from '../../schema/run.ts';
+import { addUsage } from '../../core/run-state.ts';
+import type { Extras } from '../../core/store.ts';
+import type { AwaitResume, RunUsage } from '../../schema/run.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Delivery, JournalEntry, Replay } from './replay.ts';
@@ -12,6 +14,8 @@ interface StepReceiver {
   readonly load?: ((value: unknown) => Promise<unknown>) | undefined;
   /** Starts the step's work; called when the run is live. */
   begin(): void;
+  /** Whether it only sleeps, so that nothing outside follows from it. */
+  readonly sleeps?: boolean | undefined;
 }
 
 /** Accepts replies, and delivers them to the agent. */
@@ -26,10 +30,11 @@ interface ReplyReceiver {
   goLive(): void;
 }
 
-/** A delivery, and its JSON for the journal. */
+/** A delivery, its JSON for the journal, which is empty where the journal has it, and what is stored with it. */
 interface QueuedDelivery {
   readonly delivery: Delivery;
   readonly text: string;
+  readonly extras?: Extras | undefined;
 }
 
 interface FeedHost {
@@ -42,6 +47,10 @@ interface FeedHost {
   readonly fail: (error: unknown) => void;
   /** The agent is quiet during a replay: records buffered output that is next in the log. @throws RivuletError `replay_diverged` */
   readonly onQuietReplay: () => void;
+  /** The replay has come to what a step's work has used. */
+  readonly onUsage: (used: RunUsage) => void;
+  /** See `OpenWork`. */
+  readonly onAsleep: (asleep: boolean) => void;
   /** The replay is over. */
   readonly onLive: () => void;
   /** The replay has come to the cancel of the run. */
@@ -62,11 +71,18 @@ const maxActiveTurns = 4;
 export class Feed {
   readonly #host: FeedHost;
   readonly #steps = new Map<string, StepReceiver>();
+  /**
+   * What the journal has of steps that began in the work of another step, by their ids. They get it when that work is done
+   * again. A step whose own end is in the journal does no work, so what its work began is not needed.
+   */
+  readonly #inside = new Map<string, StepDelivery[]>();
+  /** What the work of steps had used in earlier executions. */
+  readonly #usedIn = new Map<string, RunUsage>();
   /** Steps whose work has begun and not ended. */
   readonly #running = new Set<string>();
   /** The step that is given something now, and the question that was open before. */
   #given: { readonly step: string; readonly question: number } | undefined;
-  readonly work = new OpenWork(() => this.#replyReceiver?.question ?? 0);
+  readonly work: OpenWork;
   #replyReceiver: ReplyReceiver | undefined;
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
@@ -91,6 +107,7 @@ export class Feed {
 
   constructor(host: FeedHost) {
     this.#host = host;
+    this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.onAsleep);
   }
 
   connect(replies: ReplyReceiver): void {
@@ -157,8 +174,9 @@ export class Feed {
     this.#steps.set(step, receiver);
     this.work.begin();
     this.#activity += 1;
-    if (this.#host.recorder.replay === undefined) this.#begin(step, receiver);
-    else this.agentActed();
+    if (this.#host.recorder.replay !== undefined) this.agentActed();
+    else if (this.#inside.has(step)) this.#giveAgain(step, receiver);
+    else this.#begin(step, receiver);
     return () => {
       if (this.#steps.get(step) !== receiver) return;
       this.#steps.delete(step);
@@ -175,9 +193,23 @@ export class Feed {
       this.#running.add(step);
       receiver.begin();
     };
-    const allowed = this.whenWorkMayBegin();
+    const allowed = receiver.sleeps ? undefined : this.whenWorkMayBegin();
     if (allowed === undefined) begin();
     else void allowed.then(begin);
+  }
+
+  /** Gives a step in the work of another one what the journal has of it. What its own work has not ended goes on. */
+  #giveAgain(step: string, receiver: StepReceiver): void {
+    const given = this.#inside.get(step) ?? [];
+    this.#inside.delete(step);
+    Promise.all(given.map((one) => this.#load(one, receiver) ?? one)).then(
+      (loaded) => {
+        for (const one of loaded) this.enqueue(one, '');
+        if (given.some((one) => 'done' in one || 'error' in one)) return;
+        void this.whenJournaled()?.then(() => this.#begin(step, receiver));
+      },
+      (error) => this.#host.fail(error),
+    );
   }
 
   #onStopped(step: string): void {
@@ -220,10 +252,10 @@ export class Feed {
     return new Promise((resolve) => this.#drainWaiters.push(resolve));
   }
 
-  /** Queues a delivery. */
-  enqueue(delivery: Delivery, text: string): void {
+  /** Queues a delivery. `extras` are stored in the commit that keeps it. */
+  enqueue(delivery: Delivery, text: string, extras?: Extras): void {
     if (this.#state === 'closed' || this.#state === 'cancelled') return;
-    this.#queue.push({ delivery, text });
+    this.#queue.push({ delivery, text, extras });
     this.#queued += 1;
     this.#queuedChars += text.length;
     this.#schedule();
@@ -279,10 +311,10 @@ export class Feed {
     if (replay.live) {
       this.#host.recorder.goLive();
       const asks = (this.#replyReceiver?.question ?? 0) > 0;
-      if (asks && this.work.onlyQuestions) this.#host.recorder.takeBackAttempt();
       this.#host.onLive();
       this.#replyReceiver?.goLive();
       for (const [step, receiver] of [...this.#steps]) this.#begin(step, receiver);
+      if ((asks || this.work.asleep) && this.work.onlyQuestions) this.#host.recorder.takeBackAttempt();
       this.#resolveWaiters();
       this.agentActed();
       return;
@@ -294,6 +326,7 @@ export class Feed {
     this.#countAgain(entry);
     if ('reply' in entry) this.#replyReceiver?.acceptJournaled(entry.reply);
     if ('give' in entry) this.#redeliver(entry.give);
+    if ('usage' in entry) this.#countUsage(entry.step, entry.usage);
     if ('cancelled' in entry) this.#host.onCancelled();
     this.#resolveWaiters();
     this.agentActed();
@@ -308,12 +341,13 @@ export class Feed {
   }
 
   #canDeliver(entry: JournalEntry): boolean {
-    if ('give' in entry) return entry.give.every((delivery) => !('step' in delivery) || this.#steps.has(delivery.step));
-    if ('cancelled' in entry) return true;
+    if ('give' in entry) return entry.give.every((one) => !('step' in one) || one.inside || this.#steps.has(one.step));
+    if ('cancelled' in entry || 'usage' in entry) return true;
     return (this.#replyReceiver?.question ?? 0) > 0;
   }
 
-  #redeliver(deliveries: readonly Delivery[]): void {
+  #redeliver(given: readonly Delivery[]): void {
+    const deliveries = given.filter((one) => !this.#keepsInside(one));
     const loading = deliveries.map((delivery) => this.#load(delivery));
     if (loading.every((one) => one === undefined)) {
       for (const delivery of deliveries) this.#deliver(delivery);
@@ -330,9 +364,15 @@ export class Feed {
     );
   }
 
-  #load(delivery: Delivery): Promise<Delivery> | undefined {
+  #keepsInside(delivery: Delivery): boolean {
+    if (!('step' in delivery) || !delivery.inside) return false;
+    this.#inside.set(delivery.step, [...(this.#inside.get(delivery.step) ?? []), delivery]);
+    return true;
+  }
+
+  #load(delivery: Delivery, receiver?: StepReceiver): Promise<Delivery> | undefined {
     if (!('value' in delivery)) return undefined;
-    const load = this.#steps.get(delivery.step)?.load;
+    const { load } = receiver ?? this.#steps.get(delivery.step) ?? {};
     return load?.(delivery.value[0]).then((value) => ({ step: delivery.step, value: [value] }));
   }
 
@@ -350,16 +390,43 @@ export class Feed {
       if ('step' in queued.delivery && !this.#steps.has(queued.delivery.step)) continue;
       chars += queued.text.length;
       deliveries.push(queued.delivery);
-      texts.push(queued.text);
+      if (queued.text !== '') texts.push(queued.text);
+      if (queued.extras !== undefined) this.#host.recorder.log.attach(queued.extras);
     }
     if (this.#next >= this.#queue.length) [this.#queue, this.#next] = [[], 0];
-    if (deliveries.length > 0) {
+    if (texts.length > 0) {
       this.#writeJournal(`"give":[${texts.join(',')}]`);
       this.#host.recorder.noteProgress();
     }
     for (const delivery of deliveries) this.#deliver(delivery);
     this.#resolveWaiters();
     this.agentActed();
+  }
+
+  /** The work of a step has used tokens. A replay, which does not do that work, counts them from the journal. */
+  journalUsage(step: string, usage: RunUsage): void {
+    if (this.#state !== 'closed') this.#writeJournal(`"step":${JSON.stringify(step)},"usage":${JSON.stringify(usage)}`);
+  }
+
+  /** Work that was cut off is done again, and reports all that it uses: what it had reported counts no more. */
+  takeBackUsage(step: string): void {
+    const used = this.#usedIn.get(step);
+    this.#usedIn.delete(step);
+    if (used === undefined) return;
+    const negative = Object.entries(used).map(([name, count]) => [name, -count]);
+    const usage: RunUsage = { tokens: 0, ...Object.fromEntries(negative) };
+    this.journalUsage(step, usage);
+    this.#host.onUsage(usage);
+  }
+
+  #countUsage(step: string, usage: RunUsage): void {
+    this.#usedIn.set(step, addUsage(this.#usedIn.get(step), usage));
+    this.#host.onUsage(usage);
+  }
+
+  /** The next event comes from the work of a step: a replay, which does not do that work, leaves it out. */
+  journalBeside(): void {
+    this.#writeJournal('"beside":true');
   }
 
   /** Appends a line to the journal; `rest` is what follows its position and time. */

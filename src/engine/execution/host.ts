@@ -1,8 +1,8 @@
 import { type AgentLog, EndOfWork } from '../../core/agent.ts';
-import { fail as failure } from '../../core/errors.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Traces } from '../../core/traces.ts';
+import type { Run, RunUsage } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
@@ -22,6 +22,8 @@ export interface ExecutionServices {
   readonly toEvents: ToEvents;
   /** A run has used tokens, and awaits. */
   readonly onTokens: (owner: string | null, tokens: number) => void;
+  /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
+  readonly onDiverged: (run: Run, reason: string) => void;
   readonly limits: Limits;
   readonly now: () => string;
   /** A logger that adds the run's id. */
@@ -36,7 +38,7 @@ export interface ExecutionServices {
 }
 
 /** What one execution has. */
-interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'request' | 'reorderBuffer' | 'mayCleanUp'> {
+interface Owner extends Pick<ContextHost, 'ask' | 'record' | 'request' | 'reorderBuffer' | 'mayCleanUp'> {
   readonly recorder: Recorder;
   readonly runSignal: RunSignal;
   readonly pending: PendingWork;
@@ -44,6 +46,9 @@ interface Owner extends Pick<ContextHost, 'ask' | 'use' | 'record' | 'request' |
   /** In a durable run. */
   readonly feed: Feed | undefined;
   readonly fail: (error: unknown) => void;
+  /** See `Steps`. */
+  readonly interrupt: () => void;
+  readonly use: (used: RunUsage) => void;
 }
 
 /** What the agent of a run waits for, once the run has left. A shared promise would retain all that waits for it. */
@@ -55,7 +60,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: ExecutionServices,
-  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, request, reorderBuffer, mayCleanUp }: Owner,
+  { recorder, runSignal, pending, unstarted, feed, fail, interrupt, ask, use, record, ...owner }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -65,7 +70,7 @@ export function createHost(
     return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.whenDelivered() : feed.dueDelivery;
   };
   const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
-  const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
+  const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, { fail, interrupt });
   const committed = async (): Promise<void> => {
     // What a step has just emitted is journaled a turn later.
     const isJournaled = (await feed?.whenJournaled()) ?? true;
@@ -81,17 +86,17 @@ export function createHost(
     logFor,
     source,
     steps,
-    reorderBuffer,
+    reorderBuffer: owner.reorderBuffer,
     unstarted,
     awaitTimeout: limits.awaitTimeout,
     now,
-    session: once(() => createAgentSession(sessions, recorder, runSignal, steps)),
+    session: (scope) => createAgentSession(sessions, { recorder, runSignal, steps, feed }, scope),
     unjournaled: once(() => ({
       ...host,
       steps: undefined,
       reorderBuffer: undefined,
       work: undefined,
-      session: once(() => createAgentSession(sessions, recorder, runSignal, undefined)),
+      session: (scope) => createAgentSession(sessions, { recorder, runSignal, steps: undefined, feed }, scope),
       record: () => undefined,
       ask: undefined,
     })),
@@ -100,11 +105,14 @@ export function createHost(
       if (log.row.principal !== null) principal ??= JSON.parse(log.row.principal);
       return principal;
     },
-    request,
+    request: owner.request,
     ask,
-    use: limited(limits.tokens, use, fail),
+    use: (used, step) => {
+      if (step !== undefined) feed?.journalUsage(step, used);
+      use(used);
+    },
     record,
-    mayCleanUp,
+    mayCleanUp: owner.mayCleanUp,
     work: feed?.work,
     whenWorkMayBegin: () => feed?.whenWorkMayBegin(),
     committed: () => {
@@ -123,15 +131,5 @@ function once<T>(make: () => T): () => T {
   return () => {
     made ??= { value: make() };
     return made.value;
-  };
-}
-
-/** Counts tokens, and fails the run that reports more than the limit; 0 for none. */
-function limited(limit: number, use: ContextHost['use'], fail: (error: unknown) => void): ContextHost['use'] {
-  let used = 0;
-  return (usage) => {
-    use(usage);
-    used += usage.tokens;
-    if (limit > 0 && used > limit) fail(failure('token_limit', limit, used));
   };
 }

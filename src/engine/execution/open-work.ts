@@ -1,24 +1,41 @@
 /**
  * What a durable run's agent has under way beside its questions: steps, and calls of other agents. A run may leave memory
- * only while that is nothing. Work outside of steps and calls cannot be seen. A branch of the agent that has been seen
+ * only while that is nothing but sleep. Work outside of steps and calls cannot be seen. A branch of the agent that has been seen
  * beside an open question may go on with such work, so its run stays in memory.
  */
 export class OpenWork {
   /** The number of the question that is open; 0 for none. */
   readonly #question: () => number;
+  /** Called when the agent begins to do nothing but sleep, and when it does something else again. */
+  readonly #onAsleep: (asleep: boolean) => void;
   #count = 0;
+  /** When the steps of `context.sleep` end: milliseconds since 1970. */
+  readonly #sleeps = new Set<{ readonly until: number }>();
+  #asleep = false;
   /** The question beside which a branch was seen last. It may be of the same branch, and withdrawn in the same turn. */
   #seenBeside = 0;
   #hasBranches = false;
   /** The question that was open when the agent was quiet last. */
   #quietQuestion = 0;
 
-  constructor(question: () => number) {
+  constructor(question: () => number, onAsleep: (asleep: boolean) => void) {
     this.#question = question;
+    this.#onAsleep = onAsleep;
   }
 
+  /** Nothing, or only sleep. */
   get none(): boolean {
-    return this.#count === 0;
+    return this.#count === this.#sleeps.size;
+  }
+
+  /** Whether the agent sleeps, and does nothing else, as far as that can be seen. */
+  get asleep(): boolean {
+    return this.#asleep;
+  }
+
+  /** When the agent wakes: milliseconds since 1970; undefined where it does not sleep. */
+  get wakesAt(): number | undefined {
+    return this.#sleeps.size === 0 ? undefined : Math.min(...[...this.#sleeps].map(({ until }) => until));
   }
 
   /** Whether nothing but questions can be under way, as far as that can be seen. */
@@ -28,6 +45,25 @@ export class OpenWork {
 
   begin(): void {
     this.#count += 1;
+    this.#update();
+  }
+
+  /** A step that has begun sleeps. Returns the function to call when it does not any more. */
+  sleep(until: number): () => void {
+    const one = { until };
+    this.#sleeps.add(one);
+    this.#update();
+    return () => {
+      this.#sleeps.delete(one);
+      this.#update();
+    };
+  }
+
+  #update(): void {
+    const asleep = this.#sleeps.size > 0 && this.none;
+    if (asleep === this.#asleep) return;
+    this.#asleep = asleep;
+    this.#onAsleep(asleep);
   }
 
   /**
@@ -36,6 +72,7 @@ export class OpenWork {
    */
   end(goesOn: boolean, question = this.#question()): void {
     this.#count -= 1;
+    this.#update();
     if (goesOn && question > 0) this.#seenBeside = question;
   }
 

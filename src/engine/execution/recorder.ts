@@ -3,6 +3,7 @@ import { fail } from '../../core/errors.ts';
 import { canBecome, fold, isFinal } from '../../core/run-state.ts';
 import { closeMessage } from '../../core/to-events.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
+import type { FinishReason } from '../../schema/message.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
@@ -99,10 +100,10 @@ export class Recorder {
     }
   }
 
-  /** Makes the event that completes the message that is open, if one is. */
-  closing(): Event[] {
+  /** Makes the event that completes the message that is open, if one is. `finish_reason`: why it is not whole. */
+  closing(finish_reason?: FinishReason): Event[] {
     const events: Event[] = [];
-    closeMessage(this.#run, (event) => void events.push(event), this.#now);
+    closeMessage(this.#run, (event) => void events.push(event), this.#now, finish_reason);
     return events;
   }
 

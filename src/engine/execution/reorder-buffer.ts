@@ -1,19 +1,30 @@
-import { defer, Observable } from 'rxjs';
+import { isDeepStrictEqual } from 'node:util';
+import { Observable } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Recorder } from './recorder.ts';
 
-/** Does work that emits output of a call. */
-export type InBranch = (work: () => void) => void;
-
 interface BufferedOutput {
   readonly output: AgentOutput;
-  /** The number of the call that emitted it, where that is known. */
-  readonly branch: number | undefined;
-  /** Outputs of one burst were emitted synchronously, so their order is fixed. */
-  readonly burst: number;
+  /** Characters of JSON. */
+  readonly chars: number;
 }
+
+/**
+ * What keeps its order: the output of one call, by its path as `panel/1 optimist/1`; or else the outputs of one burst, which
+ * were emitted in one turn. A call may begin a commit later in one life than in another, so its bursts are not told apart.
+ */
+type Branch = string;
+
+interface RecordedOutput extends BufferedOutput {
+  branch: Branch;
+}
+
+/** Outputs that are remembered, to find branches that have emitted the same. */
+const mostRecorded = 1_000;
+/** Outputs with which two branches may begin alike. */
+const mostSame = 100;
 
 /**
  * Holds output that an agent emits too early during a replay: in the log, output of another branch comes first. Outputs
@@ -22,9 +33,13 @@ interface BufferedOutput {
 export class ReorderBuffer {
   readonly #recorder: Recorder;
   readonly #toEvents: ToEvents;
-  #buffered: BufferedOutput[] = [];
-  #branch: number | undefined;
-  #branches = 0;
+  readonly #buffered = new Map<Branch, BufferedOutput[]>();
+  /** The last outputs that were recorded. */
+  #recorded: RecordedOutput[] = [];
+  #size = 0;
+  #chars = 0;
+  /** The path of the call whose output is emitted now. */
+  #branch: string | undefined;
   #calls = 0;
   #burst = 0;
   #bursting = false;
@@ -36,12 +51,17 @@ export class ReorderBuffer {
 
   /** The events of the first buffered output. */
   get firstEvents(): Event[] | undefined {
-    const [first] = this.#buffered;
+    const [[first] = []] = this.#buffered.values();
     return first && this.#eventsOf(first.output);
   }
 
   get size(): number {
-    return this.#buffered.length;
+    return this.#size;
+  }
+
+  /** Characters of JSON that are buffered. */
+  get chars(): number {
+    return this.#chars;
   }
 
   /** Whether calls of other agents are open. */
@@ -58,55 +78,126 @@ export class ReorderBuffer {
         this.#bursting = false;
       });
     }
-    const one: BufferedOutput = { output, branch: this.#branch, burst: this.#burst };
-    const behind = this.#buffered.some((held) => isBehind(one, held));
-    if (!behind && this.#tryRecord(output)) this.retry();
-    else this.#buffered.push(one);
+    const branch = this.#branch ?? `burst ${this.#burst}`;
+    const before = this.#buffered.get(branch);
+    const buffered = { output, chars: JSON.stringify(output)?.length ?? 0 };
+    if (before === undefined && this.#tryRecord(branch, buffered)) {
+      this.#recordNext();
+      return;
+    }
+    if (before === undefined) this.#buffered.set(branch, [buffered]);
+    else before.push(buffered);
+    this.#size += 1;
+    this.#chars += buffered.chars;
   }
 
   /** Records the buffered outputs that are next in the log. */
   retry(): void {
-    for (let accepted = true; accepted && this.#buffered.length > 0; ) {
+    do this.#recordNext();
+    while (this.#exchange());
+  }
+
+  #recordNext(): void {
+    for (let accepted = this.#size > 0; accepted; ) {
       accepted = false;
-      const waiting: BufferedOutput[] = [];
-      for (const one of this.#buffered) {
-        if (!waiting.some((held) => isBehind(one, held)) && this.#tryRecord(one.output)) accepted = true;
-        else waiting.push(one);
-      }
-      this.#buffered = waiting;
+      for (const [branch, outputs] of this.#buffered) accepted = this.#retryBranch(branch, outputs) || accepted;
     }
   }
 
-  /** Marks the output of one call as a branch, and what `begin` does in the function that it gets. */
-  branch<T>(begin: (inBranch: InBranch) => Observable<T>): Observable<T> {
+  /** Records the first ones of a branch, as far as they are next. Returns whether any is. */
+  #retryBranch(branch: Branch, outputs: BufferedOutput[]): boolean {
+    const other = outputs.findIndex((output) => !this.#tryRecord(branch, output));
+    const count = other < 0 ? outputs.length : other;
+    this.#remove(branch, outputs, count);
+    return count > 0;
+  }
+
+  /**
+   * Branches may emit the same, such as their first words, and the log does not tell whose it has. It was recorded for the
+   * branch that was faster now. Where only the next output of a slower branch is next in the log, what is before that
+   * output is of the slower branch, and the faster one waits for its own. Returns whether an output was recorded.
+   */
+  #exchange(): boolean {
+    for (const [branch, outputs] of this.#buffered)
+      for (const [count, next] of outputs.slice(0, mostSame + 1).entries()) {
+        if (count === 0 || !this.#recorder.fits(this.#eventsOf(next.output))) continue;
+        const taken = this.#recordedFor(branch, outputs.slice(0, count));
+        if (taken === undefined) continue;
+        this.#remove(branch, outputs, count);
+        for (const one of taken.reverse()) {
+          this.#buffered.set(one.branch, [one, ...(this.#buffered.get(one.branch) ?? [])]);
+          this.#size += 1;
+          this.#chars += one.chars;
+          one.branch = branch;
+        }
+        return true;
+      }
+    return false;
+  }
+
+  /**
+   * The same outputs, as they were recorded for other branches, of which they have to be the last ones. They are between or
+   * after those that were recorded for this branch.
+   */
+  #recordedFor(branch: Branch, outputs: readonly BufferedOutput[]): RecordedOutput[] | undefined {
+    const wanted = [...this.#recorded.filter((one) => one.branch === branch), ...outputs];
+    const taken: RecordedOutput[] = [];
+    const left = new Set<Branch>();
+    for (const one of [...this.#recorded].reverse()) {
+      if (taken.length === outputs.length) break;
+      const isWanted = isDeepStrictEqual(one.output, wanted.at(-1)?.output);
+      if (one.branch === branch && !isWanted) return undefined;
+      if (!isWanted || left.has(one.branch)) {
+        left.add(one.branch);
+        continue;
+      }
+      wanted.pop();
+      if (one.branch !== branch) taken.unshift(one);
+    }
+    return taken.length === outputs.length ? taken : undefined;
+  }
+
+  /** Removes the first ones of a branch from the buffer. */
+  #remove(branch: Branch, outputs: BufferedOutput[], count: number): void {
+    const removed = outputs.splice(0, count);
+    this.#size -= removed.length;
+    for (const { chars } of removed) this.#chars -= chars;
+    if (outputs.length === 0) this.#buffered.delete(branch);
+  }
+
+  /** Marks the output of one call as a branch. */
+  branch<T>(path: string, output: Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
-      this.#branches += 1;
       this.#calls += 1;
-      const branch = this.#branches;
       subscriber.add(() => {
         this.#calls -= 1;
       });
-      const inBranch: InBranch = (work) => {
-        const before = this.#branch;
-        this.#branch = branch;
-        try {
-          work();
-        } finally {
-          this.#branch = before;
-        }
-      };
-      return defer(() => begin(inBranch)).subscribe({
-        next: (value) => inBranch(() => subscriber.next(value)),
+      return output.subscribe({
+        next: (value) => this.inBranch(path, () => subscriber.next(value)),
         error: (error) => subscriber.error(error),
         complete: () => subscriber.complete(),
       });
     });
   }
 
-  #tryRecord(output: AgentOutput): boolean {
+  /** Does work that emits output of a call, or passes on the output of a call within that call. */
+  inBranch(path: string, work: () => void): void {
+    const before = this.#branch;
+    // Calls within one call may be faster or slower than before as well.
+    if (before?.startsWith(`${path} `) !== true) this.#branch = path;
+    try {
+      work();
+    } finally {
+      this.#branch = before;
+    }
+  }
+
+  #tryRecord(branch: Branch, { output, chars }: BufferedOutput): boolean {
     const events = this.#eventsOf(output);
     if (!this.#recorder.fits(events)) return false;
     for (const event of events) this.#recorder.emit(event);
+    this.#recorded.push({ branch, output, chars });
+    if (this.#recorded.length >= 2 * mostRecorded) this.#recorded = this.#recorded.slice(-mostRecorded);
     return true;
   }
 
@@ -116,7 +207,3 @@ export class ReorderBuffer {
     return events;
   }
 }
-
-/** A call keeps its own order. It may begin a commit later in one life than in another, so bursts are of one branch. */
-const isBehind = (one: BufferedOutput, { branch, burst }: BufferedOutput): boolean =>
-  branch === one.branch && (branch !== undefined || burst === one.burst);

@@ -2,31 +2,43 @@ import { encode } from '../../core/encode.ts';
 import { fail, type RivuletError } from '../../core/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { AwaitRequest, AwaitResume } from '../../schema/run.ts';
+import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 
 /**
  * What a durable run's agent receives: a value, the end or the error of a step, or the reply that the run has accepted.
  */
 export type Delivery =
-  | { readonly step: string; readonly value: readonly [] | readonly [unknown] } // `undefined` is a value as well
-  | { readonly step: string; readonly done: true }
-  | { readonly step: string; readonly error: ErrorBody }
+  | (StepId & { readonly value: readonly [] | readonly [unknown] }) // `undefined` is a value as well
+  | (StepId & { readonly done: true })
+  | (StepId & { readonly error: ErrorBody })
+  | (StepId & { readonly restarted: true }) // its work was cut off, and says something else now: from its beginning
   | { readonly answered: true };
+
+/** A step; see `Scope.nextStep`. `inside`: it began in the work of another step. */
+interface StepId {
+  readonly step: string;
+  readonly inside?: true;
+}
 
 /**
  * A line of a durable run's journal. `at` is the id of the last event before it, `ms` the time that the run had worked.
  * Everything in one `give` was delivered together. Between two lines the agent did all that it could do without the
- * second. `cancelled`: the run was cancelled, so that the agent cleans up from then on.
+ * second. `cancelled`: the run was cancelled, so that the agent cleans up from then on. `usage`: the work of a step has used
+ * tokens. `beside`: the next event comes from the work of a step.
  */
 export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly give: readonly Delivery[] }
   | { readonly reply: AwaitResume }
+  | { readonly step: string; readonly usage: RunUsage }
+  | { readonly beside: true }
   | { readonly cancelled: true }
 );
 
 /** Whether a line of the journal is one of these. Other nodes leave lines of their own there; see `forward.ts`. */
 export const isJournalEntry = (line: object): line is JournalEntry =>
-  'give' in line || 'cancelled' in line || ('reply' in line && !('forwarded' in line));
+  kinds.some((kind) => kind in line) || ('reply' in line && !('forwarded' in line));
+
+const kinds = ['give', 'cancelled', 'usage', 'beside'] as const;
 
 /** The line of the journal with which a run is cancelled that is not live. */
 export const cancelEntry = (at: number): string => JSON.stringify({ at, cancelled: true } satisfies JournalEntry);
@@ -37,22 +49,35 @@ export interface Recording {
   readonly journal: readonly JournalEntry[];
 }
 
+interface LoggedLine {
+  readonly id: number;
+  readonly line: string;
+}
+
 /**
  * The replay of a recording: the agent's output is matched with the log, and the values of steps and the replies come
  * from the journal. When both are used up, the run is live.
  */
 export class Replay {
-  readonly #lines: readonly string[];
+  /** Those that the agent emits again, with their ids. */
+  readonly #lines: readonly LoggedLine[];
   readonly #entries: JournalEntry[];
-  /** The id of the event before the first line. */
-  readonly #base: number;
+  /** The id of the last event. */
+  readonly #last: number;
   #matched = 0;
   #delivered = 0;
 
+  /** `base` is the id of the event before the first line. */
   constructor(base: number, { lines, journal }: Recording) {
-    this.#base = base;
-    this.#lines = lines;
-    this.#entries = [...journal];
+    const beside = new Set(journal.flatMap((entry) => ('beside' in entry ? [entry.at + 1] : [])));
+    this.#lines = lines.map((line, index) => ({ id: base + 1 + index, line })).filter(({ id }) => !beside.has(id));
+    this.#entries = journal.filter((entry) => !('beside' in entry));
+    this.#last = base + lines.length;
+  }
+
+  /** The id of the last event before the next line. */
+  get #position(): number {
+    return (this.#lines[this.#matched]?.id ?? this.#last + 1) - 1;
   }
 
   get live(): boolean {
@@ -67,7 +92,7 @@ export class Replay {
   /** Whether these are the next events of the log; events after its end are new. */
   fits(events: readonly Event[]): boolean {
     return events.every((event, index) => {
-      const line = this.#lines[this.#matched + index];
+      const line = this.#lines[this.#matched + index]?.line;
       return line === undefined || matchLine(event, line) !== undefined;
     });
   }
@@ -77,7 +102,7 @@ export class Replay {
    * @throws RivuletError `replay_diverged`
    */
   match(event: Event): Event {
-    const line = this.#lines[this.#matched];
+    const line = this.#lines[this.#matched]?.line;
     const logged = line === undefined ? undefined : matchLine(event, line);
     if (logged === undefined) throw this.diverged([event]);
     this.#matched += 1;
@@ -86,7 +111,7 @@ export class Replay {
 
   /** Takes the events that are not matched yet, for a replay that ends early. */
   rest(): Event[] {
-    const rest = this.#lines.slice(this.#matched).map((line): Event => JSON.parse(line));
+    const rest = this.#lines.slice(this.#matched).map(({ line }): Event => JSON.parse(line));
     this.#matched = this.#lines.length;
     return rest;
   }
@@ -94,12 +119,12 @@ export class Replay {
   /** The journal's next entry, if all events before it are matched. */
   dueEntry(): JournalEntry | undefined {
     const entry = this.#entries[this.#delivered];
-    return entry !== undefined && entry.at <= this.#base + this.#matched ? entry : undefined;
+    return entry !== undefined && entry.at <= this.#position ? entry : undefined;
   }
 
   /** The run was cancelled meanwhile: the last entry tells the agent. */
   cancelAtEnd(): void {
-    this.#entries.push({ at: this.#base + this.#lines.length, cancelled: true });
+    this.#entries.push({ at: this.#last, cancelled: true });
   }
 
   /** The entry that was due is delivered. */
@@ -117,10 +142,10 @@ export class Replay {
       return fail('replay_diverged', 'the journal', describeEntry(entry), got);
     const events = typeof got === 'string' ? [] : got;
     const same = events.findIndex((_, index) => !this.fits(events.slice(0, index + 1)));
-    const at = this.#matched + Math.max(0, same);
+    const { id = this.#last + 1, line = 'nothing' } = this.#lines[this.#matched + Math.max(0, same)] ?? {};
     const event = events[Math.max(0, same)];
     const shown = typeof got === 'string' ? got : event === undefined ? 'nothing' : encode(event);
-    return fail('replay_diverged', this.#base + at + 1, this.#lines[at] ?? 'nothing', shown);
+    return fail('replay_diverged', id, line, shown);
   }
 }
 
@@ -149,11 +174,13 @@ function comparable(event: Event, logged: Event): Event {
     return { ...event, generic: { ...event.generic, at: logged.generic.at } };
   if (!('run' in event)) return event;
   const { run_id, agent_name, status, await_request, created_at } = event.run;
-  const asked = await_request && { await_request: timeless(await_request) };
+  const asked = await_request && { await_request: timeless(await_request, logged) };
   return { type: event.type, run: { run_id, agent_name, status, ...asked, output: [], created_at } };
 }
 
-const timeless = ({ message, expires_at: _, ...rest }: AwaitRequest): AwaitRequest => ({
+/** The path of the question counts where the logged one has it: earlier builds kept none. */
+const timeless = ({ message, expires_at: _, path, ...rest }: AwaitRequest, logged: Event): AwaitRequest => ({
   ...rest,
+  ...('run' in logged && logged.run.await_request?.path !== undefined && { path }),
   message: { role: message.role, parts: message.parts },
 });

@@ -1,10 +1,13 @@
 import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
-import { agentErrorOf, errorOf, fail } from '../../core/errors.ts';
+import { errorOf, fail } from '../../core/errors.ts';
 import { fromAgent, type SourceHooks } from '../../core/from-agent.ts';
+import { errorFromJournal, journaledError } from '../../core/journaled-error.ts';
+import type { Extras } from '../../core/store.ts';
 import { reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
 import { guarded } from './guarded.ts';
 import type { Recorder } from './recorder.ts';
+import type { Scope } from './scope.ts';
 
 /** How a step's values are journaled, where the journal has another form of them. */
 export interface Journaled<T> {
@@ -14,40 +17,54 @@ export interface Journaled<T> {
   load(saved: unknown): Promise<T>;
 }
 
-interface Work<T> {
+export interface Work<T> {
   readonly work: () => ObservableInput<T>;
   readonly again?: ((before: readonly T[]) => ObservableInput<T>) | undefined;
   readonly journaled?: Journaled<T> | undefined;
+  /** See `StepReceiver`. */
+  readonly sleeps?: boolean;
+  /** What is stored in the same commit as a value. */
+  readonly extras?: (() => Extras) | undefined;
 }
 
-/**
- * The steps of a durable run: their values are journaled, and come from the journal when the run is re-entered.
- * A step's id is its name and the number of earlier subscriptions to that name.
- */
+/** A value that a step's work has emitted, and its JSON; undefined for undefined. */
+interface Emitted<T> {
+  readonly value: T;
+  readonly text: string | undefined;
+}
+
+/** The steps of a durable run: their values are journaled, and come from the journal when the run is re-entered. */
 export class Steps {
   readonly #recorder: Recorder;
   readonly #feed: Feed;
   readonly #source: SourceHooks;
   readonly #fail: (error: unknown) => void;
-  readonly #counts = new Map<string, number>();
+  /** Ends the message that is open: its text comes from work that was cut off, and is done again. */
+  readonly #interrupt: () => void;
   /** For each step that the agent is subscribed to, the function that ends it. */
   readonly #open = new Set<(error: Error) => void>();
 
-  constructor(recorder: Recorder, feed: Feed, source: SourceHooks, fail: (error: unknown) => void) {
+  constructor(
+    recorder: Recorder,
+    feed: Feed,
+    source: SourceHooks,
+    { fail, interrupt }: { fail: (error: unknown) => void; interrupt: () => void },
+  ) {
     this.#recorder = recorder;
     this.#feed = feed;
     this.#source = source;
     this.#fail = fail;
+    this.#interrupt = interrupt;
   }
 
   /** See `AgentContext.step`. The agent gets the JSON form of each value, the first time as well as from the journal. */
-  step<T>(name: string, work: Work<T>): Observable<T> {
+  step<T>(scope: Scope, name: string, work: Work<T>): Observable<T> {
     return new Observable<T>((subscriber) => {
-      const count = this.#counts.get(name) ?? 0;
-      this.#counts.set(name, count + 1);
-      const step = `${name}#${count}`;
-      /** The values of an earlier execution as JSON; `undefined` is a value as well. */
-      const before: (string | undefined)[] = [];
+      const step = scope.nextStep(name);
+      /** The values of an earlier execution as JSON, since the work began anew; `undefined` is a value as well. */
+      let before: (string | undefined)[] = [];
+      /** The run's parts when the first value came, since the work began anew. */
+      let partsBefore: number | undefined;
       const working = new Subscription();
       let over = false;
       let begun = false;
@@ -56,23 +73,32 @@ export class Steps {
         over = true;
         subscriber.error(error);
       };
-      const deliver = (gift: StepDelivery): void => {
+      const give = (gift: StepDelivery): void => {
         if ('error' in gift) {
-          end(reported(agentErrorOf(gift.error), this.#fail));
+          end(reported(errorFromJournal(gift.error), this.#fail));
         } else if ('done' in gift) {
           over = true;
           subscriber.complete();
+        } else if ('restarted' in gift) {
+          const hasSaid = partsBefore !== undefined && this.#recorder.parts > partsBefore;
+          before = [];
+          partsBefore = undefined;
+          // In the work of another step, what is said is that step's.
+          if (hasSaid && scope.step === undefined) this.#interrupt();
         } else {
           const [value] = gift.value;
+          partsBefore ??= this.#recorder.parts;
           if (!begun) before.push(JSON.stringify(value));
           // The work emitted it as a T before it was journaled.
           subscriber.next(value as T);
         }
       };
+      // The agent goes on in the scope that it was in, and not in none.
+      const deliver = scope.step === undefined ? give : (gift: StepDelivery): void => scope.run(() => give(gift));
       const begin = (): void => {
         if (over || subscriber.closed || begun) return;
         begun = true;
-        working.add(this.#begin(step, before, work));
+        working.add(this.#begin(scope, step, [...before], work));
       };
       this.#open.add(end);
       // Before the feed is joined: the step's work may end the run at once, and with it this subscription.
@@ -82,7 +108,7 @@ export class Steps {
         leave();
         working.unsubscribe();
       });
-      leave = this.#feed.join(step, { deliver, begin, ...(work.journaled && { load: work.journaled.load }) });
+      leave = this.#feed.join(step, { deliver, begin, sleeps: work.sleeps, load: work.journaled?.load });
       if (subscriber.closed) leave();
     });
   }
@@ -92,20 +118,37 @@ export class Steps {
     for (const end of [...this.#open]) guarded(() => end(reason), onTeardownError);
   }
 
-  /** Does the work and gives the agent its values, except those that an earlier execution gave. */
-  #begin<T>(step: string, before: readonly (string | undefined)[], { work, again, journaled }: Work<T>): Subscription {
+  /** Does the work, and gives the agent its values, except those that an earlier execution gave. */
+  #begin<T>(scope: Scope, step: string, before: readonly (string | undefined)[], how: Work<T>): Subscription {
+    const { work, again, journaled, extras } = how;
     const name = JSON.stringify(step);
+    const inside = scope.step === undefined ? '' : ',"inside":true';
     const continued = before.length > 0 && again !== undefined;
-    const known = continued ? [] : [...before];
+    /** The values that the agent has from an earlier execution, until the work has repeated them, or has differed. */
+    let known = continued ? [] : before;
+    /** Those that the work has repeated so far. */
+    let repeated: Emitted<T>[] = [];
     const doing = new Subscription();
-    const put = (gift: StepDelivery, rest: string): void => {
-      const text = `{"step":${name},${rest}}`;
+    if (!continued) this.#feed.takeBackUsage(step);
+    const put = (gift: StepDelivery, rest: string, more?: Extras): void => {
+      const text = `{"step":${name},${rest}${inside}}`;
       this.#recorder.count(text.length);
-      this.#feed.enqueue(gift, text);
+      this.#feed.enqueue(gift, text, more);
+    };
+    const putValue = ({ value, text }: Emitted<T>): void => {
+      const given = journaled === undefined ? parsed(text) : value;
+      put({ step, value: text === undefined ? [] : [given] }, `"value":[${text ?? ''}]`, extras?.());
     };
     const failed = (error: unknown): void => {
-      const body = errorOf(error);
+      const body = journaledError(error);
       put({ step, error: body }, `"error":${JSON.stringify(body)}`);
+    };
+    /** The work says something else than before: a model does. The agent gets all that it says now. */
+    const restart = (): void => {
+      put({ step, restarted: true }, '"restarted":true');
+      known = [];
+      for (const emitted of repeated) putValue(emitted);
+      repeated = [];
     };
     /** An error of the engine ends the run; an error of the work ends the step only. */
     const recorded = (report: () => void): void => {
@@ -116,30 +159,39 @@ export class Steps {
         this.#fail(error);
       }
     };
-    const next = (emitted: T): void => {
+    const next = (value: T): void => {
       let text: string | undefined;
       try {
-        text = asJson(step, journaled === undefined ? emitted : journaled.save(emitted));
+        text = asJson(step, journaled === undefined ? value : journaled.save(value));
       } catch (error) {
         doing.unsubscribe();
         failed(error);
         return;
       }
-      if (known.length > 0) {
-        const expected = known.shift();
-        if (expected !== text) throw fail('replay_diverged', `step ${step}`, String(expected), String(text));
+      if (repeated.length < known.length && known[repeated.length] === text) {
+        repeated.push({ value, text });
+        if (repeated.length < known.length) return;
+        known = [];
+        repeated = [];
         return;
       }
-      const value = journaled === undefined ? parsed(text) : emitted;
-      put({ step, value: text === undefined ? [] : [value] }, `"value":[${text ?? ''}]`);
+      if (known.length > 0) restart();
+      putValue({ value, text });
+    };
+    const complete = (): void => {
+      if (known.length > 0) restart();
+      put({ step, done: true }, '"done":true');
     };
     const values = (): T[] => before.map((text) => parsed(text) as T);
+    const doWork = () => fromAgent(continued ? again(values()) : work(), this.#source);
     doing.add(
-      defer(() => fromAgent(continued ? again(values()) : work(), this.#source)).subscribe({
-        next: (emitted) => recorded(() => next(emitted)),
-        error: (error) => recorded(() => failed(error)),
-        complete: () => recorded(() => put({ step, done: true }, '"done":true')),
-      }),
+      scope.workOf(step, continued ? before.length : 0).run(() =>
+        defer(doWork).subscribe({
+          next: (emitted) => recorded(() => next(emitted)),
+          error: (error) => recorded(() => failed(error)),
+          complete: () => recorded(complete),
+        }),
+      ),
     );
     return doing;
   }

@@ -9,9 +9,6 @@ import type { Recorder } from './recorder.ts';
 import type { JournalEntry } from './replay.ts';
 import type { RunTokens } from './tokens.ts';
 
-/** Milliseconds without progress after which buffered output of a replay shows that the agent has diverged. */
-const reorderTimeout = 1_000;
-
 /** How long a run has waited and worked, and since when it has made no progress. All times are milliseconds. */
 export class RunTimes {
   readonly #recorder: Recorder;
@@ -25,6 +22,7 @@ export class RunTimes {
   readonly #first: boolean;
   #startedAt: number | undefined;
   #awaited = false;
+  #asleep = false;
 
   /** The journal has the time that earlier executions worked. */
   constructor(recorder: Recorder, journal: readonly JournalEntry[] = []) {
@@ -34,9 +32,18 @@ export class RunTimes {
     for (const { ms = 0 } of journal) if (ms > this.#worked) this.#worked = ms;
   }
 
-  /** The time that the run has worked, in all of its executions. The time of its awaits does not count. */
+  /** The time that the run has worked, in all of its executions. The time of its awaits and its sleep does not count. */
   get worked(): number {
-    return this.#worked + (this.#recorder.run.status === 'in-progress' ? performance.now() - this.#since : 0);
+    const works = this.#recorder.run.status === 'in-progress' && !this.#asleep;
+    return this.#worked + (works ? performance.now() - this.#since : 0);
+  }
+
+  /** The agent does nothing but sleep, or does something else again. */
+  onAsleep(asleep: boolean): void {
+    this.#worked = this.worked;
+    this.#since = performance.now();
+    this.#idle = 0;
+    this.#asleep = asleep;
   }
 
   /**
@@ -52,12 +59,9 @@ export class RunTimes {
     return this.#idle;
   }
 
-  /** Whether a replay makes no progress. `buffered`: the agent has emitted something that comes later in the log. */
-  isStuck(limits: Limits, buffered: boolean): boolean {
-    const { idleTimeout, sweepInterval } = limits;
-    const idle = this.idleFor(limits);
-    // At least three checks: the first one may come right after a pause.
-    return (buffered && idle > Math.max(reorderTimeout, 3 * sweepInterval)) || (idleTimeout > 0 && idle > idleTimeout);
+  /** Whether a replay makes no progress. */
+  isStuck(limits: Limits): boolean {
+    return limits.idleTimeout > 0 && this.idleFor(limits) > limits.idleTimeout;
   }
 
   /** The error of a run that has worked for too long. */
@@ -71,7 +75,7 @@ export class RunTimes {
     const { idleTimeout } = limits;
     const { status, await_request } = this.#recorder.run;
     const idle = this.idleFor(limits);
-    if (status === 'in-progress' && idleTimeout > 0 && idle > idleTimeout)
+    if (status === 'in-progress' && !this.#asleep && idleTimeout > 0 && idle > idleTimeout)
       return fail('idle_timeout', idleTimeout / 1000).toJSON();
     const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
     return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;

@@ -32,7 +32,7 @@ type PendingWrite = Mutable<Omit<Write, 'lines' | Lists>> & {
 /** The columns of a run's row that may change without an event. */
 export type RowChange =
   | Pick<RunRow, 'status' | 'status_at'>
-  | Partial<Pick<RunRow, 'attempts' | 'trace' | 'due' | 'rests_at'>>;
+  | Partial<Pick<RunRow, 'attempts' | 'trace' | 'due' | 'rests_at' | 'parked'>>;
 
 /**
  * How a log ends in this process; set once. `final`: its final event is appended. `released`: the run is handed back to
@@ -165,12 +165,12 @@ export class RunLog implements UncommittedLog, Source {
 
   /**
    * Changes the row without an event. A new status raises the epoch, so that any process that has read the row before
-   * is fenced.
+   * is fenced. So does parking: readers of changes compare epochs.
    */
   change(row: RowChange): void {
     if (this.#outcome !== undefined) return;
     const isStatus = 'status' in row;
-    if (isStatus) this.#raiseEpoch();
+    if (isStatus || 'parked' in row) this.#raiseEpoch();
     else this.#openWrite();
     this.#changed = true;
     // A run that is no longer awaiting has no due time.

@@ -5,7 +5,8 @@ import { fold, isFinal } from '../../core/run-state.ts';
 import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Run, RunSummary } from '../../schema/run.ts';
+import type { Parked, Run, RunSummary } from '../../schema/run.ts';
+import { type KnownRun, readCheckpoint } from './checkpoint.ts';
 import { readPage } from './page-cache.ts';
 
 /** The lines of a log after an event, up to `row.last`, a page at a time. @throws RivuletError `log_removed` */
@@ -29,21 +30,15 @@ export async function readLines(store: Store, row: RunRow, after: number): Promi
   return found;
 }
 
-/** The Run of a stored log as of an event, from which a later one is folded; as of event 0, nothing is known. */
-export interface KnownRun {
-  readonly run: Run;
-  readonly last: number;
-}
-
 /**
  * The Run of a stored log. A final run's last event carries it; any other is folded from the first event on, or from a
- * Run that is known, a page at a time. @throws RivuletError `log_removed`, `log_damaged`
+ * Run that is known or has a checkpoint, a page at a time. @throws RivuletError `log_removed`, `log_damaged`
  */
 export async function foldStored(store: Store, row: RunRow, known?: KnownRun): Promise<Run> {
   const isWhole = isFinal(row.status);
-  const isKnown = known !== undefined && !isWhole && known.last > 0 && known.last <= row.last;
-  let run = isKnown ? known.run : undefined;
-  const after = isKnown ? known.last : isWhole ? row.last - 1 : 0;
+  const base = isWhole ? undefined : await baseOf(store, row, known);
+  let run = base?.run;
+  const after = isWhole ? row.last - 1 : (base?.last ?? 0);
   for await (const lines of readPages(store, row, after)) {
     for (const line of lines) {
       const event = parseLine<Event>(row.run_id, line);
@@ -55,6 +50,14 @@ export async function foldStored(store: Store, row: RunRow, known?: KnownRun): P
   if (run === undefined) throw fail('log_damaged', row.run_id);
   // `cancelling` has no event of its own.
   return { ...run, status: row.status };
+}
+
+/** What the Run of a row is folded from: what is known, or else a checkpoint, unless it is newer than the row. */
+async function baseOf(store: Store, row: RunRow, known: KnownRun | undefined): Promise<KnownRun | undefined> {
+  const isUsable = (one: KnownRun | undefined): boolean => one !== undefined && one.last > 0 && one.last <= row.last;
+  if (isUsable(known)) return known;
+  const checkpoint = await readCheckpoint(store, row);
+  return isUsable(checkpoint) ? checkpoint : undefined;
 }
 
 /**
@@ -72,6 +75,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
     output: [],
     created_at,
     ...(finished_at !== null && { finished_at }),
+    ...parkedOf(row),
   };
   if (status !== 'awaiting' && status !== 'failed') return known;
   try {
@@ -85,6 +89,10 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
     throw error;
   }
 }
+
+/** What a Run as clients read it says of being parked. The events of its log say nothing of it. */
+export const parkedOf = ({ parked, rests_at }: RunRow): { parked?: Parked } =>
+  parked === null || rests_at === null ? {} : { parked: { reason: parked, at: rests_at } };
 
 /** Parses a line of a log or of a journal. @throws RivuletError `log_damaged` */
 export function parseLine<T>(run_id: string, line: string): T {
@@ -118,6 +126,7 @@ export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: 
       snapshot: row.last + 1,
       due: null,
       rests_at: null,
+      parked: null,
       queued_at: null,
     },
     from: row.epoch,

@@ -8,11 +8,12 @@ import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
 import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
+import { checkpointOf } from '../log/checkpoint.ts';
 import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
-import { foldStored } from '../log/stored-run.ts';
+import { foldStored, parkedOf } from '../log/stored-run.ts';
 import { type CreatedRun, CreatedRuns } from './created-runs.ts';
 
 /** What is known of a write; `changed` only of a notification. */
@@ -178,7 +179,8 @@ export class ActiveRuns implements RunFinder {
       const run = JSON.stringify(execution.run);
       if (await this.whenDurable(execution)) return run;
     }
-    return JSON.stringify(await foldStored(this.#store, await this.row(run_id)));
+    const row = await this.row(run_id);
+    return JSON.stringify({ ...(await foldStored(this.#store, row)), ...parkedOf(row) });
   }
 
   /**
@@ -259,15 +261,31 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Releases a durable run from memory; its readers go on when it is re-entered. With `rests`, it only awaits: no node has to
-   * execute it until a reply comes.
+   * Releases a durable run from memory; its readers go on when it is re-entered. With `rests`, it only awaits or sleeps: no
+   * node has to execute it until a reply comes, or until it is due.
    */
   async release(execution: Execution, rests = false): Promise<void> {
-    const { log } = execution;
+    const { log, wakesAt } = execution;
     const now = new Date().toISOString();
-    if (rests) log.change({ rests_at: now });
+    const checkpoint = rests ? checkpointOf(log.row, execution.run) : undefined;
+    if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
+    const { due } = log.row;
+    if (rests) log.change({ rests_at: now, due: due !== null && due < (wakesAt ?? due) ? due : (wakesAt ?? due) });
     // It may have other work. Each node looks at what is due, also where the offer of the run is lost.
     else if (this.#options.shared && log.row.status === 'awaiting') log.change({ due: now });
+    await this.#leave(execution);
+  }
+
+  /** Parks a run of which this process has an execution: it stays in the store as it is, until it is tried again. */
+  async park(run_id: string, reason: string): Promise<void> {
+    const execution = this.#executions.get(run_id);
+    if (execution === undefined) return;
+    execution.log.change({ rests_at: new Date().toISOString(), parked: reason });
+    await this.#leave(execution);
+  }
+
+  async #leave(execution: Execution): Promise<void> {
+    const { log } = execution;
     execution.release();
     // Where it fails, `#onLogClosed` handles it.
     await log.flushed().catch(() => undefined);

@@ -4,7 +4,8 @@ import { type RunRow, rowAfter, type Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { cancelEntry } from '../execution/replay.ts';
-import { bareRun, endingWrite, type KnownRun, readRun } from '../log/stored-run.ts';
+import type { KnownRun } from '../log/checkpoint.ts';
+import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import { forwardCancel, isWritten, whenMoved } from './forward.ts';
 import { orRefusal } from './refusal.ts';
 import { askedOf } from './reply-target.ts';
@@ -16,7 +17,7 @@ const maxAttempts = 100;
 /**
  * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution gives its agent time to stop, in this
  * process or on another node. Any other run is ended in the store, by one write that raises its epoch, so that a node that
- * is about to execute it is fenced. With the id of a question, only while the run awaits the reply to that question, or
+ * is about to execute it is fenced. A parked run ends at once as well, and its agent cleans up nothing. With the id of a question, only while the run awaits the reply to that question, or
  * is cancelled already.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `stopping`, `store_failed`,
  * `store_unavailable`; with a question also `not_awaiting`, `question_mismatch`
@@ -61,7 +62,10 @@ async function cancelStored(services: RunServices, run_id: string, question: str
     if (isCancelled) return cancellingOf(known);
     checkAsks(known.run, question);
     const begun = isBegun(row);
-    if (begun && row.tier === 'durable' && (!dispatcher.shared || row.rests_at !== null)) {
+    if (row.parked !== null) {
+      // Its agent cannot be brought to where the run is, so it cannot clean up.
+      if (await commitEnd(services, row, known.run)) return cancellingOf(known);
+    } else if (begun && row.tier === 'durable' && (!dispatcher.shared || row.rests_at !== null)) {
       // No node has it. It is re-entered, so that its agent cleans up.
       if (await commitCancelling(services, row)) return cancellingOf(known);
     } else if (!dispatcher.shared || !begun) {

@@ -283,6 +283,7 @@ const newRow = (
   queued_at: queued ? now : null,
   due: null,
   rests_at: null,
+  parked: null,
   on_disconnect: runOptions.on_disconnect ?? options.on_disconnect ?? 'continue',
   last: 0,
   snapshot: 0,

@@ -15,6 +15,7 @@ import { retryUntilAvailable } from '../store-access.ts';
 import { endStoredRun } from './cancel.ts';
 import type { CreatedRun } from './created-runs.ts';
 import { acceptWhenLive } from './forward.ts';
+import { unpark } from './retry.ts';
 import type { RunServices } from './run-services.ts';
 import { Suspects } from './suspects.ts';
 
@@ -105,22 +106,43 @@ export class Executor {
     });
   }
 
-  /** Offers several runs, which may be offered already, except for those that are parked here. */
+  /** Offers several runs, which may be offered already, except for those whose agent is not here. */
   async offerAll(rows: readonly RunRow[]): Promise<void> {
-    const offered = rows.filter((row) => !this.#isParked(row));
+    const offered = rows.filter((row) => !this.#lacksAgent(row));
     if (offered.length > 0) await this.#services.dispatcher.offer(offered.map(({ run_id }) => run_id));
+  }
+
+  /**
+   * Tries the parked runs of the store again, once: this process may have the right agents. Runs that were parked after
+   * `since` are left out: a process of the same deploy has tried them. Called once, when the process starts.
+   */
+  async retryParked(since: string): Promise<void> {
+    const { store, active, dispatcher, executions } = this.#services;
+    for (let before: string | undefined; ; ) {
+      const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
+        store.runs({ parked: true }, before, page),
+      );
+      for (const row of rows) {
+        if (active.stopping) return;
+        if ((row.rests_at ?? '') >= since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
+        if (dispatcher.shared) this.offer(row.run_id);
+        else await this.#enter(row.run_id);
+      }
+      before = rows.at(-1)?.run_id;
+      if (rows.length < page) return;
+    }
   }
 
   /**
    * Whether this process leaves a run in the store as it is, because it does not have the run's agent. A process that has
    * the agent goes on with the run. What can only be ended needs no agent.
    */
-  #isParked({ agent_name, status, tier }: RunRow): boolean {
+  #lacksAgent({ agent_name, status, tier }: RunRow): boolean {
     const goesOn = status !== 'cancelling' && (tier === 'durable' || status === 'created');
     return goesOn && this.#services.executions.registry.find(agent_name) === undefined;
   }
 
-  #warnOfParked({ run_id, agent_name }: RunRow): void {
+  #warnOfMissingAgent({ run_id, agent_name }: RunRow): void {
     if (this.#warnedOf.has(run_id)) return;
     this.#warnedOf.set(run_id, true);
     this.#services.executions
@@ -217,11 +239,11 @@ export class Executor {
     const { store, active, dispatcher, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
-    if (row.rests_at !== null) return;
+    if (row.rests_at !== null && !isDue(row)) return;
     // Before the queue: a queued run may have been cancelled.
     if (row.status === 'cancelling' && !mayCleanUp(row)) return this.#end(row);
     if (row.queued_at !== null) return queue.add(row.session_id);
-    if (this.#isParked(row)) return this.#warnOfParked(row);
+    if (this.#lacksAgent(row)) return this.#warnOfMissingAgent(row);
     // A run that was only created can still be started.
     if (row.tier !== 'durable' && row.status !== 'created')
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
@@ -284,7 +306,11 @@ async function recoverRun(
   const agent = executions.registry.get(row.agent_name);
   const stored = created === undefined ? await readStored(store, row) : { ...created, recording: nothing };
   const due = dueOf(row, stored.recording);
-  const log = new RunLog(commits, { ...row, ...change, due, epoch: row.epoch + 1 }, { from: row.epoch });
+  const log = new RunLog(
+    commits,
+    { ...row, ...change, due, rests_at: null, parked: null, epoch: row.epoch + 1 },
+    { from: row.epoch },
+  );
   const execution = new Execution(agent, stored.run, stored.input, log, executions, stored.recording);
   await active.add(execution);
   return execution;
@@ -326,6 +352,10 @@ const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> 
 
 /** Whether some process has to execute the run. One that awaits may have other work, unless it rests. */
 export const needsExecution = ({ status, tier, queued_at, rests_at }: RunRow): boolean =>
-  status === 'cancelling' ||
-  (queued_at === null && (status === 'created' || status === 'in-progress')) ||
-  (status === 'awaiting' && tier === 'durable' && rests_at === null);
+  rests_at === null &&
+  (status === 'cancelling' ||
+    (queued_at === null && (status === 'created' || status === 'in-progress')) ||
+    (status === 'awaiting' && tier === 'durable'));
+
+/** Whether a run that rests has slept for long enough. */
+const isDue = ({ due, parked }: RunRow): boolean => parked === null && due !== null && due <= new Date().toISOString();

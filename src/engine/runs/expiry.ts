@@ -1,7 +1,8 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
 import type { RunTtlByOwner } from '../limits.ts';
-import { type KnownRun, readRun } from '../log/stored-run.ts';
+import type { KnownRun } from '../log/checkpoint.ts';
+import { readRun } from '../log/stored-run.ts';
 import { endStoredRun } from './cancel.ts';
 import { EarlyRetention } from './early-retention.ts';
 import type { RunServices } from './run-services.ts';
@@ -15,13 +16,13 @@ const survival = 60_000;
 /** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
 export async function expireRuns(services: RunServices): Promise<void> {
   const { store, active, executions, offer } = services;
-  const now = new Date().toISOString();
+  const now = executions.now();
   for (const execution of active.all()) expire(services, execution, now);
   for (const row of await store.due(now, page)) {
     if (active.local(row.run_id) !== undefined) continue;
     try {
-      // It left its node in the middle of other work: see `ActiveRuns.release`.
-      const goesOn = asksUntil(await readRun(store, row)) > now;
+      // It left its node in the middle of other work, or has slept for long enough: see `ActiveRuns.release`.
+      const goesOn = row.status !== 'awaiting' || asksUntil(await readRun(store, row)) > now;
       // A node that does not have its agent leaves it to others.
       if (goesOn && executions.registry.find(row.agent_name) !== undefined) offer(row.run_id);
       else if (!goesOn) await endStoredRun(services, row, fail('await_timeout').toJSON());
@@ -49,9 +50,8 @@ async function sweepExpired({ store, executions: { limits } }: RunServices, goes
     ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
     ...(deliveryTtl > 0 && { deliveries: ago(deliveryTtl) }),
   };
-  for (let step = 0; step < maxSweepSteps && goesOn() && (await store.sweep(before)); step += 1) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  let steps = 0;
+  while (steps < maxSweepSteps && goesOn() && (await store.sweep(before))) steps += 1;
 }
 
 function expire({ active, executions: { limits } }: RunServices, execution: Execution, now: string): void {
@@ -59,7 +59,7 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
   if (execution.log.outcome !== undefined) return;
   const error = execution.timeoutError(now);
   if (error !== undefined) execution.failWith(error);
-  else if (passivateAfter > 0 && execution.durable && execution.onlyAwaits && execution.idleFor() > passivateAfter)
+  else if (passivateAfter > 0 && execution.durable && execution.rests && execution.idleFor() > passivateAfter)
     void active.release(execution, true);
   else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && execution.idleFor() > survival)
     execution.log.change({ attempts: 0 });

@@ -61,8 +61,8 @@ export function askedOf(
 }
 
 /** The error with which a run refuses a reply after the time of its question, before the next sweep ends the run. */
-export function lateFor({ run_id, await_request }: Run): RivuletError | undefined {
-  const isLate = await_request?.expires_at !== undefined && await_request.expires_at <= new Date().toISOString();
+export function lateFor({ run_id, await_request }: Run, now: string): RivuletError | undefined {
+  const isLate = await_request?.expires_at !== undefined && await_request.expires_at <= now;
   return isLate ? fail('not_awaiting', run_id, 'past the time for a reply') : undefined;
 }
 

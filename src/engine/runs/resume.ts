@@ -7,7 +7,8 @@ import type { TraceHeaders } from '../../core/traces.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
-import { bareRun, foldStored, type KnownRun, readLines } from '../log/stored-run.ts';
+import type { KnownRun } from '../log/checkpoint.ts';
+import { bareRun, foldStored, readLines } from '../log/stored-run.ts';
 import { orUnavailable } from '../store-access.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward.ts';
@@ -104,7 +105,7 @@ async function attemptReply(
     execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
   const question = stored === undefined || isKnown(target, execution) ? target.asked : openQuestion(stored);
-  const request = lateFor(run) ?? askedOf(run, target.id, question, openQuestion(row));
+  const request = lateFor(run, now) ?? askedOf(run, target.id, question, openQuestion(row));
   const reply =
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };
@@ -226,6 +227,7 @@ async function resumeStored(
     status_at: executions.now(),
     due: null,
     rests_at: null,
+    parked: null,
     // A reply is progress.
     attempts: 0,
     last: last + 1,

@@ -22,6 +22,9 @@ export interface SessionQueueOptions {
   readonly onRejected: (run_id: string, error: unknown) => void;
 }
 
+/** Queues that one check looks at without a reason. */
+const queuesPerCheck = 200;
+
 /**
  * The queue of a session is in the store: its runs that are not final, in the order of their ids. A run that waits has
  * `queued_at`, and starts when it is the first. Both steps are conditional writes: a run is queued only as the last
@@ -31,10 +34,12 @@ export interface SessionQueueOptions {
 export class SessionQueue {
   readonly #store: Store;
   readonly #options: SessionQueueOptions;
-  /** By session, the run that its queue waits for; '' until that is known. */
+  /** By session, the run that its queue waits for; '' until that is known. The queue that was read last is the last. */
   readonly #blockingRuns = new Map<string, string>();
   /** By run, the session whose queue waits for it. */
   readonly #blockedSessions = new Map<string, string>();
+  /** The sessions whose next run may have to start: the store has failed, or a notification may have been missed. */
+  readonly #doubtful = new Set<string>();
 
   constructor(store: Store, options: SessionQueueOptions) {
     this.#store = store;
@@ -64,28 +69,54 @@ export class SessionQueue {
   /** A run is final, on this or another node: starts the next run of its session. */
   onRunFinal(run_id: string): void {
     const session_id = this.#blockedSessions.get(run_id);
-    // The next `checkAll` repeats what failed.
+    // The next `check` repeats what failed.
     if (session_id !== undefined) void this.#startNext(session_id).catch(() => undefined);
   }
 
-  /** Checks all queues, because a notification may be lost, or the store may have failed. */
-  async checkAll(): Promise<void> {
-    for (const session_id of [...this.#blockingRuns.keys()]) await this.#startNext(session_id);
+  /** Runs may have ended on other nodes without a notification: the next check looks at all queues. */
+  onMissedNotifications(): void {
+    for (const session_id of this.#blockingRuns.keys()) this.#doubtful.add(session_id);
+  }
+
+  /**
+   * Checks the doubtful queues. A notification may also be lost without a sign, so each check looks at some other queues as
+   * well, in turn. Its cost does not grow with the number of sessions that wait.
+   */
+  async check(): Promise<void> {
+    const some = [...this.#doubtful];
+    for (const session_id of this.#blockingRuns.keys()) {
+      if (some.length >= this.#doubtful.size + queuesPerCheck) break;
+      if (!this.#doubtful.has(session_id)) some.push(session_id);
+    }
+    for (const session_id of some) await this.#startNext(session_id);
   }
 
   async #startNext(session_id: string): Promise<void> {
+    try {
+      if (await this.#tryToStartNext(session_id)) this.#doubtful.delete(session_id);
+      else this.#doubtful.add(session_id);
+    } catch (error) {
+      this.#doubtful.add(session_id);
+      throw error;
+    }
+  }
+
+  /** Returns false where the store can never take the start. */
+  async #tryToStartNext(session_id: string): Promise<boolean> {
     while (!this.#options.stopping()) {
       const [first] = await this.#store.unfinished(session_id, '', 1);
       this.#setBlockingRun(session_id, first?.run_id);
-      if (first === undefined) return;
+      if (first === undefined) return true;
       if (first.queued_at !== null) {
-        if ((await this.#start(first)) !== 'outdated') return;
+        const outcome = await this.#start(first);
+        if (outcome !== 'outdated') return outcome === 'started';
       } else {
         // It may have ended before this process waited for it.
         const now = await this.#store.run(first.run_id);
-        if (now !== undefined && !isFinal(now.status)) return;
+        if (now !== undefined && !isFinal(now.status)) return true;
       }
     }
+    return true;
   }
 
   /** Starts a queued run: that is durable before its agent runs. `outdated` where the session was written to meanwhile. */
@@ -102,11 +133,9 @@ export class SessionQueue {
 
   #setBlockingRun(session_id: string, run_id: string | undefined): void {
     this.#blockedSessions.delete(this.#blockingRuns.get(session_id) ?? '');
-    if (run_id === undefined) {
-      this.#blockingRuns.delete(session_id);
-    } else {
-      this.#blockingRuns.set(session_id, run_id);
-      this.#blockedSessions.set(run_id, session_id);
-    }
+    this.#blockingRuns.delete(session_id);
+    if (run_id === undefined) return;
+    this.#blockingRuns.set(session_id, run_id);
+    this.#blockedSessions.set(run_id, session_id);
   }
 }

@@ -12,9 +12,9 @@ interface Waiting {
   readonly leave: () => void;
 }
 
-/** The run whose turn it was last, and its attempts before that. `since` is undefined while it is entered. */
+/** The runs whose turn it was last, and their attempts before that. `since` is undefined while they are entered. */
 interface Trial {
-  readonly run_id: string;
+  readonly run_ids: ReadonlySet<string>;
   readonly attempts: number;
   since?: number;
 }
@@ -22,16 +22,16 @@ interface Trial {
 const mostChecks = 60;
 /** Checks for which the process has lived before it re-enters a suspect: the other runs may make progress meanwhile. */
 const uptimeBefore = (attempts: number): number => Math.min(2 ** attempts, mostChecks);
-/** Checks after which a suspect without progress lets the next one in: 5, then 30. */
+/** Checks after which suspects without progress let the next ones in: 5, then 30. */
 const trialOf = (attempts: number): number => Math.min(5 * 6 ** (attempts - 1), mostChecks);
 /** Waiting runs that take no slot. All further ones keep theirs, so that a node takes no more of them than it has slots. */
 const mostWithoutSlot = 1_000;
 
 /**
  * Runs that may be what stops the process: they were in memory when a process died, and had made no progress since an
- * earlier re-entry. They are re-entered one by one after all others, so that the run which stops the process uses up its
- * attempts, and no other run does. Each of them was in the memory of a process that died, so there are not more than
- * that.
+ * earlier re-entry. They are re-entered after all others, in batches that double with each trial that the process survives.
+ * The last attempt of a run is a trial of that run alone, so that the run which stops the process uses up its attempts, and
+ * no other run does. Each of them was in the memory of a process that died, so there are not more than that.
  */
 export class Suspects {
   readonly #active: ActiveRuns;
@@ -53,7 +53,7 @@ export class Suspects {
   /** Whether a run may be entered now; otherwise it waits. A run that got a reply is no suspect, and a cancel has to end. */
   admits({ run_id, attempts, status, epoch }: RunRow): boolean {
     const waiting = this.#waiting.get(run_id);
-    const isTurn = run_id === this.#trial?.run_id || this.#entering.has(run_id);
+    const isTurn = this.#trial?.run_ids.has(run_id) || this.#entering.has(run_id);
     // Another node has it: this one was stalled for longer than its lease.
     if (status !== 'cancelling' && epoch !== (this.#entering.get(run_id) ?? epoch)) return false;
     if (attempts === 0 || status === 'cancelling' || isTurn) {
@@ -80,17 +80,17 @@ export class Suspects {
     if (waiting !== undefined) void this.#enterNow(waiting);
   }
 
-  /** Enters the next run if its turn has come. Called periodically. */
+  /** Enters the next runs if their turn has come. Called periodically. */
   check(): void {
     this.#checks += 1;
     if (this.#waiting.size === 0 || !this.#isTrialOver()) return;
-    const [next] = [...this.#waiting.values()].sort(inTurn);
-    if (next === undefined || this.#checks < uptimeBefore(next.attempts)) return;
+    const next = this.#next();
+    const attempts = next[0]?.attempts ?? 0;
+    if (this.#checks < uptimeBefore(attempts)) return;
     this.#takeBackLast();
-    const { run_id, attempts } = next;
-    const trial: Trial = { run_id, attempts };
+    const trial: Trial = { run_ids: new Set(next.map(({ run_id }) => run_id)), attempts };
     this.#trial = trial;
-    void this.#enterNow(next).then(() => {
+    void this.#enterAll(next).then(() => {
       trial.since = this.#checks;
     });
   }
@@ -107,6 +107,20 @@ export class Suspects {
     this.#waiting.set(run_id, { run_id, attempts, epoch, left, leave });
   }
 
+  /** The runs with the fewest attempts: one, then twice as many as before. A run has its last attempt alone. */
+  #next(): Waiting[] {
+    const waiting = [...this.#waiting.values()].sort(inTurn);
+    const attempts = waiting[0]?.attempts ?? 0;
+    const before = this.#trial?.attempts === attempts ? this.#trial.run_ids.size : 0;
+    const size = attempts + 1 === this.#limit ? 1 : Math.max(1, 2 * before);
+    return waiting.slice(0, size).filter((one) => one.attempts === attempts);
+  }
+
+  /** One after the other, so that a run which stops the process at once takes no attempt of those after it. */
+  async #enterAll(waiting: readonly Waiting[]): Promise<void> {
+    for (const one of waiting) if (this.#waiting.get(one.run_id) === one) await this.#enterNow(one);
+  }
+
   async #enterNow({ run_id, epoch, leave }: Waiting): Promise<void> {
     this.#waiting.delete(run_id);
     this.#entering.set(run_id, epoch);
@@ -115,14 +129,17 @@ export class Suspects {
     leave();
   }
 
-  /** Whether the last one has made progress, has left, only awaits, or has lived long enough. */
+  /** Whether each of the last ones has made progress, has left, or only awaits; or all have lived long enough. */
   #isTrialOver(): boolean {
     if (this.#trial === undefined) return true;
-    const { run_id, attempts, since } = this.#trial;
+    const { run_ids, attempts, since } = this.#trial;
     if (since === undefined) return false;
+    return this.#checks - since >= trialOf(attempts) || [...run_ids].every((run_id) => this.#isCleared(run_id));
+  }
+
+  #isCleared(run_id: string): boolean {
     const execution = this.#active.local(run_id);
-    if (execution === undefined || execution.log.row.attempts === 0 || execution.onlyAwaits) return true;
-    return this.#checks - since >= trialOf(attempts);
+    return execution === undefined || execution.log.row.attempts === 0 || execution.rests;
   }
 
   /**
@@ -130,10 +147,12 @@ export class Suspects {
    * attempt does not count when the next one stops the process.
    */
   #takeBackLast(): void {
-    if (this.#trial === undefined) return;
-    const { run_id, attempts } = this.#trial;
-    const log = this.#active.local(run_id)?.log;
-    if (log !== undefined && log.row.attempts > attempts && attempts + 1 === this.#limit) log.change({ attempts });
+    const { run_ids = [], attempts = 0 } = this.#trial ?? {};
+    if (attempts + 1 !== this.#limit) return;
+    for (const run_id of run_ids) {
+      const log = this.#active.local(run_id)?.log;
+      if (log !== undefined && log.row.attempts > attempts) log.change({ attempts });
+    }
   }
 }
 

@@ -16,7 +16,6 @@ export class AgentRuns {
   /** By outcome and error. */
   readonly endings = new Map<string, Ending & { count: number }>();
   tokens = 0;
-  diverged = 0;
   readonly #agent: string;
   readonly #histograms: RunHistograms;
   readonly #durations = new Map<RunOutcome, Series>();
@@ -37,7 +36,6 @@ export class AgentRuns {
   onEnded({ row, error, work }: EndedRun): void {
     const ending = endingOf(row.status, error);
     this.#count(ending);
-    if (ending.error_code === 'replay_diverged') this.diverged += 1;
     if (work === undefined) return;
     this.tokens += work.tokens;
     this.#durationOf(ending.outcome).observe(work.seconds);

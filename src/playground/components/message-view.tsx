@@ -1,5 +1,7 @@
 import { useId, useMemo } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
+import { isInterrupted } from '../../core/run-state.ts';
+import type { Message } from '../../schema/message.ts';
 import { Citations } from '../citations.ts';
 import { contentOf } from '../content.ts';
 import { formatDuration } from '../format.ts';
@@ -17,6 +19,7 @@ interface ShownMessage {
   readonly parts: readonly MessagePart[];
   readonly created_at?: string | undefined;
   readonly completed_at?: string | null | undefined;
+  readonly finish_reason?: Message['finish_reason'];
 }
 
 export interface MessageViewProps {
@@ -35,11 +38,17 @@ export function MessageView({ message, called = false, ...body }: MessageViewPro
   const { role, parts } = message;
   const byUser = role === 'user';
   const { text } = useMemo(() => contentOf(parts), [parts]);
+  const interrupted = isInterrupted(message);
   return (
-    <div class={byUser ? 'message user' : 'message'} data-called={called || undefined}>
+    <div
+      class={byUser ? 'message user' : 'message'}
+      data-called={called || undefined}
+      data-interrupted={interrupted || undefined}
+    >
       <div class="role">
         <span>{byUser ? 'You' : role.replace(/^agent\//, '')}</span>
         {called && <CallTime message={message} />}
+        {interrupted && <span class="interrupted">Interrupted, and said again below</span>}
         {text !== '' && !body.live && (
           <CopyButton label={byUser ? 'Copy your message' : 'Copy the message'} text={() => text} />
         )}

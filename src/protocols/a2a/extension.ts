@@ -9,4 +9,5 @@ export const extension = {
   citation: 'urn:rivulet:a2a:citation:1',
   step: 'urn:rivulet:a2a:step:1',
   error: 'urn:rivulet:a2a:error:1',
+  interrupted: 'urn:rivulet:a2a:interrupted:1',
 } as const;

@@ -1,13 +1,22 @@
 import { flat, tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
-import { isFinal } from '../../core/run-state.ts';
+import { isFinal, isInterrupted } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import { extension } from './extension.ts';
 import { stepOf, taskPartOf } from './parts.ts';
-import { agentMessage, artifactId, type Conversation, isNamed, statusOf, type TaskStatus, taskOf } from './task.ts';
+import {
+  agentMessage,
+  artifactId,
+  type Conversation,
+  interruptedMark,
+  isNamed,
+  statusOf,
+  type TaskStatus,
+  taskOf,
+} from './task.ts';
 
 interface State {
   /** Artifacts that have begun. */
@@ -109,8 +118,10 @@ class Group {
   add(event: Event): void {
     switch (event.type) {
       case 'message.created':
-      case 'message.completed':
         this.#close();
+        return;
+      case 'message.completed':
+        this.#close(isInterrupted(event.message));
         return;
       case 'message.part':
         this.#part(event.part);
@@ -179,10 +190,11 @@ class Group {
   }
 
   /** What has no part left to send is closed by an empty one: to hold back the last token would delay all tokens. */
-  #close(): void {
+  #close(interrupted = false): void {
     const { open } = this.state;
     if (open === undefined) return;
-    this.#update({ artifactId: open.id, parts: [{ text: '' }] }, { append: true, lastChunk: true });
+    const artifact = { artifactId: open.id, parts: [{ text: '' }], ...(interrupted && interruptedMark) };
+    this.#update(artifact, { append: true, lastChunk: true });
     this.state = { ...this.state, open: undefined };
   }
 

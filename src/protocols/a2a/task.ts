@@ -1,4 +1,4 @@
-import { isFinal } from '../../core/run-state.ts';
+import { isFinal, isInterrupted } from '../../core/run-state.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunStatus } from '../../schema/run.ts';
@@ -23,7 +23,11 @@ interface Artifact {
   readonly artifactId: string;
   readonly name?: string;
   readonly parts: readonly TaskPart[];
+  readonly metadata?: object;
 }
+
+/** The metadata of an artifact whose message was interrupted: the artifacts after it say it anew. */
+export const interruptedMark = { metadata: { [extension.interrupted]: true } };
 
 export interface Task extends Record<string, unknown> {
   readonly id: string;
@@ -133,16 +137,16 @@ function historyOf(
 
 /** A message is an artifact; so is each of its parts that has a name. */
 function artifactsOf(output: readonly Message[]): Artifact[] {
-  const artifacts: { artifactId: string; name?: string; parts: TaskPart[] }[] = [];
-  const begin = (parts: TaskPart[], name: { name?: string } = {}): TaskPart[] => {
-    artifacts.push({ artifactId: artifactId(artifacts.length + 1), ...name, parts });
+  const artifacts: (Artifact & { parts: TaskPart[] })[] = [];
+  const begin = (parts: TaskPart[], more: Pick<Artifact, 'name' | 'metadata'> = {}): TaskPart[] => {
+    artifacts.push({ artifactId: artifactId(artifacts.length + 1), ...more, parts });
     return parts;
   };
   for (const message of output) {
     let said: TaskPart[] | undefined;
     for (const part of message.parts.filter(isResult)) {
       if (part.name !== undefined && isNamed(part)) begin([taskPartOf(part)], { name: part.name });
-      else if (said === undefined) said = begin([taskPartOf(part)]);
+      else if (said === undefined) said = begin([taskPartOf(part)], isInterrupted(message) ? interruptedMark : {});
       else said.push(taskPartOf(part));
     }
   }

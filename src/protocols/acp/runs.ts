@@ -30,7 +30,7 @@ const modes = {
   202: { description: 'async: the new Run', content: { 'application/json': { schema: Run } } },
 };
 
-/** Creates, resumes and cancels runs. */
+/** Creates, resumes and cancels runs, and tries parked ones again. */
 export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder; base: string }> = async (
   app,
   { access, responder, base },
@@ -95,6 +95,22 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
     },
     async (request, reply) =>
       sendJson(reply.code(202), await access(request).cancel(request.params.run_id.toLowerCase())),
+  );
+
+  app.post(
+    '/runs/:run_id/retry',
+    {
+      config: { scope: 'runs:write' },
+      schema: {
+        operationId: 'retryRun',
+        summary: 'Try a parked run again',
+        tags: ['runs'],
+        params: RunParams,
+        response: { 202: Run, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
+      },
+    },
+    async (request, reply) =>
+      sendJson(reply.code(202), await access(request).retry(request.params.run_id.toLowerCase())),
   );
 };
 

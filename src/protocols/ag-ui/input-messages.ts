@@ -1,15 +1,20 @@
 import { isObject } from '../../core/json.ts';
 import type { AgentRequest, ClientTool } from '../../core/request.ts';
+import { isInterrupted } from '../../core/run-state.ts';
 import type { MessageInput, MessagePart } from '../../schema/message.ts';
 import { objectIn } from '../projector.ts';
 import { isSaid, type Part, type RunAgentInput, type Said, type Source } from './run-input.ts';
 
 // The request of a client as agents see it. The client holds the history, edits it and cuts it, so all of it is input.
 
-/** The messages as the agent's input. A tool's call and its result are one part of the message that has the call. */
+/**
+ * The messages as the agent's input, without interrupted ones, which the next messages say anew. A tool's call and its result
+ * are one part of the message that has the call.
+ */
 export function inputOf(agent: string, messages: RunAgentInput['messages']): MessageInput[] {
   const calls = new Map<string, Call>();
   return messages.filter(isSaid).flatMap((message) => {
+    if (isObject(message.metadata) && isInterrupted(message.metadata)) return [];
     const parts = partsOf(message, calls);
     return parts.length === 0 ? [] : [{ role: message.role === 'user' ? 'user' : `agent/${agent}`, parts }];
   });

@@ -37,6 +37,8 @@ const Said = open({
   toolCalls: Type.Optional(Type.Array(ToolCall)),
   toolCallId: Type.Optional(Type.String()),
   error: Type.Optional(Type.String()),
+  /** Since 1.0. */
+  metadata: Type.Optional(Type.Unknown()),
 });
 export type Said = Static<typeof Said>;
 

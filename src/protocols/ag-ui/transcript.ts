@@ -15,6 +15,7 @@ interface ClientMessage {
   toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
   readonly toolCallId?: string;
   readonly error?: string;
+  metadata?: object;
 }
 
 /** The fields of the events that are folded here. */
@@ -27,6 +28,7 @@ interface Folded {
   readonly delta: string & readonly jsonpatch.Operation[];
   readonly content: string;
   readonly snapshot: unknown;
+  readonly metadata?: object;
 }
 
 const opens = /^(TEXT_MESSAGE|TOOL_CALL|REASONING_MESSAGE|REASONING)_START$/;
@@ -110,6 +112,9 @@ export class Transcript {
       case 'REASONING_MESSAGE_CONTENT':
         this.#append(messageId, delta);
         return;
+      case 'TEXT_MESSAGE_END':
+        this.#mark(event);
+        return;
       case 'TOOL_CALL_START':
         this.#call(event);
         return;
@@ -138,6 +143,11 @@ export class Transcript {
   #append(id: string, delta: string): void {
     const message = this.#said.get(id);
     if (message !== undefined) message.content += delta;
+  }
+
+  #mark({ messageId, metadata }: Folded): void {
+    const message = this.#said.get(messageId);
+    if (message !== undefined && metadata !== undefined) message.metadata = metadata;
   }
 
   #call({ toolCallId, toolCallName, parentMessageId = toolCallId }: Folded): void {

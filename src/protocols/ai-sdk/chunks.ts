@@ -1,6 +1,7 @@
 import { flat } from '../../core/encode.ts';
 import { isObject } from '../../core/json.ts';
 import { textOf } from '../../core/parts.ts';
+import { isInterrupted } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
@@ -97,7 +98,7 @@ export function chunksOf(open: Open, event: Event, n: number, approvals: boolean
         ? { open: { ...open, step: 'open' }, chunks: [{ type: 'start-step' }] }
         : { open: { ...open, step: 'open' }, chunks: [] };
     case 'message.completed':
-      return closed(open);
+      return closed(open, isInterrupted(event.message));
     case 'generic':
       return { open, chunks: [{ type: 'data-generic', id: `e${n}`, data: event.generic }] };
     case 'run.created':
@@ -187,13 +188,14 @@ function withText(open: Open, delta: string, n: number): Step {
   };
 }
 
-function closedText(open: Open): Step {
+function closedText(open: Open, interrupted = false): Step {
   if (open.text === undefined) return { open, chunks: [] };
-  return { open: { ...open, text: undefined }, chunks: [{ type: 'text-end', id: open.text.id }] };
+  const marked = interrupted && { providerMetadata: rivulet({ finish_reason: 'interrupted' }) };
+  return { open: { ...open, text: undefined }, chunks: [{ type: 'text-end', id: open.text.id, ...marked }] };
 }
 
-function closed(open: Open): Step {
-  const text = closedText(open);
+function closed(open: Open, interrupted = false): Step {
+  const text = closedText(open, interrupted);
   if (open.step === undefined) return text;
   return { open: { ...text.open, step: undefined }, chunks: [...text.chunks, { type: 'finish-step' }] };
 }

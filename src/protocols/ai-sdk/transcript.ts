@@ -85,7 +85,7 @@ class Answer implements UIMessage {
   }
 
   add(chunk: Chunk): void {
-    const { type, id, toolCallId, messageMetadata } = chunk;
+    const { type, id, toolCallId, messageMetadata, providerMetadata } = chunk;
     if (typeof messageMetadata === 'object') this.metadata = { ...this.metadata, ...messageMetadata };
     switch (type) {
       case 'start-step':
@@ -101,7 +101,7 @@ class Answer implements UIMessage {
         break;
       case 'text-end':
       case 'reasoning-end':
-        this.#change(id, () => ({ state: 'done' }));
+        this.#change(id, () => ({ state: 'done', ...(providerMetadata !== undefined && { providerMetadata }) }));
         break;
       case 'tool-input-available':
         this.#push(toolCallId, { ...toolPart(chunk), state: 'input-available', input: chunk.input });

@@ -1,5 +1,6 @@
 import { RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { isInterrupted } from '../../core/run-state.ts';
 import { checkAgainst } from '../../engine/json-schema.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
@@ -21,10 +22,10 @@ export const failedResult = (text: string, run_id: string): object => ({
 export const errorText = ({ message, data }: ErrorBody): string =>
   typeof data?.code === 'string' ? `${message} (${data.code})` : message;
 
-/** The result of a completed run. With a schema, its data has to fit, because clients refuse an answer that does not. */
+/** The result of a completed run, for a model: without interrupted messages. With a schema, its data has to fit, because clients refuse an answer that does not. */
 export function completedResult(run: Run, schema: Schema | undefined): object {
   const output = new Output(run.run_id);
-  for (const { parts } of run.output) output.message(parts);
+  for (const message of run.output) if (!isInterrupted(message)) output.message(message.parts);
   const { content, citations, data } = output;
   const problem = schema === undefined ? undefined : problemOf(data, schema);
   if (problem !== undefined) return failedResult(problem, run.run_id);

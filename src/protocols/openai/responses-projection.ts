@@ -1,4 +1,4 @@
-import { endsMessage, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
+import { endsInterrupted, endsMessage, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
@@ -126,7 +126,8 @@ export const responsesProjection = (echo: Echo): Projection<ResponsesState> => (
     }
     const step = { echo, n, frames: new Frames(n, frames) };
     if (token !== undefined) return addText(state, token, step);
-    return endsMessage(line) ? closed(state, 'completed', step) : afterEvent(state, JSON.parse(line), step);
+    if (!endsMessage(line)) return afterEvent(state, JSON.parse(line), step);
+    return closed(state, endsInterrupted(line) ? 'incomplete' : 'completed', step);
   },
 });
 

@@ -28,7 +28,12 @@ const Item = Type.Union([
   Type.Object({ type: Type.Literal('mcp_call'), name: Id, arguments: Text, output: Output }),
   Type.Object({ type: Type.Literal('image_generation_call'), result: Output, output_format: Output }),
   Type.Object({ type: Type.Literal('item_reference'), id: Id }),
-  Type.Object({ type: Type.Optional(Type.Literal('message')), role: Role, content: Contents }),
+  Type.Object({
+    type: Type.Optional(Type.Literal('message')),
+    role: Role,
+    content: Contents,
+    status: Type.Optional(Type.Unknown()),
+  }),
 ]);
 export type Item = Static<typeof Item>;
 
@@ -111,7 +116,10 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
   if (isAnswer && items.some((item) => item.type === undefined || item.type === 'message')) {
     throw fail('validation_failed', 'input', 'expected nothing but the function_call_output that answers the call');
   }
-  if (!isAnswer) for (const [index, item] of items.entries()) addItem(transcript, item, `input[${index}]`, known);
+  for (const [index, item] of isAnswer ? [] : items.entries()) {
+    if (!isSaidAgain(resolved(item, known), resolved(items[index + 1], known)))
+      addItem(transcript, item, `input[${index}]`, known);
+  }
   const { messages } = transcript;
   if (messages.length === 0 && !isAnswer) throw fail('validation_failed', 'input', 'expected a message of the user');
   const offered = clientTools(tools);
@@ -124,6 +132,21 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
   };
   return { messages, request, conversation: given === undefined ? undefined : conversationText(given), answer };
 }
+
+const resolved = (item: Item | undefined, known: ReadonlyMap<string, Item>): Item | undefined =>
+  item?.type === 'item_reference' ? known.get(item.id) : item;
+
+/**
+ * Whether an item is an interrupted message, which the items after it say anew. An incomplete message that ends a response is
+ * none: that response has failed, or was cancelled.
+ */
+const isSaidAgain = (item: Item | undefined, next: Item | undefined): boolean =>
+  item !== undefined &&
+  'role' in item &&
+  item.role === 'assistant' &&
+  item.status === 'incomplete' &&
+  next !== undefined &&
+  ('role' in next ? next.role === 'assistant' : next.type !== 'function_call_output');
 
 function addItem(transcript: Transcript, item: Item, path: string, known: ReadonlyMap<string, Item>): void {
   switch (item.type) {

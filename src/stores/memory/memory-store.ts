@@ -84,15 +84,17 @@ export class MemoryStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    const { agent_name, session_id, status, owner } = filter;
+    const { agent_name, session_id, status, owner, parked } = filter;
     const ofOwner = owner === undefined ? this.#byId : this.#owners.get(owner)?.runs;
-    const runs = session_id === undefined ? ofOwner : this.#sessions.get(session_id)?.runs;
+    const ofSession = session_id === undefined ? ofOwner : this.#sessions.get(session_id)?.runs;
+    const runs = parked === undefined ? ofSession : this.#unfinished;
     const found: RunRow[] = [];
     for (const run of runs?.descending(({ row }) => before !== undefined && row.run_id >= before) ?? []) {
       const { row, session } = run;
       if (found.length === limit) break;
       if (session.removed || (agent_name !== undefined && row.agent_name !== agent_name)) continue;
       if (owner !== undefined && row.owner !== owner) continue;
+      if (parked !== undefined && (row.parked === null || (session_id ?? row.session_id) !== row.session_id)) continue;
       if (status === undefined || row.status === status) found.push(rowOf(run));
     }
     return found;
@@ -110,13 +112,6 @@ export class MemoryStore implements Store {
     const runs = session_id === undefined ? this.#unfinished : this.#sessions.get(session_id)?.unfinished;
     return firstRows(
       runs?.ascending(({ row }) => row.run_id > after),
-      limit,
-    );
-  }
-
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return firstRows(
-      this.#ended.ascending(({ row }) => (row.finished_at ?? '') >= since),
       limit,
     );
   }
@@ -301,7 +296,10 @@ export class MemoryStore implements Store {
       const { targets } = run.row;
       if (write.grown !== true && write.lines.length > 0 && targets !== row.targets) return { targets };
     }
-    const duplicate = write.resources?.find(({ resource_id }) => this.#resources.has(resource_id));
+    const duplicate = write.resources?.find(({ resource_id, run_id }) => {
+      const known = this.#resources.get(resource_id);
+      return known !== undefined && (run_id === null || known.run_id !== run_id);
+    });
     if (duplicate !== undefined) return { rejected: new Error(`the resource ${duplicate.resource_id} exists already`) };
     const known = write.deliveries?.find(({ delivery_id }) => this.#deliveries.has(delivery_id));
     if (known !== undefined) return { rejected: new Error(`the delivery ${known.delivery_id} exists already`) };
@@ -376,12 +374,13 @@ export class MemoryStore implements Store {
 
   #updateSession(run: RunRecord, { history, state, resources = [] }: Write): void {
     const { session } = run;
+    const own = resources.filter(({ resource_id, run_id }) => run_id !== null && !this.#resources.has(resource_id));
     for (const resource of resources) {
       this.#resources.set(resource.resource_id, resource);
       session.resources.add(resource.resource_id);
     }
-    const own = resources.filter(({ run_id }) => run_id !== null).map(({ resource_id }) => resource_id);
-    run.resources = run.resources.length === 0 ? own : [...run.resources, ...own];
+    const ids = own.map(({ resource_id }) => resource_id);
+    run.resources = run.resources.length === 0 ? ids : [...run.resources, ...ids];
     for (const url of history ?? []) session.history.add(url);
     if (state !== undefined) this.#setState(session, state);
   }

@@ -4,6 +4,7 @@ import { compareStatusTimes, matchesStatus, newestStatuses, rangesOf } from '../
 import type { ById } from './by-id.ts';
 import { Groups } from './groups.ts';
 import { type RunRecord, rowOf, type SessionRecord } from './records.ts';
+import type { Sorted } from './sorted.ts';
 
 /**
  * The runs of each agent, and of each agent for each owner, by status and its time. They are kept from the first list on:
@@ -12,6 +13,8 @@ import { type RunRecord, rowOf, type SessionRecord } from './records.ts';
 export class StatusTimes {
   readonly #runs: Pick<ById<RunRecord>, 'values'>;
   #kept: Groups<RunRecord> | undefined;
+  /** The agents of these runs, and of some that were deleted. */
+  readonly #agents = new Set<string>();
 
   constructor(runs: Pick<ById<RunRecord>, 'values'>) {
     this.#runs = runs;
@@ -19,7 +22,7 @@ export class StatusTimes {
 
   add(run: RunRecord): void {
     if (this.#kept === undefined) return;
-    for (const name of namesOf(run.row)) this.#kept.add(name, run);
+    this.#add(this.#kept, run);
   }
 
   /** Called before the run's row changes. */
@@ -32,9 +35,21 @@ export class StatusTimes {
   get #groups(): Groups<RunRecord> {
     if (this.#kept !== undefined) return this.#kept;
     const groups = new Groups<RunRecord>((a, b) => compareStatusTimes(a.row, b.row));
-    for (const run of this.#runs.values()) for (const name of namesOf(run.row)) groups.add(name, run);
+    for (const run of this.#runs.values()) this.#add(groups, run);
     this.#kept = groups;
     return groups;
+  }
+
+  #add(groups: Groups<RunRecord>, run: RunRecord): void {
+    this.#agents.add(run.row.agent_name);
+    for (const name of namesOf(run.row)) groups.add(name, run);
+  }
+
+  /** The names of the groups that have the runs of a filter without a session. */
+  #groupsOf({ agent_names, owner, statuses }: StatusFilter): [groups: Groups<RunRecord>, names: string[]] {
+    const groups = this.#groups;
+    const ranges = rangesOf(agent_names ?? [...this.#agents], statuses);
+    return [groups, ranges.map(([agent, status]) => nameOf(owner, agent, status))];
   }
 
   /** `session`: that of the filter, where it names one that there is. */
@@ -46,9 +61,10 @@ export class StatusTimes {
   ): RunRow[] {
     if (filter.session_id !== undefined) return newestStatuses(ofSession(session, filter), after, limit);
     const found: RunRow[] = [];
-    for (const [agent, status] of rangesOf(filter)) {
+    const [groups, names] = this.#groupsOf(filter);
+    for (const name of names) {
       let left = limit;
-      for (const row of this.#newest(nameOf(filter.owner, agent, status), filter, after)) {
+      for (const row of newest(groups.get(name), filter, after)) {
         found.push(row);
         left -= 1;
         if (left === 0) break;
@@ -60,22 +76,23 @@ export class StatusTimes {
   /** `removed`: sessions whose runs are still to be deleted. */
   count(filter: StatusFilter, session: SessionRecord | undefined, removed: readonly SessionRecord[]): number {
     if (filter.session_id !== undefined) return ofSession(session, filter).length;
-    const { since = '', owner } = filter;
-    const groups = rangesOf(filter).map(([agent, status]) => this.#groups.get(nameOf(owner, agent, status)));
-    const all = groups.reduce((sum, group) => sum + (group?.countFrom(({ row }) => row.status_at >= since) ?? 0), 0);
+    const { since = '' } = filter;
+    const [groups, names] = this.#groupsOf(filter);
+    const countOf = (name: string): number => groups.get(name)?.countFrom(({ row }) => row.status_at >= since) ?? 0;
+    const all = names.reduce((sum, name) => sum + countOf(name), 0);
     return removed.reduce((sum, one) => sum - ofSession(one, filter).length, all);
   }
+}
 
-  *#newest(
-    name: string,
-    { since = '' }: StatusFilter,
-    after: StatusPosition | undefined,
-  ): Generator<RunRow, void, undefined> {
-    const isDone = ({ row }: RunRecord): boolean => after !== undefined && compareStatusTimes(row, after) >= 0;
-    for (const run of this.#groups.get(name)?.descending(isDone) ?? []) {
-      if (run.row.status_at < since) return;
-      if (!run.session.removed) yield rowOf(run);
-    }
+function* newest(
+  group: Sorted<RunRecord> | undefined,
+  { since = '' }: StatusFilter,
+  after: StatusPosition | undefined,
+): Generator<RunRow, void, undefined> {
+  const isDone = ({ row }: RunRecord): boolean => after !== undefined && compareStatusTimes(row, after) >= 0;
+  for (const run of group?.descending(isDone) ?? []) {
+    if (run.row.status_at < since) return;
+    if (!run.session.removed) yield rowOf(run);
   }
 }
 

@@ -70,7 +70,7 @@ export const commitFunctions = `
         run_id text, agent_name text, session_id text, owner text, principal text, targets text,
         trace text, epoch integer, status text, status_at text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
-        snapshot integer, rests_at text, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
+        snapshot integer, rests_at text, parked text, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, deliveries json, tokens float8
       )) WITH ORDINALITY
       ORDER BY CASE WHEN NOT has_conditions THEN run_id COLLATE "C" END, ordinality
@@ -109,7 +109,8 @@ export const commitFunctions = `
             AND status NOT IN ('completed', 'failed', 'cancelled');
       ELSE
         UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, status_at = w.status_at, finished_at = w.finished_at, attempts = w.attempts,
-            queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot, rests_at = w.rests_at
+            queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot, rests_at = w.rests_at,
+            parked = w.parked
           WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
             AND status NOT IN ('completed', 'failed', 'cancelled')
             AND (bodies[w.ordinality] = '' OR targets IS NOT DISTINCT FROM w.targets);
@@ -136,7 +137,10 @@ export const commitFunctions = `
         INSERT INTO journal (run_id, body) VALUES (w.run_id, w.journal);
       END IF;
       IF w.resources IS NOT NULL THEN
-        INSERT INTO resources SELECT * FROM json_populate_recordset(NULL::resources, w.resources);
+        INSERT INTO resources SELECT * FROM json_populate_recordset(NULL::resources, w.resources)
+          -- Only the run's own resource is replaced. The body of any other one would be null, which is an error.
+          ON CONFLICT (resource_id) DO UPDATE
+            SET body = CASE WHEN resources.run_id = excluded.run_id THEN excluded.body END;
       END IF;
       IF w.deliveries IS NOT NULL THEN PERFORM add_deliveries(w.run_id, w.owner, w.deliveries); END IF;
     END LOOP;

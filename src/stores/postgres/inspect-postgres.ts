@@ -1,13 +1,12 @@
-import { Client, escapeIdentifier } from 'pg';
+import { escapeIdentifier } from 'pg';
+import { withClient } from '../../postgres/connections.ts';
 import { clockAhead, type Inspection } from '../inspection.ts';
 import { schemaVersion } from './schema.ts';
 
 /** Reads the version of a schema, the clock and the settings of PostgreSQL. */
 export async function inspectPostgres(url: string, schema: string): Promise<Inspection> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 3_000 });
-  client.on('error', () => {});
-  try {
-    await client.connect();
+  const config = { connectionString: url, connectionTimeoutMillis: 3_000, query_timeout: 3_000 };
+  return withClient(config, async (client) => {
     const name = `${escapeIdentifier(schema)}.version`;
     const { rows: tables } = await client.query<{ found: string | null }>('SELECT to_regclass($1) AS found', [name]);
     const exists = tables[0]?.found != null;
@@ -22,7 +21,5 @@ export async function inspectPostgres(url: string, schema: string): Promise<Insp
       ? ['PostgreSQL commits later than it says (synchronous_commit off): a crash loses some']
       : [];
     return { version: versions.rows[0]?.version, known: schemaVersion, clockAhead: ahead, warnings };
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
-import { Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { type Client, type ClientConfig, escapeIdentifier } from 'pg';
 import { Delay, retry, within } from '../../core/timing.ts';
+import { PostgresClient } from '../../postgres/connections.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
 import { isPostgresUnavailable } from './errors.ts';
 
@@ -54,9 +55,9 @@ export class Listener implements Subscription {
   /** Rejects when the connection ends, or does not answer a check. */
   async #listen(progress: () => void): Promise<never> {
     const socket = new Socket();
-    const client = new Client({ ...this.#config, stream: () => socket });
+    const client = new PostgresClient({ ...this.#config, stream: () => socket });
     const lost = new Delay();
-    client.on('error', () => {}).on('notification', ({ payload = '' }) => this.#onText(payload));
+    client.on('notification', ({ payload = '' }) => this.#onText(payload));
     client.once('end', () => lost.end());
     this.#socket = socket;
     try {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
-import { DatabaseError, Pool, type QueryResult, type QueryResultRow } from 'pg';
+import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
 import { fullChars } from '../../core/lines.ts';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
 import type { RunInput } from '../../core/request.ts';
@@ -22,6 +22,7 @@ import type {
   Write,
 } from '../../core/store.ts';
 import { retry, within } from '../../core/timing.ts';
+import { openPool } from '../../postgres/connections.ts';
 import { everyone } from '../figures.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { sanitizeText } from '../remote/session-changes.ts';
@@ -90,11 +91,9 @@ export class PostgresStore implements Store {
       query_timeout: statementTimeout + answerDelay,
       stream: () => this.#createSocket(),
     };
-    this.#writePool = new Pool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
+    this.#writePool = openPool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
     // This time includes the wait for a free connection.
-    this.#readPool = new Pool({ ...config, max: readConnections, connectionTimeoutMillis: 10_000 });
-    // An idle connection was lost; the next query gets another.
-    for (const pool of [this.#writePool, this.#readPool]) pool.on('error', () => {});
+    this.#readPool = openPool({ ...config, max: readConnections, connectionTimeoutMillis: 10_000 });
     this.#sql = statements(schema);
     this.#notifier = new Notifier((texts) => this.#all(this.#sql.notify, schema, texts));
     this.#subscription = new SharedSubscription((onText) => new Listener(connectionConfig(url), schema, onText));
@@ -133,8 +132,8 @@ export class PostgresStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    const { agent_name, session_id, status, owner } = filter;
-    return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit);
+    const { agent_name, session_id, status, owner, parked } = filter;
+    return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit, parked);
   }
 
   async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
@@ -148,10 +147,6 @@ export class PostgresStore implements Store {
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
     return this.#all(this.#sql.unfinished, session_id, after, limit);
-  }
-
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#all(this.#sql.ended, since, limit);
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {

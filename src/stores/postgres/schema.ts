@@ -1,11 +1,18 @@
-import { Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { type Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { withClient } from '../../postgres/connections.ts';
 import { commitFunctions } from './commit-functions.ts';
 import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
-import { tables } from './tables.ts';
+import { parkedIndex, tables } from './tables.ts';
 
-/** Version of the tables and functions. Versions 1 to 3 were never released. Tables of version 4 are upgraded. */
-export const schemaVersion = 5;
+/** Version of the tables and functions. Versions 1 to 3 were never released. Later ones are upgraded. */
+export const schemaVersion = 6;
+
+/** What makes tables of a version those of the next version. */
+const upgrades: Readonly<Record<number, string>> = {
+  4: 'ALTER TABLE runs ADD COLUMN rests_at text',
+  5: `ALTER TABLE runs ADD COLUMN parked text; ${parkedIndex}`,
+};
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may
@@ -14,9 +21,7 @@ export const schemaVersion = 5;
  */
 export async function createSchema(config: ClientConfig, schema: string): Promise<void> {
   // A connection without the time-outs of the store's.
-  const client = new Client(config);
-  await client.connect();
-  try {
+  await withClient(config, async (client) => {
     const { rows: encodings } = await client.query<{ server_encoding: string }>('SHOW server_encoding');
     const encoding = encodings[0]?.server_encoding;
     // Another encoding would refuse some characters, and with them whole commits.
@@ -34,18 +39,15 @@ export async function createSchema(config: ClientConfig, schema: string): Promis
     if (rows[0]?.version == null) await client.query('CREATE TABLE version (version integer NOT NULL)');
     await createTables(client, schema);
     await client.query('COMMIT');
-  } finally {
-    // Closing the connection rolls back a transaction that was not committed.
-    await client.end();
-  }
+  });
 }
 
 async function createTables(client: Client, schema: string): Promise<void> {
   const { rows } = await client.query<{ version: number }>('SELECT version FROM version');
   const found = rows[0]?.version;
   if (found === schemaVersion) return;
-  if (found === 4) {
-    await client.query('ALTER TABLE runs ADD COLUMN rests_at text');
+  if (found !== undefined && found in upgrades) {
+    for (let version = found; version < schemaVersion; version += 1) await client.query(upgrades[version] ?? '');
     await client.query(commitFunctions);
     await client.query('UPDATE version SET version = $1', [schemaVersion]);
     return;

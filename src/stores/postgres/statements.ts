@@ -36,10 +36,14 @@ function writeAndRead(s: string) {
     runs: `SELECT ${columnList} FROM ${s}.runs
       WHERE ($1::text IS NULL OR agent_name = $1) AND ($2::text IS NULL OR session_id = $2)
         AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR owner = $4)
-        AND ($5::text IS NULL OR run_id < $5)
+        AND ($5::text IS NULL OR run_id < $5) AND ($7::boolean IS NOT TRUE OR parked IS NOT NULL)
       ORDER BY run_id DESC LIMIT $6`,
-    // One range of an index for each agent and status.
-    runsByStatusTime: `SELECT found.* FROM unnest($1::text[]) AS agent (name) CROSS JOIN unnest($4::text[]) AS wanted (status)
+    // One range of an index for each agent and status. All agents are found with one descent of an index for each.
+    runsByStatusTime: `WITH RECURSIVE agents (name) AS (
+        SELECT min(agent_name) FROM ${s}.runs WHERE $1::text[] IS NULL UNION ALL
+        SELECT (SELECT min(agent_name) FROM ${s}.runs WHERE agent_name > name COLLATE "C") FROM agents WHERE name IS NOT NULL
+      ), agent (name) AS (SELECT name FROM agents WHERE name IS NOT NULL UNION ALL SELECT unnest($1::text[]))
+      SELECT found.* FROM agent CROSS JOIN unnest($4::text[]) AS wanted (status)
       CROSS JOIN LATERAL (
         SELECT ${columnList} FROM ${s}.runs
         WHERE agent_name = agent.name COLLATE "C" AND ($2::text IS NULL OR session_id = $2)
@@ -48,14 +52,13 @@ function writeAndRead(s: string) {
         ORDER BY status_at DESC, run_id DESC LIMIT $8
       ) AS found ORDER BY status_at DESC, run_id DESC LIMIT $8`,
     countRuns: `SELECT count(*)::integer AS count FROM ${s}.runs
-      WHERE agent_name = ANY ($1::text[]) AND ($2::text IS NULL OR session_id = $2)
+      WHERE ($1::text[] IS NULL OR agent_name = ANY ($1)) AND ($2::text IS NULL OR session_id = $2)
         AND ($3::text IS NULL OR owner = $3) AND status = ANY ($4::text[]) AND status_at >= $5`,
     unfinished: `SELECT ${columnList} FROM ${s}.runs
       WHERE finished_at IS NULL AND ($1::text IS NULL OR session_id = $1) AND run_id > $2 ORDER BY run_id LIMIT $3`,
     count: `SELECT count(*)::integer AS count FROM ${s}.runs WHERE finished_at IS NULL AND session_id = $1`,
     openRuns: `SELECT status, count(*)::integer AS count, min(run_id) AS oldest
       FROM ${s}.runs WHERE finished_at IS NULL AND ($1::text IS NULL OR owner = $1) GROUP BY status`,
-    ended: `SELECT ${columnList} FROM ${s}.runs WHERE finished_at >= $1 ORDER BY finished_at LIMIT $2`,
     due: `SELECT ${columnList} FROM ${s}.runs WHERE due <= $1 ORDER BY due LIMIT $2`,
     key: `SELECT scope, key, hash, run_id, after, created_at FROM ${s}.keys WHERE scope = $1 AND key = $2`,
     setTargets: `WITH changed AS (

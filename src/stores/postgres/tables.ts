@@ -1,3 +1,5 @@
+export const parkedIndex = 'CREATE INDEX runs_parked ON runs (run_id) WHERE parked IS NOT NULL';
+
 /**
  * The tables. All texts are compared by byte (collation "C"), so that an index serves joins between tables. Ids are
  * UUIDs of version 7; by byte, they are ordered by time, and so are ISO dates.
@@ -25,7 +27,8 @@ export const tables = `
     last integer NOT NULL,
     snapshot integer NOT NULL,
     input text NOT NULL,
-    rests_at text
+    rests_at text,
+    parked text
   -- Leaves room on the page for the next version of each row, so that appending to a log updates no index.
   ) WITH (fillfactor = 50);
   CREATE INDEX runs_of_session ON runs (session_id, run_id);
@@ -42,6 +45,7 @@ export const tables = `
   CREATE INDEX runs_of_owner_by_status_time ON runs (owner, agent_name, status, status_at, run_id)
     WHERE owner IS NOT NULL;
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
+  ${parkedIndex};
 
   -- A row is a batch: the events first..last, one line of JSON each. The key has the last event, so that the batch
   -- after any cursor is found with one descent of the index.

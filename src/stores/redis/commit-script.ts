@@ -27,6 +27,7 @@ local function put_row(w, run, before)
   if w.input then
     if w.targets then redis.call('HSET', run, 'targets', w.targets) end
     redis.call('HSET', run, 'input', w.input, 'agent', w.agent, 'session', w.session)
+    redis.call('SADD', p .. 'agents', w.agent)
     if w.owner then
       redis.call('HSET', run, 'owner', w.owner)
       redis.call('ZADD', p .. 'owner:' .. w.owner, 0, id)
@@ -56,6 +57,7 @@ local function put_row(w, run, before)
     end
   end
   if w.due then redis.call('ZADD', p .. 'due', w.due, id) else redis.call('ZREM', p .. 'due', id) end
+  if w.parked then redis.call('ZADD', p .. 'parked', 0, id) else redis.call('ZREM', p .. 'parked', id) end
 end
 
 local function put_resource(resource)

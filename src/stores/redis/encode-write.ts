@@ -36,6 +36,7 @@ export function encodeWrite(write: Write): object {
     targets: changed?.targets ?? undefined,
     ended: changed && score(changed.finished_at),
     due: changed && score(changed.due),
+    parked: typeof changed?.parked === 'string' || undefined,
     input: changed && write.expect === 0 && input !== undefined ? JSON.stringify(input) : undefined,
     agent: agent_name,
     session: session_id,

@@ -8,8 +8,9 @@ import type { Redis } from 'ioredis';
 //   log:ID             stream  an entry is a batch: its id is the number of its last event, its field `b` has the lines
 //   journal:ID         list    lines, as written
 //   made:ID            set     resources that are deleted with the run
+//   agents             set     agents that have runs, or had some
 //   runs, agent:NAME, status:STATUS, agent-status:NAME:STATUS, of:SESSION, unfinished, unfinished:SESSION,
-//   owner:OWNER, owner-status:OWNER:STATUS
+//   parked, owner:OWNER, owner-status:OWNER:STATUS
 //                      zset    ids of runs, all with the score 0: ordered by id, which is by time
 //   at:AGENT:STATUS, at-of:OWNER:AGENT:STATUS
 //                      zset    ids of runs, by the time of their status in milliseconds
@@ -60,6 +61,19 @@ export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
       `the prefix ${prefix} was written before Rivulet's first release (layout ${found}); use another prefix`,
     );
   }
+}
+
+/** Writes the set `agents` where an earlier build has written runs without it. */
+export async function listAgents(redis: Redis, prefix: string): Promise<void> {
+  const [agents, runs] = [await redis.exists(`${prefix}agents`), await redis.exists(`${prefix}runs`)];
+  if (agents === 1 || runs === 0) return;
+  const start = `${prefix}agent:`;
+  const match = `${start.replace(/[\\*?[\]]/g, '\\$&')}*`;
+  const names = new Set<string>();
+  for await (const keys of redis.scanStream({ match, count: 1_000 }) as AsyncIterable<string[]>)
+    for (const key of keys) names.add(key.slice(start.length));
+  // Redis may be full at present. Then the next start writes the set.
+  if (names.size > 0) await redis.sadd(`${prefix}agents`, ...names).catch(() => {});
 }
 
 /** A warning for each setting of Redis that may lose acknowledged commits. */

@@ -28,7 +28,7 @@ import { matchesStatus, newestStatuses } from '../status-times.ts';
 import { RedisDeliveries } from './deliveries.ts';
 import { encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
-import { checkLayout, durabilityWarnings } from './layout.ts';
+import { checkLayout, durabilityWarnings, listAgents } from './layout.ts';
 import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
 import { defineScripts } from './scripts.ts';
@@ -113,6 +113,7 @@ export class RedisStore implements Store {
     const store = new RedisStore(redis, prefix);
     try {
       await checkLayout(redis, store.#prefix);
+      await listAgents(redis, store.#prefix);
     } catch (error) {
       redis.disconnect();
       throw error;
@@ -158,7 +159,7 @@ export class RedisStore implements Store {
     const until = after === undefined ? '+inf' : String(timestamp(after.status_at));
     const range = [until, after?.run_id ?? '', String(timestamp(filter.since)), limit] as const;
     const found = await Promise.all(
-      statusSets(filter).map((set) => this.#redis.rivuletListByStatusTime(this.#prefix, set, ...range)),
+      (await this.#statusSets(filter)).map((set) => this.#redis.rivuletListByStatusTime(this.#prefix, set, ...range)),
     );
     return newestStatuses(parseRows(found.flat()), after, limit);
   }
@@ -166,8 +167,14 @@ export class RedisStore implements Store {
   async countRuns(filter: StatusFilter): Promise<number> {
     if (filter.session_id !== undefined) return (await this.#ofSession(filter)).length;
     const since = timestamp(filter.since);
-    const counts = statusSets(filter).map((set) => this.#redis.zcount(`${this.#prefix}${set}`, since, '+inf'));
+    const counts = (await this.#statusSets(filter)).map((set) =>
+      this.#redis.zcount(`${this.#prefix}${set}`, since, '+inf'),
+    );
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  }
+
+  async #statusSets(filter: StatusFilter): Promise<string[]> {
+    return statusSets(filter, filter.agent_names ?? (await this.#redis.smembers(`${this.#prefix}agents`)));
   }
 
   async #ofSession(filter: StatusFilter): Promise<RunRow[]> {
@@ -178,10 +185,6 @@ export class RedisStore implements Store {
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
     const set = session_id === undefined ? 'unfinished' : `unfinished:${session_id}`;
     return this.#list('ZRANGEBYLEX', set, `(${after}`, limit);
-  }
-
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#byTime('ended', `${timestamp(since)}`, '+inf', limit);
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
@@ -348,7 +351,12 @@ export class RedisStore implements Store {
     set: string,
     from: string,
     limit: number,
-    { agent_name = '', session_id = '', owner = '', status = '' }: Partial<Record<keyof RunFilter, string>> = {},
+    {
+      agent_name = '',
+      session_id = '',
+      owner = '',
+      status = '',
+    }: Partial<Record<Exclude<keyof RunFilter, 'parked'>, string>> = {},
   ): Promise<RunRow[]> {
     const found: RunRow[] = [];
     const to = range === 'ZRANGEBYLEX' ? '+' : '-';

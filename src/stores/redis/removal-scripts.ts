@@ -11,7 +11,7 @@ local function drop_run(id)
   local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session', 'owner')
   local agent, status, session, owner = run[1], run[2], run[3], run[4]
   local ended = redis.call('ZSCORE', p .. 'ended', id)
-  local lists = { 'runs', 'unfinished', 'due', 'ended' }
+  local lists = { 'runs', 'unfinished', 'parked', 'due', 'ended' }
   if agent then table.insert(lists, 'agent:' .. agent) end
   if status then table.insert(lists, 'status:' .. status) end
   if agent and status then

@@ -4,7 +4,8 @@ import { rangesOf } from '../status-times.ts';
 import type { RunValues } from './scripts.ts';
 
 /** The smallest sorted set with all runs that match a filter. */
-export function smallestSet({ agent_name, session_id, owner, status }: RunFilter): string {
+export function smallestSet({ agent_name, session_id, owner, status, parked }: RunFilter): string {
+  if (parked !== undefined) return 'parked';
   if (session_id !== undefined) {
     return status === undefined || isFinal(status) ? `of:${session_id}` : `unfinished:${session_id}`;
   }
@@ -15,10 +16,10 @@ export function smallestSet({ agent_name, session_id, owner, status }: RunFilter
   return status === undefined ? 'runs' : `status:${status}`;
 }
 
-/** The sorted sets by the time of the status with all runs that match a filter without a session. */
-export const statusSets = (filter: StatusFilter): string[] =>
-  rangesOf(filter).map(([agent, status]) => {
-    const list = filter.owner === undefined ? 'at:' : `at-of:${filter.owner}:`;
+/** The sorted sets by the time of the status with all runs of some agents that match a filter without a session. */
+export const statusSets = ({ owner, statuses }: StatusFilter, agent_names: readonly string[]): string[] =>
+  rangesOf(agent_names, statuses).map(([agent, status]) => {
+    const list = owner === undefined ? 'at:' : `at-of:${owner}:`;
     return `${list}${agent}:${status}`;
   });
 
@@ -27,8 +28,8 @@ export function parseRows(found: readonly RunValues[]): RunRow[] {
   return found.flatMap(([row, last, targets]) => {
     try {
       // Not spread: adding keys to a spread copy costs V8 ten times as much.
-      // Rows of earlier builds have no `rests_at`.
-      return Object.assign({ rests_at: null }, JSON.parse(row), { targets, last: Number(last) });
+      // Rows of earlier builds have neither.
+      return Object.assign({ rests_at: null, parked: null }, JSON.parse(row), { targets, last: Number(last) });
     } catch {
       return [];
     }

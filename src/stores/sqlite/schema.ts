@@ -12,9 +12,17 @@ export const rare = `status <> 'completed' AND ${lasting}`;
 export const open = '(finished_at IS NOT NULL) = 0';
 export const final = '(finished_at IS NOT NULL) = 1';
 
-/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released. Files of version 10 are upgraded. */
-export const fileVersion = 11;
+/** Version of the files that this Rivulet writes. Versions 1 to 9 were never released. Later ones are upgraded. */
+export const fileVersion = 12;
 const oldestVersion = 10;
+
+const parkedIndex = 'CREATE INDEX runs_parked ON runs (run_id) WHERE parked IS NOT NULL';
+
+/** What makes a file of a version one of the next version. */
+const upgrades: Readonly<Record<number, string>> = {
+  10: 'ALTER TABLE runs ADD COLUMN rests_at TEXT',
+  11: `ALTER TABLE runs ADD COLUMN parked TEXT; ${parkedIndex}`,
+};
 
 /**
  * Each index adds to the cost of a run, because a commit costs about 7 µs for each page that it changes. So most indexes
@@ -43,6 +51,7 @@ const schema = `
     last INTEGER NOT NULL,
     snapshot INTEGER NOT NULL,
     rests_at TEXT,
+    parked TEXT,
     -- What the run adds to the figures of its agent, once it has ended.
     tokens REAL,
     seconds REAL,
@@ -71,6 +80,7 @@ const schema = `
   CREATE INDEX runs_of_owner_by_status_time ON runs (owner, agent_name, status, status_at, run_id, session)
     WHERE owner IS NOT NULL AND ${lasting};
   CREATE INDEX runs_due ON runs (due) WHERE due IS NOT NULL;
+  ${parkedIndex};
   -- Tables with long rows have rowids, in the order of insertion. WITHOUT ROWID, a row of 1 KB would take a page of its
   -- own, and one between others would split their page.
   CREATE TABLE journal (
@@ -174,7 +184,7 @@ export function prepareFile(db: Database, path: string): void {
     db.exec(deliveriesSchema);
   } else {
     checkVersion(found, path);
-    db.exec('ALTER TABLE runs ADD COLUMN rests_at TEXT');
+    for (let version = found; version < fileVersion; version += 1) db.exec(upgrades[version] ?? '');
   }
   db.exec(`PRAGMA user_version = ${fileVersion}`);
 }

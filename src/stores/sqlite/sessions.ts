@@ -69,7 +69,12 @@ export class FileSessions {
         listed.add(message);
       }
     }
-    for (const resource of resources) if (!listed.has(resource)) this.#insert(resource, session, 0);
+    for (const resource of resources) {
+      if (listed.has(resource)) continue;
+      const { resource_id, run_id } = resource;
+      if (run_id !== null) this.#sql.deleteUnlistedResource(resource_id, run_id, session);
+      this.#insert(resource, session, 0);
+    }
     if (state !== undefined) this.#setState(session, row.session_id, replaceNul(state));
   }
 

@@ -191,10 +191,6 @@ export class SqliteStore implements Store {
     );
   }
 
-  async ended(since: string, limit: number): Promise<RunRow[]> {
-    return this.#runs(() => this.#statusLists.ended(since, limit));
-  }
-
   async due(now: string, limit: number): Promise<RunRow[]> {
     return this.#runs(({ due }) => due.all(now, limit));
   }

@@ -85,6 +85,9 @@ function prepareWrites(db: Database, token: string) {
       `INSERT INTO resources (position, resource_id, session_id, run_id, content_type, body, session, listed)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
+    deleteUnlistedResource: command<[resource_id: string, run_id: string, session: number]>(
+      'DELETE FROM resources WHERE resource_id = ? AND run_id = ? AND session = ? AND listed = 0',
+    ),
     addFigures: command<[string, string, number, number, number, number]>(
       `INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT (owner, agent_name) DO UPDATE SET completed = completed + excluded.completed,
@@ -253,7 +256,7 @@ function prepareRemoval(db: Database) {
 /** Lists of runs. The statement of each combination of filters is compiled when it is first used. */
 function prepareRunLists(db: Database) {
   const compiled = new Map<string, Statement<Value[], RunRow>>();
-  return ({ agent_name, session_id, status, owner }: RunFilter, before: string, limit: number): RunRow[] => {
+  return ({ agent_name, session_id, status, owner, parked }: RunFilter, before: string, limit: number): RunRow[] => {
     const values: Value[] = [];
     const conditions: string[] = [notRemoved];
     for (const [value, condition] of [
@@ -267,7 +270,10 @@ function prepareRunLists(db: Database) {
       conditions.push(condition);
     }
     const where = [...conditions, 'run_id < ?'].join(' AND ');
-    const parts = partsOf(smallestList({ agent_name, session_id, owner }), status);
+    const parts =
+      parked === undefined
+        ? partsOf(smallestList({ agent_name, session_id, owner }), status)
+        : ['INDEXED BY runs_parked WHERE parked IS NOT NULL AND'];
     const selects = parts.map((part) => `SELECT ${columnList} FROM runs ${part} ${where}`);
     const sql = `${selects.join(' UNION ALL ')} ORDER BY run_id DESC LIMIT ?`;
     let statement = compiled.get(sql);

@@ -17,6 +17,7 @@ export class StatusLists {
   readonly #ofOwner: Lists;
   readonly #ofSession: ReturnType<typeof prepareSession>;
   readonly #ends: ReturnType<typeof prepareEnds>;
+  readonly #agents: ReturnType<typeof prepareAgents>;
 
   constructor(db: Database) {
     this.#ofAll = {
@@ -29,6 +30,7 @@ export class StatusLists {
     };
     this.#ofSession = prepareSession(db);
     this.#ends = prepareEnds(db);
+    this.#agents = prepareAgents(db);
   }
 
   page(filter: StatusFilter, after: StatusPosition | undefined, limit: number): RunRow[] {
@@ -45,12 +47,7 @@ export class StatusLists {
     return this.#ranges(filter).reduce((sum, { list, range }) => sum + (list.count.get(...range)?.count ?? 0), 0);
   }
 
-  /** The first runs that ended at or after a time. Costs up to two looks at `limit` entries of each range. */
-  ended(since: string, limit: number): RunRow[] {
-    return this.#ends.rows.all(since, limit);
-  }
-
-  /** The first runs that ended, if before a time. Runs that were made together are next to each other in the file. */
+  /** The first runs that ended, if before a time. Costs up to two looks at `limit` entries of each range. Runs that were made together are next to each other in the file. */
   endedBefore(time: string, limit: number): StatusPosition[] {
     return this.#ends.before.all('', limit, time);
   }
@@ -62,7 +59,8 @@ export class StatusLists {
 
   /** The ranges of a filter, each with its list and the values that select it. */
   #ranges(filter: StatusFilter): { list: List; range: Value[] }[] {
-    const { agent_names, owner, since = '', statuses = runStatuses } = filter;
+    const { owner, since = '', statuses = runStatuses } = filter;
+    const agent_names = filter.agent_names ?? this.#agents.all().map(({ name }) => name);
     const lists = owner === undefined ? this.#ofAll : this.#ofOwner;
     const values = (agents: string, of: string): Value[] => [
       ...(owner === undefined ? [] : [owner]),
@@ -71,9 +69,11 @@ export class StatusLists {
       since,
     ];
     const running = statuses.filter(isRunning);
-    const ranges = rangesOf({ agent_names, statuses: statuses.filter((status) => !isRunning(status)) }).map(
-      ([agent, status]) => ({ list: lists.lasting, range: values(agent, status) }),
-    );
+    const lasting = statuses.filter((status) => !isRunning(status));
+    const ranges = rangesOf(agent_names, lasting).map(([agent, status]) => ({
+      list: lists.lasting,
+      range: values(agent, status),
+    }));
     if (running.length === 0) return ranges;
     return [...ranges, { list: lists.running, range: values(JSON.stringify(agent_names), JSON.stringify(running)) }];
   }
@@ -111,6 +111,19 @@ const prepareSession = (db: Database) =>
     `SELECT ${columnList} FROM runs INDEXED BY runs_of_session WHERE session = ${sessionNumber}`,
   );
 
+/** The agents that have runs, with one descent of an index for each. */
+const prepareAgents = (db: Database) =>
+  db.prepare<
+    [],
+    { name: string }
+  >(`WITH RECURSIVE agents (name) AS (${agentsIn('runs INDEXED BY runs_of_agent', 'true')})
+    SELECT name FROM agents WHERE name IS NOT NULL`);
+
+/** The names of the agents in an index that begins with them, and a null at the end. */
+const agentsIn = (index: string, where: string): string => `
+  SELECT min(agent_name) FROM ${index} WHERE ${where} UNION ALL
+  SELECT (SELECT min(agent_name) FROM ${index} WHERE ${where} AND agent_name > name) FROM agents WHERE name IS NOT NULL`;
+
 /**
  * The runs that ended, without an index by time of their own, which would be one more page that each run changes. They
  * are ranges of an index, one for each agent and final status. The agents are found with one descent for each.
@@ -118,10 +131,7 @@ const prepareSession = (db: Database) =>
 function prepareEnds(db: Database) {
   const index = 'runs INDEXED BY runs_by_status_time';
   const statuses = runStatuses.filter(isFinal).map((status) => `('${status}')`);
-  const ranges = `WITH RECURSIVE agents (name) AS (
-      SELECT min(agent_name) FROM ${index} WHERE ${lasting} UNION ALL
-      SELECT (SELECT min(agent_name) FROM ${index} WHERE ${lasting} AND agent_name > name) FROM agents WHERE name IS NOT NULL
-    ),
+  const ranges = `WITH RECURSIVE agents (name) AS (${agentsIn(index, lasting)}),
     ranges (agent, ending) AS (SELECT name, column1 FROM agents CROSS JOIN (VALUES ${statuses.join(', ')}) WHERE name IS NOT NULL)`;
   const inRange = `${lasting} AND agent_name = agent AND status = ending`;
   // Of each range, only what could be on the page: without that, each page would read all runs that ended since.
@@ -132,9 +142,6 @@ function prepareEnds(db: Database) {
       ORDER BY status_at, run_id LIMIT ?2
     )`;
   return {
-    rows: db.prepare<[since: string, limit: number], RunRow>(
-      `${page} SELECT ${columnList} FROM page CROSS JOIN runs ON run_id = id ORDER BY status_at, run_id`,
-    ),
     after: db.prepare<[time: string], CountedRun>(
       `${ranges} SELECT agent_name, owner, status, status_at, tokens, seconds FROM ranges CROSS JOIN ${index}
        WHERE ${inRange} AND status_at > ?`,

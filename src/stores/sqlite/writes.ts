@@ -128,6 +128,7 @@ const rowValues = (row: WrittenRow, last: number): Value[] => [
   last,
   row.snapshot,
   row.rests_at,
+  row.parked,
 ];
 
 /** The values of `mutableColumns`. */
@@ -143,6 +144,7 @@ const changedValues = (row: WrittenRow, last: number): Value[] => [
   last,
   row.snapshot,
   row.rests_at,
+  row.parked,
 ];
 
 /** What a write adds to the figures of the run's agent, as values of the run's row. */

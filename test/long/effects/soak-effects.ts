@@ -17,7 +17,7 @@ import { agentFiles, newOrders, type Order } from './orders.ts';
 /** Milliseconds, short so that many faults fit into a test. */
 const times = { lease: 1_500, cancelGrace: 2_000, shutdownGrace: 3_000 };
 const limits = [
-  ...['passivateAfter=300', 'sweepInterval=100', 'pollInterval=1000'],
+  ...['passivateAfter=300', 'sweepInterval=250', 'pollInterval=1000'],
   ...[`cancelGrace=${times.cancelGrace}`, `shutdownGrace=${times.shutdownGrace}`],
 ];
 const requestTimeout = 15_000;

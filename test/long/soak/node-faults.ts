@@ -47,6 +47,8 @@ export async function disturbNodes(options: NodeFaultOptions): Promise<Acts> {
     const acting = disturb(dice.of(first, ...others), act, { ...options, done }).finally(() => active.delete(acting));
     active.add(acting);
     acting.catch(() => {}); // Promise.all below reports it
+    // A single node is up for the next pause, however long its start takes.
+    if (nodes.length === 1) await acting;
   }
   await Promise.all(active);
   return done;

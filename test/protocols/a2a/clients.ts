@@ -50,7 +50,8 @@ function foldUpdate(task: Task | undefined, { payload }: StreamResponse): Task {
   if (artifact === undefined) throw new Error('expected an artifact');
   const known = task.artifacts.find(({ artifactId }) => artifactId === artifact.artifactId);
   if (known === undefined || !append) return { ...task, artifacts: [...task.artifacts, artifact] };
-  const longer = { ...known, parts: [...known.parts, ...artifact.parts] };
+  const { metadata = known.metadata } = artifact;
+  const longer = { ...known, parts: [...known.parts, ...artifact.parts], metadata };
   return { ...task, artifacts: task.artifacts.map((one) => (one === known ? longer : one)) };
 }
 

@@ -210,6 +210,11 @@ export function foldFrame(task: AnyTask | undefined, data: unknown): AnyTask {
   if ((known !== undefined) !== append) throw new Error(`append is ${append}: ${JSON.stringify(data)}`);
   const isEnd = lastChunk && append && artifact.parts.every((part) => 'text' in part && part.text === '');
   if (known === undefined) artifacts.push({ ...artifact, parts: joined([], artifact.parts) });
-  else if (!isEnd) artifacts[at] = { ...known, parts: joined(known.parts, artifact.parts) };
+  else {
+    // As the official server's `ResultManager` does: an update may add metadata.
+    const { metadata = known.metadata } = artifact;
+    const parts = isEnd ? known.parts : joined(known.parts, artifact.parts);
+    artifacts[at] = { ...known, parts, ...(metadata && { metadata }) };
+  }
   return { ...task, artifacts };
 }

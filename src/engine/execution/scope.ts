@@ -1,0 +1,101 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Between the parts of a step's id. A step's name cannot have it. */
+const within = ' > ';
+
+/**
+ * Where in a run steps begin and agents are called: in the run's own agent, in an agent that is called, or in the work of a
+ * step. Steps and calls are counted for each scope, so that they have the same ids in every life of the run, also where
+ * calls side by side are faster or slower than before.
+ */
+export class Scope {
+  /** The calls that led here, as `panel/1 optimist/1`; empty for the run's own agent. */
+  readonly calls: readonly string[];
+  /** The agent that is called and its number, as the scope of the caller counts it: `pay/1`; empty for the run's own agent. */
+  readonly called: string;
+  /** Before the ids of its steps: empty for the run's own agent, `pay/1`, `book#0`, or `book#0 > pay/1`. */
+  readonly #prefix: string;
+  /** The id of the innermost step whose work this scope is in. */
+  readonly step: string | undefined;
+  /** The scope of the agent, where this is the work of one of its steps. */
+  readonly #agent: Scope | undefined;
+  /** The scope in which that work began. */
+  readonly #outer: Scope | undefined;
+  /** By name, how many steps have begun, and how often each agent was called. Made with the first entry. */
+  #counts: Map<string, number> | undefined;
+
+  private constructor(
+    prefix: string,
+    calls: readonly string[],
+    {
+      called = '',
+      step,
+      agent,
+      outer,
+    }: { called?: string; step?: string | undefined; agent?: Scope; outer?: Scope | undefined } = {},
+  ) {
+    this.#prefix = prefix;
+    this.calls = calls;
+    this.called = called;
+    this.step = step;
+    this.#agent = agent;
+    this.#outer = outer;
+  }
+
+  static ofRun(): Scope {
+    return new Scope('', []);
+  }
+
+  /** The scope that the code which runs now is in: the work of a step of this scope's agent, or this scope. */
+  get now(): Scope {
+    for (let scope = working?.getStore(); scope !== undefined; scope = scope.#outer)
+      if (scope.#agent === this) return scope;
+    return this;
+  }
+
+  /** The id of the next step of that name: its name and the number of earlier ones, after the scope that it is in. */
+  nextStep(name: string): string {
+    const own = name.replaceAll(within, ' >> ');
+    return this.#within(`${own}#${this.#count(`step ${own}`)}`);
+  }
+
+  /** The scope of the agent that is called. With `asStep`, its whole answer is the value of a step. */
+  call(agent: string, asStep: boolean): Scope {
+    const count = this.#count(`call ${agent}`) + 1;
+    const own = `${agent}/${count}`;
+    // Unlike that of the journal, the path that clients see has calls only.
+    const shown = this.#agent === undefined ? own : `${agent}/${this.#prefix.replace(/[^\w#+/-]+/g, '_')}.${count}`;
+    const prefix = this.#agent === undefined && this.#prefix !== '' ? `${this.#prefix} ${own}` : this.#within(own);
+    const step = asStep ? this.#within(`call ${own}#0`) : this.step;
+    return new Scope(prefix, [...this.calls, shown], { called: own, step, outer: working?.getStore() });
+  }
+
+  /**
+   * The scope of a step's work. Work that continues after `before` values, and has not to repeat them, is other work: its
+   * own steps are others as well.
+   */
+  workOf(step: string, before: number): Scope {
+    const prefix = before === 0 ? step : `${step}+${before}`;
+    return new Scope(prefix, this.calls, { step, agent: this.#agent ?? this, outer: working?.getStore() });
+  }
+
+  /** Runs work in this scope: what it begins, now or later, finds the scope with `now`. */
+  run<T>(work: () => T): T {
+    working ??= new AsyncLocalStorage();
+    return working.run(this, work);
+  }
+
+  #within(own: string): string {
+    return this.#prefix === '' ? own : `${this.#prefix}${within}${own}`;
+  }
+
+  #count(what: string): number {
+    this.#counts ??= new Map();
+    const count = this.#counts.get(what) ?? 0;
+    this.#counts.set(what, count + 1);
+    return count;
+  }
+}
+
+/** Made for the first step: Node 20 follows each promise of the process from then on. */
+let working: AsyncLocalStorage<Scope> | undefined;
