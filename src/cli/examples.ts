@@ -46,6 +46,7 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
     ['rivulet resume 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11 yes', 'replies'],
     [`rivulet resume 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11 '{"days":3}'`, 'replies to a question with a form'],
   ],
+  retry: [['rivulet retry 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', 'after its agent was mended']],
   cancel: [['rivulet cancel 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', 'cancels the run']],
   erase: [
     ['rivulet erase', 'all that the caller of RIVULET_TOKEN has'],

@@ -24,6 +24,9 @@ export const descriptions: Readonly<Record<string, string>> = {
   cancelRun:
     'Answers at once with the status `cancelling`. The run is `cancelled` when its agent has stopped. A run that has ' +
     'ended answers 409.',
+  retryRun:
+    'Tries a parked run again, whose agent did not repeat what the run had done. Answers at once; the run is parked ' +
+    'again where the agent still differs. A run that is not parked answers 409.',
   listRuns:
     'Filters by agent, session and status. The runs of a list have no output. `next_cursor` is the cursor of the next ' +
     'page. With `Accept: text/event-stream`, answers the state of each run and then each change of it.',

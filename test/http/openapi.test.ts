@@ -61,6 +61,7 @@ describe('the OpenAPI document', () => {
       'post /runs',
       'post /runs/{run_id}',
       'post /runs/{run_id}/cancel',
+      'post /runs/{run_id}/retry',
       'post /runs/{run_id}/stream-ticket',
     ]);
   });
@@ -91,6 +92,7 @@ describe('the OpenAPI document', () => {
       'listRuns',
       'ping',
       'resumeRun',
+      'retryRun',
     ]);
   });
 

@@ -178,6 +178,7 @@ async function manyEnded(store: MemoryStore, count: number, finished_at: string,
     status: 'completed',
     created_at: finished_at,
     finished_at,
+    status_at: finished_at,
     last: 1,
     snapshot: 1,
   } as const;

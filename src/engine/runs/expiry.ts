@@ -50,8 +50,9 @@ async function sweepExpired({ store, executions: { limits } }: RunServices, goes
     ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
     ...(deliveryTtl > 0 && { deliveries: ago(deliveryTtl) }),
   };
-  let steps = 0;
-  while (steps < maxSweepSteps && goesOn() && (await store.sweep(before))) steps += 1;
+  for (let step = 0; step < maxSweepSteps && goesOn() && (await store.sweep(before)); step += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 function expire({ active, executions: { limits } }: RunServices, execution: Execution, now: string): void {
