@@ -13,7 +13,10 @@ export function watchAgents(next: AgentWatch): void {
 
 /** Calls into the code of an agent. What the agent does later, after a promise of its own, is no part of the call. */
 export function inAgent(agent_name: string, run_id: string, call: () => void): void {
-  if (watch === undefined) return call();
+  if (watch === undefined) {
+    call();
+    return;
+  }
   watch.enter(agent_name, run_id);
   try {
     call();

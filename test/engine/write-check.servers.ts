@@ -35,7 +35,7 @@ const kinds = {
 
 const refusals = [
   ['Redis is full', 'redis', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'],
-  ['Redis is a replica', 'redis', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'],
+  ['Redis is a replica', 'redis', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO\u0020ONE'],
   [
     'PostgreSQL is read-only',
     'postgres',
