@@ -140,8 +140,10 @@ describe('the command line', () => {
   it('prints through src/cli/terminal.ts only', () => {
     const direct =
       /process\s*\.\s*(stdout|stderr)|\{[^}]*\b(stdout|stderr)\b[^}]*\}\s*=\s*process|console\s*\.|styleText|node:(tty|readline)|createWriteStream|writeSync\(\s*[12]\b/;
+    // The thread writes while the event loop, which the terminal needs, is held: one line of the server's log.
+    const own = ['terminal.ts', 'watchdog-thread.ts'];
     const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-      (name) => name.endsWith('.ts') && name !== 'terminal.ts' && direct.test(readFileSync(join(folder, name), 'utf8')),
+      (name) => name.endsWith('.ts') && !own.includes(name) && direct.test(readFileSync(join(folder, name), 'utf8')),
     );
     expect(found).toEqual([]);
     expect(direct.test(readFileSync(join(folder, 'terminal.ts'), 'utf8'))).toBe(true);
