@@ -124,6 +124,8 @@ export class Execution implements Observer<AgentOutput> {
   /** Whether the run only waits for a reply, or sleeps, as far as that can be seen, so that it can leave memory. */
   get rests(): boolean {
     if (this.#feed === undefined || this.replaying || this.#state !== 'open') return false;
+    // Such as the time at which it wakes, which is not journaled so far.
+    if (this.#feed.backlog > 0) return false;
     const { work } = this.#feed;
     work.quiet();
     return work.onlyQuestions && (this.run.status === 'awaiting' || work.asleep);
