@@ -411,6 +411,9 @@ export function agentErrorOf({ code, message, data }: ErrorBody): AgentError {
 export const stackOf = (thrown: unknown): string | undefined =>
   isA(RivuletError, thrown) ? thrown.frames : textIn(thrown, 'stack');
 
+/** Whether any value that was thrown is an error of Rivulet. Never throws. */
+export const isOwnError = (thrown: unknown): boolean => isA(RivuletError, thrown);
+
 /** Hides where the engine made an error that reaches the agent of a durable run; see `RivuletError.withoutFrames`. */
 export function hideFrames(thrown: unknown): void {
   if (isA(RivuletError, thrown)) thrown.withoutFrames();

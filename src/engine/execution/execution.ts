@@ -1,7 +1,7 @@
 import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput, Continues } from '../../core/agent.ts';
 import { encodeOnce } from '../../core/encode.ts';
-import { errorOf, fail, RivuletError } from '../../core/errors.ts';
+import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.ts';
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
@@ -436,7 +436,7 @@ export class Execution implements Observer<AgentOutput> {
     const replay = this.#recorder.replay;
     if (error.data?.reason === 'replay_diverged') return replay && error.message;
     // What nothing has thrown is a time-out of the run, and an error of the engine is one of its limits.
-    if (thrown === undefined || thrown instanceof RivuletError || replay?.live !== false) return undefined;
+    if (thrown === undefined || isOwnError(thrown) || replay?.live !== false) return undefined;
     return replay.diverged(`the error "${error.message}"`).message;
   }
 
