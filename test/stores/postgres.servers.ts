@@ -40,12 +40,14 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('upgrades tables of version 4, which have no column for runs at rest', async () => {
+  it('upgrades tables of version 4, which have no columns for runs at rest and parked ones', async () => {
     const made = append(fresh(), ['1']);
     const store = await open(url);
     await store.commit([made]);
     const other = await client();
-    await other.query(`ALTER TABLE ${schema}.runs DROP COLUMN rests_at; UPDATE ${schema}.version SET version = 4`);
+    await other.query(
+      `ALTER TABLE ${schema}.runs DROP COLUMN rests_at, DROP COLUMN parked; UPDATE ${schema}.version SET version = 4`,
+    );
     const again = await open(url);
     expect(await again.run(made.row.run_id)).toEqual(made.row);
     const resting = append({ ...made.row, rests_at: '2026-01-01T00:00:00.000Z' }, []);
@@ -53,10 +55,12 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(await again.run(made.row.run_id)).toEqual(resting.row);
   });
 
-  it('upgrades tables of version 5, whose functions replace no resource', async () => {
+  it('upgrades tables of version 5, which have no column for parked runs, and whose functions replace no resource', async () => {
     await open(url);
     const other = await client();
-    await other.query(`DROP FUNCTION ${schema}.take; UPDATE ${schema}.version SET version = 5`);
+    await other.query(
+      `ALTER TABLE ${schema}.runs DROP COLUMN parked; DROP FUNCTION ${schema}.take; UPDATE ${schema}.version SET version = 5`,
+    );
     const again = await open(url);
     expect(await again.commit([append(fresh(), ['1'])])).toEqual(['taken']);
   });
