@@ -120,7 +120,7 @@ export class Engine {
   async start(): Promise<void> {
     const { dispatcher } = this.#services;
     const { execute, onReleased } = this.#executor;
-    const started = this.#services.executions.now();
+    const started = new Date().toISOString();
     if (dispatcher.shared) await this.#sync.start();
     if (this.#worker) await dispatcher.start(execute, onReleased);
     const { lease } = this.#services.executions.limits;

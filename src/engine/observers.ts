@@ -41,10 +41,12 @@ export interface SwitchedOffUrl extends UrlFailures {
   readonly url: string;
 }
 
-/** Is told what happens at most once for a run, a reply or a commit. Never throws. */
+/** Is told what happens at most once for a run, an attempt, a reply or a commit. Never throws. */
 export interface EngineObserver {
   /** A run is final, and that is durable. Called in the process that ended the run. */
   onRunEnded?(run: EndedRun): void;
+  /** A run is parked, and that is durable. Called in the process that has tried it. */
+  onRunParked?(row: RunRow): void;
   /** A run has used tokens until it awaits, or until another process ended it. */
   onTokens?(owner: string | null, tokens: number): void;
   /** An awaiting run has got its reply, after these seconds. */
@@ -75,6 +77,10 @@ export class Observers {
 
   onRunEnded(run: EndedRun): void {
     for (const one of this.#all) one.onRunEnded?.(run);
+  }
+
+  onRunParked(row: RunRow): void {
+    for (const one of this.#all) one.onRunParked?.(row);
   }
 
   onTokens(owner: string | null, tokens: number): void {

@@ -102,6 +102,7 @@ export function servicesOf(
       known.parts += parts;
       if (log.outcome === 'fenced') known.fenced += 1;
     },
+    onParked: (row) => observers.onRunParked(row),
     onFailed: (run_id) => executor().offerLater(run_id),
     onEndedElsewhere: ({ ended: { row, work } }) => observers.onTokens(row.owner, work?.sinceAwait ?? 0),
   });
@@ -115,13 +116,7 @@ export function servicesOf(
       sessions,
       toEvents: createToEvents(now),
       onTokens: (owner, tokens) => observers.onTokens(owner, tokens),
-      onDiverged: ({ run_id, agent_name }, reason) => {
-        counts.of(agent_name).diverged += 1;
-        logFor(run_id).warn(
-          `parked: ${reason} Start a server whose agent repeats it, or run "rivulet retry ${run_id}" there; "rivulet cancel" ends it.`,
-        );
-        void active.park(run_id, reason);
-      },
+      onDiverged: (run_id, reason) => void active.park(run_id, reason),
       limits,
       now,
       logFor,
