@@ -89,8 +89,16 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
   return { run: first.run, cuts, faults };
 }
 
-function* differences(first: Followed, { run, events }: Followed, kept: number, endOf: (run: Run) => unknown) {
-  if (run.parked !== undefined) return yield `it is parked: ${run.parked.reason}`;
+function* differences(
+  first: Followed,
+  { run, events }: Followed,
+  kept: number,
+  endOf: (run: Run) => unknown,
+): Generator<string, void> {
+  if (run.parked !== undefined) {
+    yield `it is parked: ${run.parked.reason}`;
+    return;
+  }
   const [end, expected] = [endOf(run), endOf(first.run)];
   if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
     yield `${run.status} ${JSON.stringify(run.error)}, not ${first.run.status} ${JSON.stringify(first.run.error)}`;

@@ -45,20 +45,20 @@ describe('a re-entered run that does not get on', () => {
       defer(() => pause(input, context)),
     );
 
-  it('fails with replay_diverged if a step has another name, and names the step that it waits for', async () => {
+  it('is parked if a step has another name, and names the step that it waits for', async () => {
     const run = await secondLife(first, (_, context) => context.step('load', async () => 'fetched '));
-    expect(run.error?.message).toMatch(
+    expect(run.parked?.reason).toMatch(
       /did not repeat its earlier output: at the journal, expected step fetch#0 to begin/,
     );
     expect(text(run)).toBe('fetched ');
   });
 
-  it('fails with replay_diverged if its agent emits nothing', async () => {
+  it('is parked if its agent emits nothing', async () => {
     const run = await secondLife(first, () => NEVER);
-    expect(run.error?.message).toMatch(/expected step fetch#0 to begin, got nothing/);
+    expect(run.parked?.reason).toMatch(/expected step fetch#0 to begin, got nothing/);
   });
 
-  it('fails with replay_diverged if its agent emits something else, and names both outputs', async () => {
+  it('is parked if its agent emits something else, and names both outputs', async () => {
     const run = await secondLife(
       (input, context) =>
         concat(
@@ -67,7 +67,7 @@ describe('a re-entered run that does not get on', () => {
         ),
       () => concat(of('two '), NEVER),
     );
-    expect(run.error?.message).toMatch(/at event 4, expected .*one .*, got .*two /);
+    expect(run.parked?.reason).toMatch(/at event 4, expected .*one .*, got .*two /);
   });
 
   it('fails with run_timeout if it works for too long', async () => {
@@ -75,13 +75,13 @@ describe('a re-entered run that does not get on', () => {
     expect(run.error?.message).toContain('at work for more than');
   });
 
-  it('adds no messages to the session when it diverges at its completion', async () => {
+  it('is parked, and adds no messages to the session, when it diverges at its completion', async () => {
     const { store } = await whole([agentOf(first)]);
     const disk = await store.after(store.commits.length - 1);
     const engine = await startEngine([agentOf(() => of())], disk);
     const [row] = await disk.runs({}, undefined, 1);
     const { run } = await toTheEnd(engine, row?.run_id ?? '');
-    expect(run.error?.message).toContain('did not repeat its earlier output');
+    expect(run.parked?.reason).toContain('did not repeat its earlier output');
     expect((await disk.session(run.session_id ?? ''))?.history ?? []).toEqual([]);
     await engine.stop();
   });
@@ -137,7 +137,7 @@ describe('parallel calls of agents', () => {
     ];
     const first = await whole(agents);
     const second = await again(agents, first.store, first.store.commits.length - 1, undefined, quick);
-    expect(second?.run.error?.message).toMatch(/expected .*life 1 .*, got .*life 2 /);
+    expect(second?.run.parked?.reason).toMatch(/expected .*life 1 .*, got .*life 2 /);
   });
 });
 

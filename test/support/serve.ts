@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, onTestFinished } from 'vitest';
 import { type Agent, createServer, type Event, type Run, type ServerOptions } from '../../src/index.ts';
+import { turn } from './turn.ts';
 
 export interface Served {
   readonly app: FastifyInstance;
@@ -110,4 +111,13 @@ export async function finished(served: Served, run_id: string): Promise<Run> {
   const stream = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
   await stream.text();
   return (await served.get(`/runs/${run_id}`)).json();
+}
+
+/** Waits until a run is parked, and returns it. */
+export async function parked(served: Served, run_id: string): Promise<Run> {
+  for (;;) {
+    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
+    if (run.parked !== undefined) return run;
+    await turn();
+  }
 }

@@ -107,7 +107,12 @@ function rowOf(run: RunSummary, now: number): Row {
   const outcome = parked?.reason ?? error?.message ?? (await_request && textOf(await_request.message));
   return {
     id: run_id,
-    cells: [agent_name, parked === undefined ? status : 'parked', formatAge(created_at, now), time === undefined ? '-' : formatDuration(time)],
+    cells: [
+      agent_name,
+      parked === undefined ? status : 'parked',
+      formatAge(created_at, now),
+      time === undefined ? '-' : formatDuration(time),
+    ],
     about: [title && oneLine(title, 40), outcome].filter(Boolean).join(': '),
   };
 }

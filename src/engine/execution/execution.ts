@@ -431,7 +431,7 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#state !== 'open') return;
     if (this.#isCancelled) return void this.#cancelled();
     const divergence = this.#divergence(error, thrown);
-    if (divergence !== undefined) return this.#services.onDiverged(this.run.run_id, divergence);
+    if (divergence !== undefined) return void this.#services.onDiverged(this.run.run_id, divergence);
     this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
   }

@@ -75,7 +75,10 @@ export class RunMetrics implements EngineObserver {
       awaits: histogram('await_seconds', 'Time from a question of a run to its reply.', awaitSeconds),
     };
     this.#tokens = counter('tokens_total', 'Tokens of ended runs: as reported by the agent, otherwise the parts.');
-    this.#diverged = counter('replays_diverged_total', 'Replays whose agent did not repeat the recording, so that the run is parked.');
+    this.#diverged = counter(
+      'replays_diverged_total',
+      'Replays whose agent did not repeat the recording, so that the run is parked.',
+    );
     this.#parts = counter('parts_total', 'Parts of messages that runs have emitted here.');
     this.#events = counter('events_total', 'Events that this node has written.');
     this.#reentries = counter('reentries_total', 'Executions that continue a run of an earlier process.');

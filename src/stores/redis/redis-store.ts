@@ -348,7 +348,12 @@ export class RedisStore implements Store {
     set: string,
     from: string,
     limit: number,
-    { agent_name = '', session_id = '', owner = '', status = '' }: Partial<Record<Exclude<keyof RunFilter, 'parked'>, string>> = {},
+    {
+      agent_name = '',
+      session_id = '',
+      owner = '',
+      status = '',
+    }: Partial<Record<Exclude<keyof RunFilter, 'parked'>, string>> = {},
   ): Promise<RunRow[]> {
     const found: RunRow[] = [];
     const to = range === 'ZRANGEBYLEX' ? '+' : '-';
