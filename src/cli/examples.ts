@@ -47,6 +47,7 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
     [`rivulet resume 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11 '{"days":3}'`, 'replies to a question with a form'],
   ],
   cancel: [['rivulet cancel 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', 'cancels the run']],
+  retry: [['rivulet retry 0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', 'tries the parked run with the agents of now']],
   erase: [
     ['rivulet erase', 'all that the caller of RIVULET_TOKEN has'],
     ['rivulet erase --owner key:alice --yes', 'with the token of an operator'],
@@ -60,6 +61,7 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
   runs: [
     ['rivulet runs', 'the last 20'],
     ['rivulet runs --status awaiting', 'runs that wait for a reply'],
+    ['rivulet runs --parked', 'runs that a wrong deploy has left, and why'],
     ['rivulet runs --agent demo --limit 100 --json', 'lines of JSON'],
   ],
 };

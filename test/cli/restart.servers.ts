@@ -62,7 +62,7 @@ describe.concurrent('a restarted server', () => {
     expect(server.lines('entered')).toHaveLength(4);
   });
 
-  it('fails a run whose replay emits other output, and names the event and both texts', async (t) => {
+  it('parks a run whose replay emits other output, names the event and both texts, and goes on at `rivulet retry`', async (t) => {
     const server = new RestartedServer(
       t,
       'fickle',
@@ -77,14 +77,48 @@ describe.concurrent('a restarted server', () => {
     await server.process.stop('SIGKILL');
     server.write('mood', 'rainy');
     await server.start();
-    const run = await server.finished(run_id);
-    expect(run).toMatchObject({
-      status: 'failed',
-      error: { code: 'server_error', data: { reason: 'replay_diverged' } },
-    });
+    const run = await server.parked(run_id);
+    expect(run.status).toBe('in-progress');
     // Created, in progress, the message, 'always. ', and then the mood.
-    expect(run.error?.message).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
+    expect(run.parked?.reason).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
     expect(textOf(run)).toBe('always. sunny');
+    server.write('mood', 'sunny');
+    server.write('go');
+    const retried = await server.rivulet('retry', run_id);
+    expect([retried.code, retried.out]).toEqual([0, `Run ${run_id} is tried again.\n`]);
+    expect(textOf(await server.finished(run_id))).toBe('always. sunnygo');
+    expect(await server.rivulet('retry', run_id)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('not parked'),
+    });
+  });
+
+  it('loses nothing of a run that awaits when a wrong agent is deployed: it is parked, gets its reply, and answers', async (t) => {
+    const server = new RestartedServer(t, 'polite', approve, true);
+    await server.start();
+    const { run_id } = await server.create('polite');
+    await server.emitted(run_id, 'I can do that. ');
+    const before = await server.events(run_id);
+    expect(await server.process.stop('SIGTERM')).toBe(0);
+
+    server.deploy('polite', approve.replace('I can do that', 'Of course'));
+    await server.start();
+    await server.parked(run_id);
+    const listed = await server.rivulet('runs', '--parked');
+    expect(listed.out).toMatch(/polite +parked/);
+    expect(listed.out).toContain(run_id);
+    expect((await server.rivulet('runs', '--parked', '--json')).out).toContain('I can do that');
+    expect(await server.events(run_id)).toEqual(before);
+    const reply = { await_resume: { message: { parts: [{ content: 'yes' }] } }, mode: 'async' };
+    expect((await server.post(`/runs/${run_id}`, reply)).status).toBe(202);
+    expect(await server.process.stop('SIGTERM')).toBe(0);
+
+    server.deploy('polite', approve.replace('You said', 'Now you said'));
+    await server.start();
+    const run = await server.finished(run_id);
+    expect([run.status, textOf(run)]).toEqual(['completed', 'I can do that. Now you said yes.']);
+    expect((await server.events(run_id)).slice(0, before.length)).toEqual(before);
+    expect((await server.rivulet('runs', '--parked')).out).not.toContain(run_id);
   });
 
   it('lets a run that is not durable finish on SIGTERM, and refuses new runs meanwhile', async (t) => {
