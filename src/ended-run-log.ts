@@ -9,7 +9,10 @@ interface EndedRunLog {
   warn(fields: object, message: string): void;
 }
 
-/** Logs one line for each run that ends: a failed one at `warn`, with the stack of what its agent threw. */
+/**
+ * Logs one line for each run that ends: a failed one at `warn`, with the stack of what its agent threw. Also one at `warn`
+ * for each attempt that parks a run.
+ */
 export function endedRunLog(log: EndedRunLog): EngineObserver {
   /** By the JSON of principals: most runs are of callers that made other ones before. */
   const ids = new LRUCache<string, string>({ max: 1_000, memoMethod: principalIdOf });
@@ -19,6 +22,10 @@ export function endedRunLog(log: EndedRunLog): EngineObserver {
       const fields = fieldsOf(run, principal === null ? undefined : ids.memo(principal));
       if (status === 'failed') log.warn(fields, 'run failed');
       else log.info?.(fields, `run ${status}`);
+    },
+    onRunParked({ run_id, agent_name, session_id, status, parked }) {
+      const fields = { run_id, session_id: sessionIdOf(session_id), agent: agent_name, status, reason: parked };
+      log.warn(fields, `run parked; deploy an agent that goes on with it, and try it again: rivulet retry ${run_id}`);
     },
   };
 }

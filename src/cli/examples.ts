@@ -61,6 +61,7 @@ const examples: Readonly<Record<string, readonly [command: string, does: string]
   runs: [
     ['rivulet runs', 'the last 20'],
     ['rivulet runs --status awaiting', 'runs that wait for a reply'],
+    ['rivulet runs --parked', 'runs that a wrong deploy has left, and why'],
     ['rivulet runs --agent demo --limit 100 --json', 'lines of JSON'],
   ],
 };

@@ -163,7 +163,7 @@ export const runEventOf = (line: string): string | undefined => runEvent.exec(li
 /** Whether a message ends with the line. It has the whole text once more, which takes long to parse. */
 export const endsMessage = (line: string): boolean => line.startsWith('{"type":"message.completed"');
 
-/** A field that only the line of an interrupted message has, or that of a part with such a field: texts escape quotes. */
+/** A field of the line of an interrupted message. A part may have such a field as well; a text cannot, as its quotes are escaped. */
 const interruptedField = '"finish_reason":"interrupted"';
 
 /** Whether an interrupted message ends with the line. Lines of other messages are not parsed. */

@@ -394,7 +394,7 @@ export function errorOf(thrown: unknown): ErrorBody {
 }
 
 /**
- * The error that an agent threw, from the result of `errorOf`. It has no frames, because it was not thrown here: those of
+ * The error that an agent threw, from the result of `errorOf`. It has no frames, because it was not thrown here. Frames of
  * the engine would differ in each execution of a durable run.
  */
 export function agentErrorOf({ code, message, data }: ErrorBody): AgentError {

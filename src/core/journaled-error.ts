@@ -26,13 +26,13 @@ export const journaledError = (thrown: unknown): JournaledError => new Reader().
 
 /**
  * The error that an agent gets from a failed step, in the first execution as well as in a replay. Its class is AgentError
- * in each of them, because a replay has no other classes; name, message, stack and causes are those of the original.
+ * in each of them, because a replay has no other classes. Name, message, stack and causes are the same as in the original.
  */
 export function errorFromJournal({ name, stack, cause, errors, ...body }: JournaledError): AgentError {
   const error = agentErrorOf(body);
   if (name !== undefined) error.name = name;
   error.stack = stack ?? `${error.name}: ${error.message}`;
-  // As those of an Error: not enumerable.
+  // Not enumerable, as in an Error.
   const define = (key: string, value: unknown) =>
     Object.defineProperty(error, key, { value, configurable: true, writable: true });
   if (cause !== undefined) define('cause', 'error' in cause ? errorFromJournal(cause.error) : cause.value);

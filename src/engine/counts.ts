@@ -8,8 +8,6 @@ export interface AgentCounts {
   parts: number;
   /** Executions that continue one of an earlier process. */
   reentries: number;
-  /** Executions that did not repeat what their run has recorded, so that the run was parked. */
-  diverged: number;
   /** Executions that had to stop because another process has the run. */
   fenced: number;
 }
@@ -36,7 +34,7 @@ export class EngineCounts {
     const known = this.#byAgent.get(agent_name);
     if (known !== undefined) return known;
     if (agent_name !== otherAgents && !this.#isHosted(agent_name)) return this.of(otherAgents);
-    const counts: AgentCounts = { events: 0, parts: 0, reentries: 0, diverged: 0, fenced: 0 };
+    const counts: AgentCounts = { events: 0, parts: 0, reentries: 0, fenced: 0 };
     this.#byAgent.set(agent_name, counts);
     return counts;
   }

@@ -139,7 +139,7 @@ export class Engine {
   /** Starts to execute runs, first those that an earlier process left unfinished. May be called again after an error. */
   async execute(): Promise<void> {
     const { dispatcher, executions } = this.#services;
-    const started = executions.now();
+    const started = new Date().toISOString();
     const { lease } = executions.limits;
     if (dispatcher.shared) await this.#startDispatcher();
     else await this.#executor.recover((row) => this.#connectedReaders.recover(row, lease));

@@ -41,16 +41,16 @@ export interface SwitchedOffUrl extends UrlFailures {
   readonly url: string;
 }
 
-/** Is told what happens at most once for a run, a reply or a commit. Never throws. */
+/** Is told what happens at most once for a run, an attempt, a reply or a commit. Never throws. */
 export interface EngineObserver {
   /** A run is final, and that is durable. Called in the process that ended the run. */
   onRunEnded?(run: EndedRun): void;
+  /** A run is parked, and that is durable. Called in the process that has tried it. */
+  onRunParked?(row: RunRow): void;
   /** A run has used tokens until it awaits, or until another process ended it. */
   onTokens?(owner: string | null, tokens: number): void;
   /** An awaiting run has got its reply, after these seconds. */
   onReply?(agent_name: string, seconds: number): void;
-  /** A durable run was re-entered, and its agent has not repeated what the run had done. */
-  onParked?(run_id: string): void;
   /** An attempt to deliver a webhook has ended, these seconds after the change that it reports. */
   onDelivery?(outcome: DeliveryOutcome, seconds: number): void;
   /** A webhook was given up without an attempt, because its URL is switched off. */
@@ -79,16 +79,16 @@ export class Observers {
     for (const one of this.#all) one.onRunEnded?.(run);
   }
 
+  onRunParked(row: RunRow): void {
+    for (const one of this.#all) one.onRunParked?.(row);
+  }
+
   onTokens(owner: string | null, tokens: number): void {
     for (const one of this.#all) one.onTokens?.(owner, tokens);
   }
 
   onReply(agent_name: string, seconds: number): void {
     for (const one of this.#all) one.onReply?.(agent_name, seconds);
-  }
-
-  onParked(run_id: string): void {
-    for (const one of this.#all) one.onParked?.(run_id);
   }
 
   onDelivery(outcome: DeliveryOutcome, seconds: number): void {

@@ -5,7 +5,6 @@ import { errorOf } from '../core/errors.ts';
 import type { Outcome, Store, Write } from '../core/store.ts';
 import { createToEvents } from '../core/to-events.ts';
 import type { Traces } from '../core/traces.ts';
-import type { Run } from '../schema/run.ts';
 import { EngineCounts } from './counts.ts';
 import type { Limits, RunTtlByOwner } from './limits.ts';
 import { GroupCommit } from './log/group-commit.ts';
@@ -103,6 +102,7 @@ export function servicesOf(
       known.parts += parts;
       if (log.outcome === 'fenced') known.fenced += 1;
     },
+    onParked: (row) => observers.onRunParked(row),
     onFailed: (run_id) => executor().offerLater(run_id),
     onEndedElsewhere: ({ ended: { row, work } }) => observers.onTokens(row.owner, work?.sinceAwait ?? 0),
   });
@@ -116,7 +116,7 @@ export function servicesOf(
       sessions,
       toEvents: createToEvents(now),
       onTokens: (owner, tokens) => observers.onTokens(owner, tokens),
-      onDiverged: parkedBy({ active, counts, observers, logFor }),
+      onDiverged: (run_id, reason) => void active.park(run_id, reason),
       limits,
       now,
       logFor,
@@ -136,18 +136,3 @@ export function servicesOf(
   };
   return services;
 }
-
-interface Parking extends Pick<RunServices, 'active' | 'counts' | 'observers'> {
-  readonly logFor: (run_id: string) => AgentLog;
-}
-
-const parkedBy =
-  ({ active, counts, observers, logFor }: Parking) =>
-  ({ run_id, agent_name }: Run, reason: string): void => {
-    counts.of(agent_name).diverged += 1;
-    logFor(run_id).warn(
-      `parked: ${reason} Start a server whose agent repeats it, or run "rivulet retry ${run_id}" there; "rivulet cancel" ends it.`,
-    );
-    void active.park(run_id, reason);
-    observers.onParked(run_id);
-  };

@@ -143,7 +143,7 @@ export class Sessions {
   }
 
   /**
-   * The messages of a run's session: all of them, or those of an earlier `mark`. An unreadable message is an error for the run
+   * The messages of a run's session: all of them, or the ones that an earlier `mark` names. An unreadable message is an error for the run
    * whose request had its URL. All other runs leave it out, with a warning in the log, and so does a run that has read it
    * before: its turn may be deleted meanwhile.
    * @throws RivuletError `resource_refused`
@@ -182,7 +182,7 @@ export class Sessions {
   }
 
   /**
-   * Reads all messages of this store in one call; those of other servers are fetched one by one. Interrupted messages are
+   * Reads all messages of this store in one call. Messages of other servers are fetched one by one. Interrupted messages are
    * left out here, for all agents: the session has them for people.
    */
   async #messages(

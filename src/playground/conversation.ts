@@ -177,6 +177,13 @@ export class Conversation {
     });
   }
 
+  /** Has a parked run tried again. */
+  retry(run_id: string): Promise<boolean> {
+    return this.#attempt(async ({ client }) => {
+      await client.retry(run_id);
+    });
+  }
+
   /** Sends the input of a run again, in the same session. */
   async runAgain({ run_id, agent_name }: Run): Promise<void> {
     await this.send(agent_name, this.#inputOf(run_id));

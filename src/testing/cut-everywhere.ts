@@ -96,14 +96,22 @@ export async function cutAll(agent: Agent, input: Input, options: CutOptions = {
 }
 
 /** How a later life of a run differs from its first one. `kept`: the events that the later life found in the store. */
-export function* differences(first: Followed, { run, events }: Followed, kept: number, endOf: (run: Run) => unknown) {
+export function* differences(
+  first: Followed,
+  { run, events }: Followed,
+  kept: number,
+  endOf: (run: Run) => unknown,
+): Generator<string, void> {
+  if (run.parked !== undefined) {
+    yield `it is parked: ${run.parked.reason}`;
+    return;
+  }
   const [end, expected] = [endOf(run), endOf(first.run)];
-  if (run.parked !== undefined) yield run.parked.reason;
-  else if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
+  if (run.status !== first.run.status || !isDeepStrictEqual(run.error, first.run.error))
     yield `${run.status} ${JSON.stringify(run.error)}, not ${first.run.status} ${JSON.stringify(first.run.error)}`;
   else if (!isDeepStrictEqual(end, expected)) yield `${JSON.stringify(end)}, not ${JSON.stringify(expected)}`;
   if (!isDeepStrictEqual(events.slice(0, kept), first.events.slice(0, kept))) yield 'events were lost or changed';
-  if (run.parked === undefined && !isDeepStrictEqual(folded(events), run)) yield 'the log does not fold into the run';
+  if (!isDeepStrictEqual(folded(events), run)) yield 'the log does not fold into the run';
 }
 
 const folded = (events: readonly Event[]): Run | undefined =>

@@ -7,6 +7,7 @@ import { LocalDispatcher } from '../dispatchers/local.ts';
 import { Engine } from '../engine/engine.ts';
 import { newId } from '../engine/ids.ts';
 import type { Limits } from '../engine/limits.ts';
+import type { Cursor } from '../engine/log/cursor.ts';
 import { Registry } from '../engine/registry.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
@@ -75,6 +76,7 @@ export function createEngine(
     onRunEnded: ({ row, failure }) => {
       if (failure !== undefined) log.warn(`agent ${row.agent_name}, run ${row.run_id} failed: ${failure}`);
     },
+    onRunParked: ({ agent_name, run_id, parked }) => log.warn(`agent ${agent_name}, run ${run_id} parked: ${parked}`),
   });
   return engine;
 }
@@ -134,13 +136,21 @@ export async function begin(
   return run_id;
 }
 
-/** Reads a run to its end, or to the question that a list of answers has no reply to. */
+/** Closes a cursor once its run is parked: nothing follows by itself. Returns a function that stops to watch. */
+export async function closeWhenParked(engine: Engine, cursor: Cursor): Promise<() => void> {
+  const unobserve = engine.observe({ onRunParked: ({ run_id }) => run_id === cursor.run_id && cursor.close() });
+  // It may have been parked before.
+  const run: Run = JSON.parse(await engine.run(cursor.run_id));
+  if (run.parked !== undefined) cursor.close();
+  return unobserve;
+}
+
+/** Reads a run to its end, until it is parked, or to the question that a list of answers has no reply to. */
 export async function follow(engine: Engine, run_id: string, answers: Answers = []): Promise<Followed> {
   const events: Event[] = [];
   const questions: AwaitRequest[] = [];
   const cursor = await engine.openCursor(run_id);
-  // Its agent does not repeat it, so that no event follows.
-  const unobserve = engine.observe({ onParked: (parked) => parked === run_id && cursor.close() });
+  const unobserve = await closeWhenParked(engine, cursor);
   let failed: { readonly error: unknown } | undefined;
   // Nothing waits for a function: the run may end, or be cancelled, without its reply.
   const replyOf = async (answer: Exclude<Answers, readonly Reply[]>, asked: AwaitRequest): Promise<void> => {

@@ -2,8 +2,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Event, Run } from '../../src/index.ts';
-import { rivulet } from '../support/command.ts';
-import { eventually } from '../support/eventually.ts';
 import { ask, type Framed, frames, parseFrames, textOf, types } from '../support/serve.ts';
 import { RestartedServer } from './restarted-server.ts';
 
@@ -64,7 +62,7 @@ describe.concurrent('a restarted server', () => {
     expect(server.lines('entered')).toHaveLength(4);
   });
 
-  it('parks a run whose replay emits other output, names the event and both texts, and goes on with the right one', async (t) => {
+  it('parks a run whose replay emits other output, names the event and both texts, and goes on at `rivulet retry`', async (t) => {
     const server = new RestartedServer(
       t,
       'fickle',
@@ -78,20 +76,49 @@ describe.concurrent('a restarted server', () => {
     await server.emitted(run_id, 'sunny');
     await server.process.stop('SIGKILL');
     server.write('mood', 'rainy');
-    await server.start('--limit', 'idleTimeout=300', '--limit', 'sweepInterval=50');
-    const run = await eventually(async () => {
-      const read = await server.get<Run>(`/runs/${run_id}`);
-      expect(read.parked).toBeDefined();
-      return read;
-    });
+    await server.start();
+    const run = await server.parked(run_id);
+    expect(run.status).toBe('in-progress');
     // Created, in progress, the message, 'always. ', and then the mood.
     expect(run.parked?.reason).toMatch(/at event 5, expected .*"sunny".*, got .*"rainy"/);
     expect(textOf(run)).toBe('always. sunny');
-    expect((await rivulet(['runs', '--url', server.url])).out).toContain('parked');
     server.write('mood', 'sunny');
     server.write('go');
-    expect((await rivulet(['retry', run_id, '--url', server.url])).out).toContain('is tried again');
-    expect(await server.finished(run_id)).toMatchObject({ status: 'completed' });
+    const retried = await server.rivulet('retry', run_id);
+    expect([retried.code, retried.out]).toEqual([0, `Run ${run_id} is tried again.\n`]);
+    expect(textOf(await server.finished(run_id))).toBe('always. sunnygo');
+    expect(await server.rivulet('retry', run_id)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('not parked'),
+    });
+  });
+
+  it('loses nothing of a run that awaits when a wrong agent is deployed: it is parked, gets its reply, and answers', async (t) => {
+    const server = new RestartedServer(t, 'polite', approve, true);
+    await server.start();
+    const { run_id } = await server.create('polite');
+    await server.emitted(run_id, 'I can do that. ');
+    const before = await server.events(run_id);
+    expect(await server.process.stop('SIGTERM')).toBe(0);
+
+    server.deploy('polite', approve.replace('I can do that', 'Of course'));
+    await server.start();
+    await server.parked(run_id);
+    const listed = await server.rivulet('runs', '--parked');
+    expect(listed.out).toMatch(/polite +parked/);
+    expect(listed.out).toContain(run_id);
+    expect((await server.rivulet('runs', '--parked', '--json')).out).toContain('I can do that');
+    expect(await server.events(run_id)).toEqual(before);
+    const reply = { await_resume: { message: { parts: [{ content: 'yes' }] } }, mode: 'async' };
+    expect((await server.post(`/runs/${run_id}`, reply)).status).toBe(202);
+    expect(await server.process.stop('SIGTERM')).toBe(0);
+
+    server.deploy('polite', approve.replace('You said', 'Now you said'));
+    await server.start();
+    const run = await server.finished(run_id);
+    expect([run.status, textOf(run)]).toEqual(['completed', 'I can do that. Now you said yes.']);
+    expect((await server.events(run_id)).slice(0, before.length)).toEqual(before);
+    expect((await server.rivulet('runs', '--parked')).out).not.toContain(run_id);
   });
 
   it('lets a run that is not durable finish on SIGTERM, and refuses new runs meanwhile', async (t) => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext } from 'vitest';
-import type { Run } from '../../src/index.ts';
+import type { Event, Run } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
@@ -47,6 +47,11 @@ export class RestartedServer {
     return this.#process;
   }
 
+  /** Replaces the agent, as a deploy does. */
+  deploy(name: string, run: string): void {
+    this.write(`agents/${name}.js`, agentText(name, run, true));
+  }
+
   launch(...args: string[]): RivuletProcess {
     this.#process = new RivuletProcess(['serve', '--port', '0', ...args], {}, this.folder);
     return this.#process;
@@ -54,6 +59,13 @@ export class RestartedServer {
 
   async start(...args: string[]): Promise<void> {
     this.url = await this.launch(...args).url();
+  }
+
+  /** Runs a command of a client. */
+  async rivulet(...args: string[]): Promise<{ code: number | string | null; out: string; err: string }> {
+    const client = new RivuletProcess([...args, '--url', this.url], {}, this.folder);
+    const code = await client.ended();
+    return { code, out: client.out, err: client.err };
   }
 
   post(path: string, body: object): Promise<Response> {
@@ -87,6 +99,19 @@ export class RestartedServer {
   async finished(run_id: string): Promise<Run> {
     await (await this.tail(run_id)).text();
     return this.get(`/runs/${run_id}`);
+  }
+
+  async events(run_id: string): Promise<Event[]> {
+    return (await this.get<{ events: Event[] }>(`/runs/${run_id}/events`)).events;
+  }
+
+  /** Waits until the run is parked. */
+  async parked(run_id: string): Promise<Run> {
+    return eventually(async () => {
+      const run = await this.get<Run>(`/runs/${run_id}`);
+      expect(run).toHaveProperty('parked');
+      return run;
+    });
   }
 
   /** Resolves to the response to a new run when the server has begun to stop. */

@@ -7,7 +7,7 @@ import { agent, echo } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { atRest } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
-import { ask, eventsOf, finished, parkedIn, type Served, serveApi } from '../support/serve.ts';
+import { ask, eventsOf, finished, parked, type Served, serveApi } from '../support/serve.ts';
 
 const answer = (content: string, more: object = {}) => ({
   await_resume: { message: { parts: [{ content }] }, ...more },
@@ -138,7 +138,7 @@ describe('the record of a run', () => {
       ]);
   });
 
-  it('is complete where a run is parked', async () => {
+  it('is complete while a run is parked, and after it is cancelled there', async () => {
     const store = new MemoryStore();
     const before = await serveApi([ordering(true)], { store, limits: { passivateAfter: 1, sweepInterval: 1 } });
     const { run_id }: Run = await (await before.post('/runs', ask('orders'))).json();
@@ -149,11 +149,13 @@ describe('the record of a run', () => {
       store,
     });
     await after.post(`/runs/${run_id}`, { ...answer('red'), mode: 'async' });
-    const run = await parkedIn(after, run_id);
-    expect(shown(run)).toEqual([
+    const both = [
       ['How many?', 'three', 'api', 1],
       ['Which colour?', 'red', 'api', 2],
-    ]);
+    ];
+    expect(shown(await parked(after, run_id))).toEqual(both);
+    await after.post(`/runs/${run_id}/cancel`, {});
+    expect(shown(await finished(after, run_id))).toEqual(both);
   });
 
   it('has questions that were asked side by side one after the other', async () => {

@@ -75,7 +75,7 @@ describe('a re-entered run that does not get on', () => {
     expect(run.error?.message).toContain('at work for more than');
   });
 
-  it('adds no messages to the session when it diverges at its completion', async () => {
+  it('is parked, and adds no messages to the session, when it diverges at its completion', async () => {
     const { store } = await whole([agentOf(first)]);
     const disk = await store.after(store.commits.length - 1);
     const engine = await startEngine([agentOf(() => of())], disk);

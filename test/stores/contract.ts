@@ -268,6 +268,49 @@ export function storeContract(name: string, open: () => Promise<Store>, { shared
       expect(await listed({ agent_name, status: 'created' }, undefined, 1)).toEqual([ids[0]]);
     });
 
+    it('lists the parked runs alone, newest first and with each other filter, until they are parked no more', async () => {
+      const agent_name = `parker-${Date.now()}`;
+      const owner = `key:${agent_name}`;
+      const made = Array.from({ length: 5 }, () =>
+        append(fresh({ agent_name, owner, session_id: `${owner} s`, status: 'awaiting' }), ['1']),
+      );
+      await store.commit(made);
+      const park = { parked: 'why', rests_at: '2026-01-01T00:00:00.000Z' };
+      const parked = made.slice(1, 4).map(({ row }) => append({ ...row, ...park, epoch: 2 }, [], { from: 1 }));
+      expect(await store.commit(parked)).toEqual(['taken', 'taken', 'taken']);
+      const [oldest, middle, newest] = parked.map(({ row }) => row);
+      if (oldest === undefined || middle === undefined || newest === undefined) throw new Error('three are parked');
+      const listed = (more: object, before?: string, limit = 10) =>
+        store.runs({ agent_name, parked: true, ...more }, before, limit);
+      for (const more of [
+        {},
+        { owner },
+        { session_id: `${owner} s` },
+        { status: 'awaiting' },
+        { owner, status: 'awaiting' },
+      ])
+        expect(await listed(more)).toEqual([newest, middle, oldest]);
+      for (const more of [
+        { owner: 'key:other' },
+        { session_id: 'other' },
+        { status: 'created' },
+        { agent_name: 'other' },
+      ])
+        expect(await listed(more)).toEqual([]);
+      expect(await listed({}, newest.run_id, 1)).toEqual([middle]);
+      expect((await store.unfinished(`${owner} s`, '', 10)).map((row) => row.parked)).toEqual([
+        null,
+        'why',
+        'why',
+        'why',
+        null,
+      ]);
+      const tried = append({ ...middle, parked: null, rests_at: null, epoch: 3 }, [], { from: 2 });
+      expect(await store.commit([tried, end({ ...oldest, parked: null }, 'cancelled')])).toEqual(['taken', 'taken']);
+      expect(await listed({})).toEqual([newest]);
+      expect(await store.run(middle.run_id)).toEqual(tried.row);
+    });
+
     it('lists the runs of a session newest first, also where final ones and others alternate', async () => {
       const session_id = `mixed-${Date.now()}`;
       const writes = Array.from({ length: 9 }, () => append(fresh({ session_id }), ['1']));

@@ -40,19 +40,23 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('upgrades tables of version 4, which have no columns for runs at rest and parked ones', async () => {
+  it.each([
+    [4, 'rests_at', 'parked'],
+    [5, 'parked'],
+  ])('upgrades tables of version %d, which have no column %s', async (version, ...missing) => {
     const made = append(fresh(), ['1']);
     const store = await open(url);
     await store.commit([made]);
     const other = await client();
-    await other.query(
-      `ALTER TABLE ${schema}.runs DROP COLUMN rests_at, DROP COLUMN parked; UPDATE ${schema}.version SET version = 4`,
-    );
+    for (const column of missing) await other.query(`ALTER TABLE ${schema}.runs DROP COLUMN ${column}`);
+    await other.query(`UPDATE ${schema}.version SET version = ${version}`);
     const again = await open(url);
     expect(await again.run(made.row.run_id)).toEqual(made.row);
-    const resting = append({ ...made.row, rests_at: '2026-01-01T00:00:00.000Z' }, []);
+    const resting = append({ ...made.row, rests_at: '2026-01-01T00:00:00.000Z', parked: 'why' }, []);
     expect(await again.commit([resting])).toEqual(['taken']);
     expect(await again.run(made.row.run_id)).toEqual(resting.row);
+    expect(await again.runs({ parked: true }, undefined, 10)).toEqual([resting.row]);
+    expect(await again.commit([end(resting.row, 'cancelled')])).toEqual(['taken']);
   });
 
   it('upgrades tables of version 5, which have no column for parked runs, and whose functions replace no resource', async () => {

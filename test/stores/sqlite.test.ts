@@ -264,31 +264,36 @@ describe('a file', () => {
       queued_at: `queued ${suffix}`,
       due: `due ${suffix}`,
       rests_at: `rests at ${suffix}`,
+      parked: `parked ${suffix}`,
       on_disconnect: `on disconnect ${suffix}`,
     });
     const made = { ...texts('made'), epoch: 3, attempts: 4, last: 1, snapshot: 5 };
     expect(await store.commit([{ row: made, expect: 0, lines: ['1'], input: [] }])).toEqual(['taken']);
     expect(await store.run('columns')).toEqual(made);
-    const { trace, status_at, queued_at, due, rests_at } = texts('changed');
+    const { trace, status_at, queued_at, due, rests_at, parked } = texts('changed');
     const more = { epoch: 6, attempts: 7, last: 2, snapshot: 8, status: 'failed', finished_at: 'finished' } as const;
-    const changed = { ...made, trace, status_at, queued_at, due, rests_at, ...more };
+    const changed = { ...made, trace, status_at, queued_at, due, rests_at, parked, ...more };
     expect(await store.commit([{ row: changed, expect: 1, from: 3, lines: ['2'] }])).toEqual(['taken']);
     expect(await store.run('columns')).toEqual(changed);
     await store.close();
   });
 
-  it('upgrades a file of version 10, which has no columns for runs at rest and parked ones', async () => {
+  it.each([
+    [10, 'rests_at', 'parked'],
+    [11, 'parked'],
+  ])('upgrades a file of version %d, which has no column %s', async (version, ...missing) => {
     const path = newPath();
     const store = new SqliteStore(path);
     await store.commit([grow(newRow('r'), ['1'])]);
     await store.close();
     const before = openDatabase(path);
-    before.exec(
-      'ALTER TABLE runs DROP COLUMN rests_at; DROP INDEX IF EXISTS runs_parked; ALTER TABLE runs DROP COLUMN parked; PRAGMA user_version = 10',
-    );
+    before.exec('DROP INDEX runs_parked');
+    for (const column of missing) before.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
+    before.exec(`PRAGMA user_version = ${version}`);
     before.close();
     const again = new SqliteStore(path);
     expect(await again.run('r')).toMatchObject({ last: 1, rests_at: null, parked: null });
+    expect(await again.runs({ parked: true }, undefined, 10)).toEqual([]);
     await again.close();
     await new SqliteStore(path).close();
   });

@@ -6,7 +6,7 @@ import type { Limits } from '../../src/engine/limits.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
-import { startEngine } from '../../src/testing/engine.ts';
+import { closeWhenParked, startEngine } from '../../src/testing/engine.ts';
 import { turn } from './turn.ts';
 
 /** A final run, as a client sees it. */
@@ -37,11 +37,10 @@ export async function eventsOf(engine: Engine, run_id: string): Promise<Event[]>
   return events;
 }
 
-/** Waits until the run is final, or parked; `answer` replies to its questions. */
+/** Waits until the run is final or parked; `answer` replies to its questions. */
 export async function toTheEnd(engine: Engine, run_id: string, answer?: (question: string) => string): Promise<Ended> {
   const cursor = await engine.openCursor(run_id);
-  const unobserve = engine.observe({ onParked: () => cursor.close() });
-  if ((await runOf(engine, run_id)).parked !== undefined) cursor.close();
+  const unobserve = await closeWhenParked(engine, cursor);
   for await (const { lines } of cursor) {
     const turned = lines.map((line): Event => JSON.parse(line)).filter((event) => 'run' in event);
     const asked = turned.at(-1)?.run.await_request;

@@ -106,18 +106,18 @@ export async function eventsOf(served: Served, run_id: string): Promise<Event[]>
   return events;
 }
 
-/** The run, once it is parked. */
-export async function parkedIn(served: Served, run_id: string): Promise<Run> {
-  for (;;) {
-    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
-    if (run.parked !== undefined) return run;
-    await turn();
-  }
-}
-
 /** Follows a run to its end and returns it. */
 export async function finished(served: Served, run_id: string): Promise<Run> {
   const stream = await served.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
   await stream.text();
   return (await served.get(`/runs/${run_id}`)).json();
+}
+
+/** Waits until a run is parked, and returns it. */
+export async function parked(served: Served, run_id: string): Promise<Run> {
+  for (;;) {
+    const run: Run = await (await served.get(`/runs/${run_id}`)).json();
+    if (run.parked !== undefined) return run;
+    await turn();
+  }
 }

@@ -231,7 +231,7 @@ export class Execution implements Observer<AgentOutput> {
     }
   }
 
-  /** Records an event beside the agent's output. A replay does not repeat those of the work of a step. */
+  /** Records an event beside the agent's output. A replay does not repeat the events of a step's work. */
   #recordBeside(event: GenericEvent, inWork: boolean): void {
     if (this.#state !== 'open' || this.#recorder.sealed) return;
     if (inWork) this.#feed?.journalBeside();
@@ -462,7 +462,7 @@ export class Execution implements Observer<AgentOutput> {
     if (this.#state !== 'open') return;
     if (this.#isCancelled) return void this.#cancelled();
     const divergence = this.#divergence(error, thrown);
-    if (divergence !== undefined) return void this.#services.onDiverged(this.run, divergence);
+    if (divergence !== undefined) return void this.#services.onDiverged(this.run.run_id, divergence);
     this.#failure = failureOf(error, thrown);
     this.#finish('failed', error);
   }

@@ -5,7 +5,7 @@ import type { ErrorBody } from '../../schema/error.ts';
 const mostTrace = 16 * 1024;
 
 /**
- * What the server's log has about a run that failed: the stack of what the agent threw, and those of its causes. Other
+ * What the server's log has about a run that failed: the stack of what the agent threw, and the stacks of its causes. Other
  * fields of an error, such as an HTTP client's request, may hold keys. Passwords and queries of URLs are left out.
  */
 export const failureOf = ({ message }: ErrorBody, thrown: unknown): string =>

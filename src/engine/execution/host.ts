@@ -2,7 +2,7 @@ import { type AgentLog, EndOfWork } from '../../core/agent.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
 import type { Traces } from '../../core/traces.ts';
-import type { Run, RunUsage } from '../../schema/run.ts';
+import type { RunUsage } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
@@ -23,7 +23,7 @@ export interface ExecutionServices {
   /** A run has used tokens, and awaits. */
   readonly onTokens: (owner: string | null, tokens: number) => void;
   /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
-  readonly onDiverged: (run: Run, reason: string) => void;
+  readonly onDiverged: (run_id: string, reason: string) => void;
   readonly limits: Limits;
   readonly now: () => string;
   /** A logger that adds the run's id. */

@@ -63,7 +63,7 @@ export class Scope {
   call(agent: string, asStep: boolean): Scope {
     const count = this.#count(`call ${agent}`) + 1;
     const own = `${agent}/${count}`;
-    // Unlike that of the journal, the path that clients see has calls only.
+    // Clients see a path of calls only. The journal's path has steps as well.
     const shown = this.#agent === undefined ? own : `${agent}/${this.#prefix.replace(/[^\w#+/-]+/g, '_')}.${count}`;
     const prefix = this.#agent === undefined && this.#prefix !== '' ? `${this.#prefix} ${own}` : this.#within(own);
     const step = asStep ? this.#within(`call ${own}#0`) : this.step;

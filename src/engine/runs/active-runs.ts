@@ -33,6 +33,8 @@ export interface ActiveRunsOptions {
   readonly onFinal: (execution: Execution) => void;
   /** Called for each execution that leaves memory, final or not. */
   readonly onRemoved: (execution: Execution) => void;
+  /** Called for each run that this process has parked. */
+  readonly onParked: (row: RunRow) => void;
   /** Called for each run that this process dropped because the store failed. */
   readonly onFailed: (run_id: string) => void;
   /** Called for each run that another process has ended while it was executed here. */
@@ -282,6 +284,7 @@ export class ActiveRuns implements RunFinder {
     if (execution === undefined) return;
     execution.log.change({ rests_at: new Date().toISOString(), parked: reason });
     await this.#leave(execution);
+    if (execution.log.failure === undefined) this.#options.onParked(execution.log.row);
   }
 
   async #leave(execution: Execution): Promise<void> {

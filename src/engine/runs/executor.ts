@@ -124,7 +124,7 @@ export class Executor {
       );
       for (const row of rows) {
         if (active.stopping) return;
-        if ((row.rests_at ?? '') >= since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
+        if ((row.rests_at ?? '') > since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
         if (dispatcher.shared) this.offer(row.run_id);
         else await this.#enter(row.run_id);
       }

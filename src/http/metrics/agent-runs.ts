@@ -16,6 +16,8 @@ export class AgentRuns {
   /** By outcome and error. */
   readonly endings = new Map<string, Ending & { count: number }>();
   tokens = 0;
+  /** Attempts to go on with a run that have parked it. */
+  diverged = 0;
   readonly #agent: string;
   readonly #histograms: RunHistograms;
   readonly #durations = new Map<RunOutcome, Series>();

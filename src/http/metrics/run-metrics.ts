@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { OpenRuns } from '../../core/store.ts';
+import type { OpenRuns, RunRow } from '../../core/store.ts';
 import { otherAgents } from '../../engine/counts.ts';
 import { madeAt } from '../../engine/ids.ts';
 import type { EndedRun, EngineObserver } from '../../engine/observers.ts';
@@ -77,7 +77,7 @@ export class RunMetrics implements EngineObserver {
     this.#tokens = counter('tokens_total', 'Tokens of ended runs: as reported by the agent, otherwise the parts.');
     this.#diverged = counter(
       'replays_diverged_total',
-      'Runs that were parked: their agent did not repeat its recording.',
+      'Replays whose agent did not repeat the recording, so that the run is parked.',
     );
     this.#parts = counter('parts_total', 'Parts of messages that runs have emitted here.');
     this.#events = counter('events_total', 'Events that this node has written.');
@@ -92,26 +92,30 @@ export class RunMetrics implements EngineObserver {
     this.#of(run.row.agent_name).onEnded(run);
   }
 
+  onRunParked({ agent_name }: RunRow): void {
+    this.#of(agent_name).diverged += 1;
+  }
+
   onReply(agent_name: string, seconds: number): void {
     this.#of(agent_name).onReply(seconds);
   }
 
   /** Copies the plain numbers. `open` is undefined where the store did not answer. */
   fill({ agents, working, awaiting }: EngineLoad, open: readonly OpenRuns[] | undefined): void {
-    for (const counter of [this.#parts, this.#events, this.#reentries, this.#diverged, this.#refused]) counter.reset();
-    for (const [agent, { parts, events, reentries, diverged, fenced }] of agents) {
+    for (const counter of [this.#parts, this.#events, this.#reentries, this.#refused]) counter.reset();
+    for (const [agent, { parts, events, reentries, fenced }] of agents) {
       this.#parts.inc({ agent }, parts);
       this.#events.inc({ agent }, events);
       this.#reentries.inc({ agent }, reentries);
-      this.#diverged.inc({ agent }, diverged);
       this.#refused.inc({ agent }, fenced);
     }
-    for (const counter of [this.#total, this.#tokens]) counter.reset();
-    for (const [agent, { endings, tokens }] of this.#byAgent) {
+    for (const counter of [this.#total, this.#tokens, this.#diverged]) counter.reset();
+    for (const [agent, { endings, tokens, diverged }] of this.#byAgent) {
       for (const { outcome, error_code, count } of endings.values()) {
         this.#total.inc({ agent, outcome, error_code }, count);
       }
       this.#tokens.inc({ agent }, tokens);
+      this.#diverged.inc({ agent }, diverged);
     }
     this.#fillStates({ working, awaiting }, open);
   }

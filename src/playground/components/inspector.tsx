@@ -3,6 +3,7 @@ import { CopyButton } from './copy-button.tsx';
 import { EventLog } from './event-log.tsx';
 import { JsonView } from './json-view.tsx';
 import { lazily } from './lazily.tsx';
+import { ParkedNote } from './parked-note.tsx';
 import { RunFigures } from './run-figures.tsx';
 import { StatusBadge } from './status-badge.tsx';
 import { Tabs } from './tabs.tsx';
@@ -30,6 +31,7 @@ export function Inspector() {
             <code>{followed.record.run_id}</code>
             <CopyButton label="Copy the run's id" text={() => followed.record.run_id} />
           </p>
+          <ParkedNote key={followed.record.run_id} run_id={followed.record.run_id} />
           <RunFigures followed={followed} />
           <Tabs
             label="About the run"

@@ -64,8 +64,9 @@ function includes(run: RunSummary, search: string): boolean {
   return text.includes(search.trim().toLowerCase());
 }
 
-/** The error of a failed run, or the question of an awaiting one. */
-function detailOf({ error, await_request }: Run): string | undefined {
+/** Why a run is parked, the error of a failed run, or the question of an awaiting one. */
+function detailOf({ parked, error, await_request }: Run): string | undefined {
+  if (parked !== undefined) return `Parked: ${parked.reason}`;
   if (error !== undefined) return `${reasonOf(error)}: ${error.message}`;
   return await_request && `Asks: ${textOf(await_request.message)}`;
 }
@@ -133,13 +134,14 @@ function Table({ runs }: { runs: readonly RunSummary[] }) {
 
 function Row({ run }: { run: RunSummary }) {
   const { router } = usePlayground();
-  const { run_id, agent_name, session_id, status, created_at, title } = run;
+  const { run_id, agent_name, session_id, status, parked, created_at, title } = run;
   const href = router.href({ agent: agent_name, session: session_id, run: run_id, view: 'chat' });
   const detail = detailOf(run);
   return (
     // The link is the control; the row is a larger target for pointers.
     <tr
       data-status={status}
+      data-parked={parked !== undefined}
       onClick={({ target }) => {
         const isLink = target instanceof Element && target.closest('a') !== null;
         if (!isLink && getSelection()?.isCollapsed !== false) location.hash = href;

@@ -30,6 +30,12 @@ const modes = {
   202: { description: 'async: the new Run', content: { 'application/json': { schema: Run } } },
 };
 
+/** Calls that have no body, and answer with the Run. */
+const changes = [
+  ['cancel', 'Cancel a run'],
+  ['retry', 'Try a parked run again'],
+] as const;
+
 /** Creates, resumes and cancels runs, and tries parked ones again. */
 export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder; base: string }> = async (
   app,
@@ -81,37 +87,23 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
     },
   );
 
-  app.post(
-    '/runs/:run_id/cancel',
-    {
-      config: { scope: 'runs:write' },
-      schema: {
-        operationId: 'cancelRun',
-        summary: 'Cancel a run',
-        tags: ['runs'],
-        params: RunParams,
-        response: { 202: Run, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
+  for (const [call, summary] of changes) {
+    app.post(
+      `/runs/:run_id/${call}`,
+      {
+        config: { scope: 'runs:write' },
+        schema: {
+          operationId: `${call}Run`,
+          summary,
+          tags: ['runs'],
+          params: RunParams,
+          response: { 202: Run, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
+        },
       },
-    },
-    async (request, reply) =>
-      sendJson(reply.code(202), await access(request).cancel(request.params.run_id.toLowerCase())),
-  );
-
-  app.post(
-    '/runs/:run_id/retry',
-    {
-      config: { scope: 'runs:write' },
-      schema: {
-        operationId: 'retryRun',
-        summary: 'Try a parked run again',
-        tags: ['runs'],
-        params: RunParams,
-        response: { 202: Run, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
-      },
-    },
-    async (request, reply) =>
-      sendJson(reply.code(202), await access(request).retry(request.params.run_id.toLowerCase())),
-  );
+      async (request, reply) =>
+        sendJson(reply.code(202), await access(request)[call](request.params.run_id.toLowerCase())),
+    );
+  }
 };
 
 const listOrFeed = {

@@ -8,7 +8,7 @@ import { parkedIndex, tables } from './tables.ts';
 /** Version of the tables and functions. Versions 1 to 3 were never released. Later ones are upgraded. */
 export const schemaVersion = 6;
 
-/** What makes tables of a version those of the next version. */
+/** What upgrades the tables of a version to the next version. */
 const upgrades: Readonly<Record<number, string>> = {
   4: 'ALTER TABLE runs ADD COLUMN rests_at text',
   5: `ALTER TABLE runs ADD COLUMN parked text; ${parkedIndex}`,
