@@ -17,7 +17,7 @@ import { ask, finished } from '../support/serve.ts';
 import { turn, turns } from '../support/turn.ts';
 
 const right: AgentFunction = (_, context) =>
-  concat(of('Hello. '), context.await('Who?').pipe(map(({ message }) => `You are ${textOf(message)}.`)));
+  concat(of('Hello. '), context.await('Your name?').pipe(map(({ message }) => `You are ${textOf(message)}.`)));
 /** What a wrong deploy does instead, and what it says of it. */
 const wrong: readonly [what: string, agent: AgentFunction, reason: RegExp][] = [
   ['emits something else', () => of('Goodbye. '), /at event 4, expected .*Hello.*, got .*Goodbye/],
@@ -163,7 +163,7 @@ describe('a durable run whose agent does not repeat it after a deploy', () => {
 
   it('fails with await_timeout when its question expires', async () => {
     const brief: AgentFunction = (_, context) =>
-      concat(of('Hello. '), context.await('Who?', { expiresIn: 3_600_000 }).pipe(map(() => 'x')));
+      concat(of('Hello. '), context.await('Your name?', { expiresIn: 3_600_000 }).pipe(map(() => 'x')));
     const { store, run_id } = await asked(brief);
     const engine = await start(store, () => of('Goodbye. '));
     await parkedRow(store, run_id);
@@ -190,7 +190,7 @@ describe('a durable run whose agent does not repeat it after a deploy', () => {
     const engine = await start(store, (_, context) =>
       concat(
         of('Hello. '),
-        context.await('Who?').pipe(
+        context.await('Your name?').pipe(
           map(() => {
             throw new Error('later');
           }),
