@@ -67,6 +67,7 @@ function judgeEnd(
     if (!asked && !withdrawn)
       ledger.violate('only runs with a request to cancel are cancelled', `${run_id} is cancelled without a request`);
   }
+  if (run.parked !== undefined) ledger.violate('a replay says the same', `${run_id}: ${run.parked.reason}`);
   if (status !== 'failed') return;
   const reason = reasonOf(run);
   // A message may be removed while the history that names it is read.
