@@ -7,7 +7,6 @@ import { LocalDispatcher } from '../dispatchers/local.ts';
 import { Engine } from '../engine/engine.ts';
 import { newId } from '../engine/ids.ts';
 import type { Limits } from '../engine/limits.ts';
-import type { Cursor } from '../engine/log/cursor.ts';
 import { Registry } from '../engine/registry.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
@@ -137,7 +136,10 @@ export async function begin(
 }
 
 /** Closes a cursor once its run is parked: nothing follows by itself. Returns a function that stops to watch. */
-export async function closeWhenParked(engine: Engine, cursor: Cursor): Promise<() => void> {
+export async function closeWhenParked(
+  engine: Engine,
+  cursor: { readonly run_id: string; close(): void },
+): Promise<() => void> {
   const unobserve = engine.observe({ onRunParked: ({ run_id }) => run_id === cursor.run_id && cursor.close() });
   // It may have been parked before.
   const run: Run = JSON.parse(await engine.run(cursor.run_id));

@@ -9,6 +9,9 @@ const approve = `(input, context) => concat(
   of('I can do that. '),
   context.await('Shall I?').pipe(map(({ message }) => 'You said ' + message.parts[0].content + '.')))`;
 
+/** A replay that stands still is given up after `idleTimeout`. */
+const shortReplay = ['--limit', 'idleTimeout=300', '--limit', 'sweepInterval=50'];
+
 // Eleven starts of a process take long while other tests use the machine.
 describe.concurrent('a restarted server', () => {
   it('executes each step once, over ten restarts', async (t) => {
@@ -76,7 +79,7 @@ describe.concurrent('a restarted server', () => {
     await server.emitted(run_id, 'sunny');
     await server.process.stop('SIGKILL');
     server.write('mood', 'rainy');
-    await server.start();
+    await server.start(...shortReplay);
     const run = await server.parked(run_id);
     expect(run.status).toBe('in-progress');
     // Created, in progress, the message, 'always. ', and then the mood.
@@ -102,7 +105,7 @@ describe.concurrent('a restarted server', () => {
     expect(await server.process.stop('SIGTERM')).toBe(0);
 
     server.deploy('polite', approve.replace('I can do that', 'Of course'));
-    await server.start();
+    await server.start(...shortReplay);
     await server.parked(run_id);
     const listed = await server.rivulet('runs', '--parked');
     expect(listed.out).toMatch(/polite +parked/);
